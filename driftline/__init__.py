@@ -1,0 +1,63 @@
+"""Online structured prediction under drift, with a guarantee.
+
+>>> import driftline as dl
+>>> stream = dl.streams.LabelFlips(rounds=1000, flips=3, seed=0)
+>>> loss = dl.losses.Logistic(stream.task)
+>>> learner = dl.OGD(
+...     loss=loss,
+...     decoder=dl.decoders.GapOptimal(loss),
+...     rate=dl.rates.Polyak(),
+...     domain=dl.domains.Ball(diameter=20.0),
+... )
+>>> trace = learner.run(stream, seed=0)
+>>> len(trace), bool(trace.risk.sum() < 200)
+(1000, True)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftline import comparators as comparators
+    from driftline import decoders as decoders
+    from driftline import domains as domains
+    from driftline import losses as losses
+    from driftline import rates as rates
+    from driftline import streams as streams
+    from driftline import tasks as tasks
+    from driftline.errors import InputError as InputError
+    from driftline.errors import NoGuaranteeError as NoGuaranteeError
+    from driftline.learner import OGD as OGD
+    from driftline.learner import Round as Round
+    from driftline.trace import Trace as Trace
+
+__version__ = "0.1.0"
+
+# Rooms and names are imported when they are first asked for, so that importing the
+# package costs next to nothing.
+_ROOMS = ("comparators", "decoders", "domains", "losses", "rates", "streams", "tasks")
+_NAMES = {
+    "InputError": "errors",
+    "NoGuaranteeError": "errors",
+    "OGD": "learner",
+    "Round": "learner",
+    "Trace": "trace",
+}
+
+__all__ = ["__version__", *_ROOMS, *_NAMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        value = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

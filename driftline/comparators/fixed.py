@@ -1,0 +1,24 @@
+"""Weights that never change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline.comparators.piecewise import Piecewise
+
+__all__ = ["Fixed"]
+
+
+class Fixed(Piecewise):
+    """The same weights in every round.
+
+    >>> Fixed(np.zeros((3, 5))).path_length
+    0.0
+    """
+
+    def __init__(self, weights: Any):
+        super().__init__([0], [weights])
+
+    def scaled(self, factor: float) -> Fixed:
+        """Return the comparator with all weights multiplied."""
+        return Fixed(factor * self.weights[0])

@@ -1,0 +1,62 @@
+r"""Weights that stay the same between change points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["Piecewise"]
+
+
+class Piecewise:
+    """Weights ``weights[i]`` from round ``starts[i]`` on; the first round is 0.
+
+    >>> turn = Piecewise([0, 50], [[[1.0, 0.0]], [[0.0, 1.0]]])
+    >>> turn.at(49), turn.at(50)
+    (array([[1., 0.]]), array([[0., 1.]]))
+    >>> round(turn.path_length, 4)
+    1.4142
+    """
+
+    def __init__(self, starts: Any, weights: Any):
+        self.starts = np.asarray(starts, dtype=np.int64)
+        self.weights = np.asarray(weights, dtype=np.float64)
+        if self.starts.ndim != 1 or not self.starts.size or self.starts[0] != 0:
+            raise InputError("change points must be a vector that starts with 0")
+        if (np.diff(self.starts) <= 0).any():
+            raise InputError("change points must increase")
+        if self.weights.ndim != 3 or len(self.weights) != len(self.starts):
+            raise InputError(
+                f"{len(self.starts)} segments need as many weight matrices, but the weights "
+                f"have shape {self.weights.shape}"
+            )
+        if not np.isfinite(self.weights).all():
+            raise InputError("a comparator's weights must be finite, but one is not")
+
+    def __repr__(self) -> str:
+        """Name the size."""
+        return f"Piecewise({len(self.starts)} segments of shape {self.weights.shape[1:]})"
+
+    def at(self, t: int) -> np.ndarray:
+        """Return the weights of round ``t``, counted from 0."""
+        segment = np.searchsorted(self.starts, t, side="right") - 1
+        weights: np.ndarray = self.weights[segment]
+        return weights
+
+    @property
+    def path_length(self) -> float:
+        """The sum of the distances between successive weights."""
+        moves = np.diff(self.weights, axis=0)
+        return float(np.sqrt((moves**2).sum(axis=(1, 2))).sum())
+
+    @property
+    def largest_norm(self) -> float:
+        """The largest Frobenius norm of a segment's weights."""
+        return float(np.sqrt((self.weights**2).sum(axis=(1, 2)).max()))
+
+    def scaled(self, factor: float) -> Piecewise:
+        """Return the comparator with all weights multiplied."""
+        return Piecewise(self.starts, factor * self.weights)

@@ -1,0 +1,8 @@
+"""From scores to predictions, at random or not."""
+
+from driftline.decoders.argmax import Argmax as Argmax
+from driftline.decoders.base import Decoder as Decoder
+from driftline.decoders.gap_optimal import GapOptimal as GapOptimal
+from driftline.decoders.nearest_vertex import NearestVertex as NearestVertex
+from driftline.decoders.step_optimal import StepOptimal as StepOptimal
+from driftline.decoders.uniform_mix import UniformMix as UniformMix

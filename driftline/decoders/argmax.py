@@ -1,0 +1,77 @@
+"""Predict the label of the highest score, with certainty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.decoders.base import Decoder, write_mean
+from driftline.errors import NoGuaranteeError
+from driftline.kernels import DECODE, Kernel, kernel
+from driftline.losses import Loss
+from driftline.losses.base import check_scores
+
+__all__ = ["Argmax"]
+
+
+@kernel(DECODE)
+def argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Miss everything but the label of the highest score; a score of 0 alone means -1."""
+    scratch[:] = 1.0
+    if theta.size == 1:
+        scratch[1 if theta[0] > 0.0 else 0] = 0.0
+    else:
+        scratch[np.argmax(theta)] = 0.0
+    return write_mean(scratch, target, mean)
+
+
+@dataclass(frozen=True)
+class Argmax(Decoder):
+    r"""Deterministic decoding, with a guarantee if the loss is scaled enough.
+
+    If a wrong argmax costs the surrogate at least :math:`1 / \kappa`, the target loss is at
+    most :math:`\kappa L`, and the surrogate gap is :math:`1 - \kappa`. The plain base-2
+    logistic loss and the smooth hinge have :math:`\kappa = 1` and so no gap: a class that
+    is not the argmax has probability 1/2 at most, and a margin that is not positive. Their
+    multiples by c have :math:`\kappa = 1/c`.
+
+    >>> from driftline.losses import Logistic, Scaled
+    >>> from driftline.tasks import Multiclass
+    >>> loss = Logistic(Multiclass(3))
+    >>> Argmax(loss).kappa, Argmax(Scaled(loss, 2.0)).surrogate_gap
+    (1.0, 0.5)
+    """
+
+    loss: Loss
+
+    kernel: ClassVar[Kernel] = argmax
+    deterministic: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse tasks whose predictions are not their labels."""
+        if not self.loss.task.zero_one:
+            raise NoGuaranteeError(f"Argmax is made for the 0-1 loss, not for {self.loss.task!r}")
+
+    @property
+    def kappa(self) -> float:
+        """The constant with target loss <= kappa L; infinite where none is known."""
+        ratio = self.loss.argmax_ratio
+        return math.inf if ratio is None else ratio
+
+    @property
+    def surrogate_gap(self) -> float:
+        """1 - kappa, or 0."""
+        return max(0.0, 1.0 - self.kappa)
+
+    @property
+    def scratch(self) -> int:
+        """One number per label."""
+        return len(self.loss.task.labels)
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the loss encoding of the argmax."""
+        task = self.loss.task
+        return task.encode_loss(task.best_prediction(check_scores(theta, task)))

@@ -1,0 +1,208 @@
+r"""What every decoder offers.
+
+A decoder turns scores into a distribution over predictions. All the theory needs of it is
+the mean loss encoding; every distribution with this mean has the same expected loss, so
+drawing is left to the task.
+
+Two numbers carry the guarantee. The surrogate gap :math:`\alpha` is such that the expected
+target loss never exceeds :math:`(1 - \alpha) L`. The rate floor is a number below which
+:math:`2 (L - \mathbb E \ell) / \|g\|^2` never falls, :math:`\alpha / M` or better: divided
+by the squared input norm, it is a step size that is always admissible.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError, NoGuaranteeError
+from driftline.kernels import DECODE, Kernel, call_mix, call_values, helper, kernel
+from driftline.losses import Loss, Scaled
+from driftline.losses.base import check_scores
+from driftline.parts import Part
+from driftline.tasks import Distribution
+
+__all__ = ["Decoder", "ValueDecoder", "write_mean"]
+
+
+class Decoder(Part):
+    """Base of all decoders.
+
+    A decoder of one's own needs a ``loss`` and one of :meth:`mean_loss_encoding` and
+    :meth:`distribution` in plain NumPy; with a ``kernel`` in their place it runs compiled.
+    To be used with a Polyak rate it says its ``rate_floor``.
+    """
+
+    loss: Loss
+    kernel: ClassVar[Kernel | None] = None
+    mix: ClassVar[Kernel | None] = None
+
+    #: Whether predictions are certain, so that risk and target loss are the same.
+    deterministic: ClassVar[bool] = False
+
+    #: Whether a pair without a guarantee was asked for in so many words.
+    allow_no_gap: bool = False
+
+    @property
+    def surrogate_gap(self) -> float:
+        """The constant alpha, 0 if there is none."""
+        return 0.0
+
+    @property
+    def rate_floor(self) -> float:
+        """The sharpest proved lower bound of 2 (L - risk) / |g|^2, 0 if there is none."""
+        return self.surrogate_gap / self.loss.self_bound
+
+    @property
+    def numerical_rate_floor(self) -> float | None:
+        """The floor found by numerical search where it is higher than any proof, or None."""
+        return None
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """Parameters for the kernel."""
+        return ()
+
+    @property
+    def scratch(self) -> int:
+        """How many numbers of scratch space the kernel needs."""
+        return 0
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the expected loss encoding of the prediction at scores ``theta``."""
+        if type(self).distribution is not Decoder.distribution:
+            atoms, weights = self.distribution(theta)
+            return weights @ np.array([self.loss.task.encode_loss(atom) for atom in atoms])
+        return self._decode(theta, np.zeros(self.loss.task.dim), 0.0)[0]
+
+    def distribution(self, theta: np.ndarray) -> Distribution:
+        """Return the predictions of positive probability and their weights."""
+        return self.loss.task.decompose(self.mean_loss_encoding(theta))
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the expected target loss at scores ``theta`` when ``label`` is true."""
+        task = self.loss.task
+        target, offset = task.encode(label), task.offset(label)
+        if self.kernel is not None and self.loss.kernels is not None:
+            return self._decode(theta, target, offset)[1]
+        return float(target @ self.mean_loss_encoding(theta) + offset)
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Draw a prediction at scores ``theta``."""
+        return self.loss.task.draw(self.mean_loss_encoding(theta), uniforms)
+
+    def _decode(
+        self, theta: np.ndarray, target: np.ndarray, offset: float
+    ) -> tuple[np.ndarray, float]:
+        if self.kernel is None or self.loss.kernels is None:
+            raise InputError(
+                f"{type(self).__name__} with {type(self.loss).__name__} defines neither "
+                "mean_loss_encoding nor distribution nor kernels"
+            )
+        theta = check_scores(theta, self.loss.task)
+        mean = np.empty(self.loss.task.dim)
+        values = self.loss.kernels.values
+        risk = self.kernel(
+            theta,
+            target,
+            offset,
+            np.array(self.params, dtype=np.float64),
+            self.loss._prepare(theta),
+            0 if values is None else values.address,
+            self.loss._params(),
+            0 if self.mix is None else self.mix.address,
+            np.empty(self.scratch),
+            mean,
+        )
+        return mean, float(risk)
+
+    def _require_gap(self, ratio: float | None, reason: str) -> None:
+        """Refuse a pair whose ratio of risk to loss is not known to be below 1."""
+        if not self.allow_no_gap and (ratio is None or ratio >= 1.0):
+            raise NoGuaranteeError(
+                f"{type(self).__name__} has no surrogate gap with {self.loss!r}: {reason} "
+                "(allow_no_gap=True admits it without a guarantee)"
+            )
+
+    @property
+    def _family(self) -> Loss:
+        """The loss without its factors."""
+        loss = self.loss
+        while isinstance(loss, Scaled):
+            loss = loss.loss
+        return loss
+
+
+@helper
+def write_mean(wrong, target, mean):
+    """Turn the chances of missing each label into the mean loss encoding; return the risk.
+
+    The risk is one of the chances itself, so that nothing is lost to rounding however
+    small it is. With one score, the labels are -1 and +1.
+    """
+    if mean.size == 1:
+        mean[0] = 0.5 * (wrong[1] - wrong[0])
+        return wrong[1 if target[0] > 0.0 else 0]
+    for k in range(mean.size):
+        mean[k] = wrong[k]
+    return wrong[np.argmax(target)]
+
+
+@kernel(DECODE)
+def decode_by_values(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Decode from the losses of all labels."""
+    labels = scratch.size // 3
+    losses = scratch[:labels]
+    squares = scratch[labels : 2 * labels]
+    wrong = scratch[2 * labels :]
+    call_values(values, (theta, loss_params, work, losses, squares))
+    call_mix(mix, (losses, squares, params, wrong))
+    return write_mean(wrong, target, mean)
+
+
+class ValueDecoder(Decoder):
+    """Base of decoders for the 0-1 loss that look only at the losses of all labels.
+
+    Such a decoder consists of ``mix``: from the losses (and squared gradients) of all
+    labels to the probability with which each label would be missed.
+    """
+
+    kernel: ClassVar[Kernel] = decode_by_values
+
+    def _check_parts(self) -> None:
+        """Refuse other target losses, and surrogates that cannot list their values."""
+        task, family = self.loss.task, self._family
+        if not task.zero_one:
+            raise NoGuaranteeError(
+                f"{type(self).__name__} is made for the 0-1 loss, not for {task!r}"
+            )
+        listed = family.kernels is not None and family.kernels.values is not None
+        if not listed and type(family).values is Loss.values:
+            raise NoGuaranteeError(
+                f"{type(self).__name__} compares the losses of all labels, "
+                f"but {family!r} does not offer its values"
+            )
+
+    @property
+    def scratch(self) -> int:
+        """Losses, squared gradients and chances of all labels."""
+        return 3 * len(self.loss.task.labels)
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the expected loss encoding of the prediction at scores ``theta``."""
+        mean = np.empty(self.loss.task.dim)
+        write_mean(self._wrong(theta), np.zeros_like(mean), mean)
+        return mean
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the probability of missing ``label`` at scores ``theta``."""
+        index = list(self.loss.task.labels).index(label)
+        return float(self._wrong(theta)[index])
+
+    def _wrong(self, theta: np.ndarray) -> np.ndarray:
+        assert self.mix is not None
+        values, squares = self.loss.values(theta)
+        wrong = np.empty_like(values)
+        self.mix(values, squares, np.array(self.params, dtype=np.float64), wrong)
+        return wrong

@@ -1,0 +1,84 @@
+"""The decoder with the largest surrogate gap that any decoder can have, at every score."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from driftline.decoders.base import ValueDecoder
+from driftline.kernels import MIX, Kernel, kernel
+from driftline.losses import Logistic, Loss
+
+__all__ = ["GapOptimal"]
+
+
+@kernel(MIX)
+def gap_optimal(values, squares, params, wrong):
+    """Newton's method for sum (1 - c L)_+ = 1, from below: the labels in it only get fewer."""
+    c = 0.0
+    count = values.size + 1
+    while True:
+        kept = 0
+        total = 0.0
+        for k in range(values.size):
+            if c * values[k] < 1.0:
+                kept += 1
+                total += values[k]
+        if kept >= count or kept < 2 or total <= 0.0:
+            break
+        count = kept
+        c = (kept - 1) / total
+    for k in range(values.size):
+        wrong[k] = min(1.0, c * values[k])
+
+
+@dataclass(frozen=True)
+class GapOptimal(ValueDecoder):
+    r"""Minimise the largest ratio of risk to loss over all labels.
+
+    The least c with a distribution :math:`\pi_y \ge 1 - c L_y` solves
+    :math:`\sum_y (1 - c L_y)_+ = 1`; so :math:`c = \max_m (m-1) / \sum L` over the m
+    smallest losses, and label y is missed with probability :math:`\min(1, c L_y)`.
+
+    For the logistic loss in base b the surrogate gap is :math:`1 - \frac12 \log_2 b`, 1/2
+    in base 2 for any number of classes: by the inequality of arithmetic and geometric means
+    the m smallest losses sum to at least :math:`m \log_b m`, and
+    :math:`(m-1) / (m \log_b m)` is largest at m = 2. Two classes tied at 1/2 show that no
+    decoder does better. For the smooth hinge it is 1/K, attained at equal scores.
+
+    >>> import numpy as np
+    >>> from driftline.tasks import Multiclass
+    >>> decoder = GapOptimal(Logistic(Multiclass(100)))
+    >>> decoder.surrogate_gap, round(decoder.rate_floor, 3)
+    (0.5, 0.851)
+    >>> decoder.distribution(np.r_[0.0, 0.0, np.full(98, -50.0)])
+    Distribution(atoms=array([0, 1]), weights=array([0.5, 0.5]))
+    """
+
+    loss: Loss
+    allow_no_gap: bool = False
+
+    mix: ClassVar[Kernel] = gap_optimal
+
+    def __post_init__(self) -> None:
+        """Refuse losses without a gap."""
+        self._check_parts()
+        self._require_gap(
+            self.loss.gap_optimal_ratio,
+            "no decoder has one with the logistic loss from base 4 on, nor with less than "
+            "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
+        )
+
+    @property
+    def surrogate_gap(self) -> float:
+        """1/2 for the base-2 logistic loss, 1/K for the smooth hinge."""
+        ratio = self.loss.gap_optimal_ratio
+        return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
+
+    @property
+    def numerical_rate_floor(self) -> float | None:
+        """0.9072 for the base-2 logistic loss, twice that with one score."""
+        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
+            return None
+        return 0.9072 * (2.0 if self.loss.task.dim == 1 else 1.0)

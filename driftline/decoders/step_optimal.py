@@ -1,0 +1,82 @@
+"""The decoder that lets a Polyak rate take the largest steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from driftline.decoders.base import ValueDecoder
+from driftline.kernels import MIX, Kernel, kernel
+from driftline.losses import Logistic, Loss
+
+__all__ = ["StepOptimal"]
+
+
+@kernel(MIX)
+def step_optimal(values, squares, params, wrong):
+    """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above."""
+    eta = 0.0
+    count = values.size + 1
+    while True:
+        kept = 0
+        loss = 0.0
+        square = 0.0
+        for k in range(values.size):
+            if count > values.size or 1.0 - values[k] + 0.5 * eta * squares[k] > 0.0:
+                kept += 1
+                loss += values[k]
+                square += squares[k]
+        if kept >= count or kept < 1 or square <= 0.0:
+            break
+        count = kept
+        eta = max(0.0, 2.0 * (loss - (kept - 1)) / square)
+    for k in range(values.size):
+        wrong[k] = min(1.0, max(0.0, values[k] - 0.5 * eta * squares[k]))
+
+
+@dataclass(frozen=True)
+class StepOptimal(ValueDecoder):
+    r"""Maximise the smallest admissible step over all labels.
+
+    The largest :math:`\eta` with :math:`\sum_y (1 - L_y + \frac\eta2 \|g_y\|^2)_+ \le 1`
+    leaves label y missed with probability :math:`\min(1, L_y - \frac\eta2 \|g_y\|^2)`, so
+    that :math:`2 (L_y - \mathbb E \ell) / \|g_y\|^2 \ge \eta` whichever label is true.
+
+    Its surrogate gap is 0 in the worst case (on confident scores risk and loss are nearly
+    the same), and only the rate floor carries the theorem. The floor is at least that of
+    any other decoder, since the smallest step is largest at every score; proved is that of
+    :class:`~driftline.decoders.GapOptimal`.
+
+    >>> from driftline.tasks import Multiclass
+    >>> decoder = StepOptimal(Logistic(Multiclass(100)))
+    >>> round(decoder.rate_floor, 3), round(decoder.numerical_rate_floor, 3)
+    (0.851, 0.961)
+    """
+
+    loss: Loss
+    allow_no_gap: bool = False
+
+    mix: ClassVar[Kernel] = step_optimal
+
+    def __post_init__(self) -> None:
+        """Refuse losses without a floor."""
+        self._check_parts()
+        self._require_gap(
+            self.loss.gap_optimal_ratio,
+            "no decoder has one with the logistic loss from base 4 on, nor with less than "
+            "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
+        )
+
+    @property
+    def rate_floor(self) -> float:
+        """At least the floor of the gap-optimal decoder."""
+        ratio = self.loss.gap_optimal_ratio
+        return 0.0 if ratio is None else max(0.0, 1.0 - ratio) / self.loss.self_bound
+
+    @property
+    def numerical_rate_floor(self) -> float | None:
+        """2 ln(2)^2 for the base-2 logistic loss (a tie of two), twice that with one score."""
+        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
+            return None
+        return 2.0 * math.log(2.0) ** 2 * (2.0 if self.loss.task.dim == 1 else 1.0)

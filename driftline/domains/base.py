@@ -1,0 +1,25 @@
+"""What every domain offers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.parts import Part
+
+__all__ = ["Domain"]
+
+
+class Domain(Part):
+    """Base of all domains: closed convex sets of weights.
+
+    A domain of one's own needs a ``diameter`` and :meth:`project`. A ball around the
+    origin also has a ``radius``, and runs compiled.
+    """
+
+    diameter: float
+    radius: float | None = None
+
+    def project(self, weights: np.ndarray) -> np.ndarray:
+        """Return the nearest weights in the domain."""
+        raise InputError(f"{type(self).__name__} does not define project")

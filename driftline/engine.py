@@ -1,0 +1,230 @@
+"""A learner's weights and state, and how rounds move them.
+
+There are two engines with the same results. The compiled one hands all rounds to one
+loop that calls the parts by address. The plain one is the algorithm as it is written in
+the paper, in Python, and takes parts of any kind.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.decoders import Decoder
+from driftline.domains import Domain
+from driftline.errors import InputError
+from driftline.kernels import Program
+from driftline.kernels import program as at
+from driftline.kernels.round import TINY
+from driftline.losses import Loss
+from driftline.models import Rows
+from driftline.rates import Rate, Setting
+
+__all__ = ["CompiledEngine", "Engine", "Parts", "PlainEngine", "Snapshot"]
+
+
+class Parts(NamedTuple):
+    """What a learner is made of."""
+
+    loss: Loss
+    decoder: Decoder
+    rate: Rate
+    domain: Domain
+    intercept: bool
+
+    @property
+    def setting(self) -> Setting:
+        """What the rate is told of the other parts."""
+        return Setting(
+            self.decoder.rate_floor,
+            self.domain.diameter,
+            self.loss.bounded_rate,
+            self.decoder.allow_no_gap,
+        )
+
+    @property
+    def have_kernels(self) -> bool:
+        """Whether every part can run compiled."""
+        task = self.loss.task
+        kernels = (task.kernels, self.loss.kernels, self.decoder.kernel, self.rate.kernel)
+        return None not in kernels and self.domain.radius is not None
+
+
+class Snapshot(NamedTuple):
+    """An engine's weights and state at one moment."""
+
+    stored: np.ndarray | None
+    transposed: bool
+    state: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """One row per score."""
+        if self.stored is None:
+            return None
+        rows = self.stored.T if self.transposed else self.stored
+        scale = self.state[at.SCALE]
+        return np.ascontiguousarray(rows) if scale == 1.0 else np.ascontiguousarray(rows * scale)
+
+
+class Engine:
+    """Weights, stored as the model likes them, and the state beside them."""
+
+    def __init__(self, parts: Parts):
+        self.parts = parts
+        self.stored: np.ndarray | None = None
+        self.transposed = False
+        #: The number of features that inputs must have, None while it is open.
+        self.features: int | None = None
+        memory = parts.rate.memory(parts.setting)
+        self.state = np.zeros(at.MEMORY + len(memory))
+        self.state[at.SCALE] = 1.0
+        self.state[at.ETA] = parts.rate.first(parts.setting)
+        radius = parts.domain.radius
+        self.state[at.RADIUS] = np.inf if radius is None else radius
+        self.state[at.MEMORY :] = memory
+
+    def start(self, weights: np.ndarray) -> None:
+        """Begin with these weights, one row per score."""
+        self.stored, self.transposed = weights, False
+        self.features = weights.shape[1] - self.parts.intercept
+        self.state[at.SCALE] = 1.0
+        self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
+        self.state[at.REFRESH] = max(4096, weights.size)
+
+    def hold(self, rows: Rows) -> None:
+        """Make the weights ready for rows of this kind."""
+        if self.stored is None:
+            features = rows.features + self.parts.intercept
+            self.start(np.zeros((self.parts.loss.task.dim, features)))
+
+    def look(self) -> Snapshot:
+        """Return weights and state as they are, not copied."""
+        return Snapshot(self.stored, self.transposed, self.state)
+
+    def snapshot(self) -> Snapshot:
+        """Return a copy of weights and state."""
+        stored = None if self.stored is None else self.stored.copy()
+        return Snapshot(stored, self.transposed, self.state.copy())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to a snapshot."""
+        self.stored, self.transposed, state = snapshot
+        self.features = self.features if self.stored is not None else None
+        self.state[:] = state
+
+    def play(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+    ) -> int:
+        """Play rounds ``start`` to ``stop`` into the trace; return how many were good."""
+        raise InputError("an engine must say how it plays")
+
+
+class CompiledEngine(Engine):
+    """All rounds in one compiled loop."""
+
+    @cached_property
+    def program(self) -> Program:
+        """The parts as the loop takes them; compiling happens here."""
+        loss, decoder, rate, _, intercept = self.parts
+        task = loss.task
+        assert task.kernels is not None and loss.kernels is not None
+        return Program.link(
+            (*task.kernels, *loss.kernels, decoder.mix, decoder.kernel, rate.kernel),
+            (task.params, loss.params, decoder.params, rate.params(self.parts.setting)),
+            (task.dim, loss.workspace, decoder.scratch, int(intercept)),
+        )
+
+    @cached_property
+    def _buffer(self) -> np.ndarray:
+        return self.program.buffer()
+
+    def hold(self, rows: Rows) -> None:
+        """Store the weights in the order that the loop over these rows reads them."""
+        super().hold(rows)
+        if self.transposed != rows.transposed:
+            assert self.stored is not None
+            self.stored = np.ascontiguousarray(self.stored.T)
+            self.transposed = rows.transposed
+
+    def play(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+    ) -> int:
+        """Hand the rounds to the loop."""
+        program = self.program
+        played: int = rows.loop.compiled(
+            program.code,
+            program.params,
+            *rows.arrays(start, stop),
+            labels,
+            uniforms,
+            self.stored,
+            self.state,
+            self._buffer,
+            trace,
+            predictions,
+        )
+        return played
+
+
+class PlainEngine(Engine):
+    """The rounds one by one in Python, for parts without kernels."""
+
+    def play(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+    ) -> int:
+        """Play the rounds as the paper has them."""
+        loss, decoder, rate, domain, intercept = self.parts
+        setting, state = self.parts.setting, self.state
+        for t in range(stop - start):
+            x = rows.row(start + t)
+            if intercept:
+                x = np.append(x, 1.0)
+            input_sq = float(x @ x)
+            if not np.isfinite(input_sq):
+                return t
+            assert self.stored is not None
+            theta = self.stored @ x
+
+            label = labels[t]
+            value, grad = loss.value_and_grad(theta, label)
+            risk = decoder.risk(theta, label)
+            prediction = decoder.draw(theta, uniforms[t])
+            grad_sq = float(grad @ grad) * input_sq
+
+            eta = 0.0
+            if grad_sq > TINY:
+                previous, memory = float(state[at.ETA]), state[at.MEMORY :]
+                eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
+            if eta > 0.0:
+                state[at.ETA] = eta
+                self.stored = domain.project(self.stored - eta * np.outer(grad, x))
+            state[at.ROUNDS] += 1
+            state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
+            target_loss = loss.task.loss(prediction, label)
+            trace[:, t] = value, risk, target_loss, state[at.ETA], grad_sq
+            predictions[t] = prediction
+        return stop - start

@@ -1,0 +1,47 @@
+"""The loop over dense rows. Weights are stored as one contiguous row per score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.kernels import program as at
+from driftline.kernels.compile import kernel
+from driftline.kernels.linalg import add_scaled, dot
+from driftline.kernels.round import OVERFLOW, assemble, play_round, settle
+from driftline.kernels.signatures import DENSE
+
+
+@kernel(DENSE)
+def play_dense(code, params, inputs, labels, uniforms, weights, state, buffer, trace, predictions):
+    """Play all rounds; return how many were played before a row that is not finite.
+
+    With an intercept, the last column of weights meets an input of constant 1.
+    """
+    m = assemble(code, params, state, buffer)
+    rounds, features = inputs.shape
+    outputs = weights.shape[0]
+    intercept = code[at.INTERCEPT]
+    for t in range(rounds):
+        x = inputs[t]
+        input_sq = dot(x, x) + intercept
+        if not np.isfinite(input_sq):
+            return t
+        scale = state[at.SCALE]
+        for k in range(outputs):
+            score = dot(weights[k, :features], x)
+            if intercept:
+                score += weights[k, features]
+            m.theta[k] = scale * score
+
+        eta = play_round(m, labels[t], uniforms[t], input_sq, trace, t, predictions[t])
+        if eta == OVERFLOW:
+            return t
+        if eta > 0.0:
+            for k in range(outputs):
+                step = -eta * m.grad[k] / scale
+                if step != 0.0:
+                    add_scaled(weights[k, :features], step, x)
+                    if intercept:
+                        weights[k, features] += step
+            settle(m, eta, input_sq, weights)
+    return rounds

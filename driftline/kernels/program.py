@@ -1,0 +1,61 @@
+"""A learner's parts as data for the compiled loop: addresses, parameters, sizes.
+
+The layout below is the only agreement between Python and the loop. ``code`` holds the
+addresses of the parts' kernels, where each part's parameters end in ``params``, and the
+sizes of the buffers; ``state`` is what a learner carries from round to round beside
+its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.kernels.compile import Kernel
+
+# slots of code: addresses,
+ENCODE, ENCODE_LOSS, DRAW, PREPARE, LOSS, VALUES, MIX, DECODE, RATE = range(9)
+# ends of the parameters of task, loss, decoder and rate,
+TASK_END, LOSS_END, DECODER_END, RATE_END = range(9, 13)
+# sizes: scores, the loss's workspace, the decoder's scratch space; and 1 for an intercept.
+OUTPUTS, WORK, SCRATCH, INTERCEPT = range(13, 17)
+
+# slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
+# norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
+# rate; the rate's own memory follows from MEMORY on.
+SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, MEMORY = range(8)
+
+# rows of the trace
+TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Addresses, sizes and parameters of one learner's parts."""
+
+    code: np.ndarray
+    params: np.ndarray
+
+    @classmethod
+    def link(
+        cls,
+        kernels: Sequence[Kernel | None],
+        params: Sequence[Any],
+        sizes: tuple[int, int, int, int],
+    ) -> Program:
+        """Put together nine kernels (in the order of the slots), four parts' parameters
+        and the sizes.
+        """  # noqa: D205
+        addresses = [0 if kernel is None else kernel.address for kernel in kernels]
+        vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in params]
+        ends = np.cumsum([vector.size for vector in vectors])
+        code = np.array([*addresses, *ends, *sizes], dtype=np.int64)
+        return cls(code, np.concatenate(vectors))
+
+    def buffer(self) -> np.ndarray:
+        """Return working memory for the loop."""
+        outputs, work, scratch = self.code[OUTPUTS : SCRATCH + 1]
+        return np.zeros(5 * outputs + work + scratch)

@@ -1,0 +1,131 @@
+"""One round between the scores and the update, and the bookkeeping of a step.
+
+This is what all model kinds share. A model's loop computes the scores, calls
+:func:`play_round` for the step size, moves its weights, and calls :func:`settle`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from driftline.kernels import program as at
+from driftline.kernels.calls import (
+    call_decode,
+    call_draw,
+    call_encode,
+    call_encode_loss,
+    call_loss,
+    call_prepare,
+    call_rate,
+)
+from driftline.kernels.compile import helper
+from driftline.kernels.linalg import dot
+
+#: Squared gradients below this count as zero: the round makes no step.
+TINY = 1e-150
+
+#: The stored weights are rescaled before their common factor leaves this range.
+SMALLEST_SCALE = 1e-100
+
+#: What :func:`play_round` returns instead of a step when the scores overflow.
+OVERFLOW = -1.0
+
+Machine = namedtuple(
+    "Machine",
+    "code task loss decoder rate state memory theta target grad mean encoded work scratch",
+)
+
+
+@helper
+def assemble(code, params, state, buffer):
+    """Give names to the slices of a program's parameters and buffers."""
+    d = code[at.OUTPUTS]
+    work = 5 * d + code[at.WORK]
+    return Machine(
+        code,
+        params[: code[at.TASK_END]],
+        params[code[at.TASK_END] : code[at.LOSS_END]],
+        params[code[at.LOSS_END] : code[at.DECODER_END]],
+        params[code[at.DECODER_END] : code[at.RATE_END]],
+        state,
+        state[at.MEMORY :],
+        buffer[:d],
+        buffer[d : 2 * d],
+        buffer[2 * d : 3 * d],
+        buffer[3 * d : 4 * d],
+        buffer[4 * d : 5 * d],
+        buffer[5 * d : work],
+        buffer[work : work + code[at.SCRATCH]],
+    )
+
+
+@helper
+def play_round(m, label, uniforms, input_sq, trace, t, prediction):
+    """Predict, see the label, pay, and choose the step: 0 for none."""
+    code = m.code
+    offset = call_encode(code[at.ENCODE], (label, m.task, m.target))
+    call_prepare(code[at.PREPARE], (m.theta, m.loss, m.work))
+    loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
+    if not np.isfinite(loss):
+        return OVERFLOW
+    risk = call_decode(
+        code[at.DECODE],
+        (
+            m.theta,
+            m.target,
+            offset,
+            m.decoder,
+            m.work,
+            code[at.VALUES],
+            m.loss,
+            code[at.MIX],
+            m.scratch,
+            m.mean,
+        ),
+    )
+    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, prediction))
+    call_encode_loss(code[at.ENCODE_LOSS], (prediction, m.task, m.encoded))
+    grad_sq = dot(m.grad, m.grad) * input_sq
+
+    eta = 0.0
+    if grad_sq > TINY:
+        eta = call_rate(
+            code[at.RATE],
+            (loss, risk, grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
+        )
+    if eta > 0.0:
+        m.state[at.ETA] = eta
+    m.state[at.ROUNDS] += 1.0
+    m.state[at.LARGEST_INPUT_SQ] = max(m.state[at.LARGEST_INPUT_SQ], input_sq)
+
+    trace[0, t] = loss
+    trace[1, t] = risk
+    trace[2, t] = max(0.0, dot(m.target, m.encoded) + offset)
+    trace[3, t] = m.state[at.ETA]
+    trace[4, t] = grad_sq
+    return eta
+
+
+@helper
+def settle(m, eta, input_sq, weights):
+    """Project after a step of size ``eta`` in O(1): the weights are a scale times an array.
+
+    The squared norm follows from quantities at hand,
+    ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``,
+    and is computed afresh once in as many rounds as there are weights.
+    """
+    state = m.state
+    moved = eta * eta * dot(m.grad, m.grad) * input_sq - 2.0 * eta * dot(m.grad, m.theta)
+    state[at.NORM_SQ] = max(0.0, state[at.NORM_SQ] + moved)
+    if state[at.ROUNDS] >= state[at.REFRESH] or state[at.SCALE] < SMALLEST_SCALE:
+        state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
+        flat = weights.ravel()
+        for i in range(flat.size):
+            flat[i] *= state[at.SCALE]
+        state[at.SCALE] = 1.0
+        state[at.NORM_SQ] = dot(flat, flat)
+    if state[at.NORM_SQ] > state[at.RADIUS] ** 2:
+        state[at.SCALE] *= state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])
+        state[at.NORM_SQ] = state[at.RADIUS] ** 2

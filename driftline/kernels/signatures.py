@@ -1,0 +1,95 @@
+"""The fixed shapes of kernels: what each kind of part must be able to do.
+
+All vectors are float64 and contiguous, all labels and predictions int64. Output
+buffers come last and belong to the caller. Nothing here draws random numbers.
+"""
+
+from numba import types
+from numba.core.typing import Signature
+
+vector = types.Array(types.float64, 1, "C")
+integers = types.Array(types.int64, 1, "C")
+matrix = types.Array(types.float64, 2, "C")
+labels = types.Array(types.int64, 2, "C")
+
+#: ``encode(label, params, target) -> offset``: write rho(y), return c(y).
+ENCODE = types.float64(integers, vector, vector)
+
+#: ``encode_loss(prediction, params, out)``: write the loss encoding of a prediction.
+ENCODE_LOSS = types.void(integers, vector, vector)
+
+#: ``draw(mean, params, uniforms, prediction)``: draw a prediction whose expected loss
+#: encoding is ``mean``.
+DRAW = types.void(vector, vector, vector, integers)
+
+#: ``prepare(theta, params, work)``: what value, gradient and decoder share in a round.
+PREPARE = types.void(vector, vector, vector)
+
+#: ``loss(theta, target, params, work, grad) -> value``.
+LOSS = types.float64(vector, vector, vector, vector, vector)
+
+#: ``values(theta, params, work, values, squares)``: for every label, the loss and the
+#: squared norm of its gradient.
+VALUES = types.void(vector, vector, vector, vector, vector)
+
+#: ``mix(values, squares, params, wrong)``: from the losses of all labels to the
+#: probability that each label would be missed.
+MIX = types.void(vector, vector, vector, vector)
+
+#: ``decode(theta, target, offset, params, work, values, loss_params, mix, scratch, mean)
+#: -> risk``: write the expected loss encoding, return the expected target loss to full
+#: relative precision. ``values`` and ``mix`` are addresses.
+DECODE = types.float64(
+    vector,
+    vector,
+    types.float64,
+    vector,
+    vector,
+    types.int64,
+    vector,
+    types.int64,
+    vector,
+    vector,
+)
+
+#: ``rate(loss, risk, grad_sq, input_sq, previous, params, state) -> eta``; 0 for no step.
+RATE = types.float64(
+    types.float64,
+    types.float64,
+    types.float64,
+    types.float64,
+    types.float64,
+    vector,
+    vector,
+)
+
+
+def _input(dtype: types.Type, ndim: int) -> types.Array:
+    """Users' own arrays, which may be read-only."""
+    return types.Array(dtype, ndim, "C", readonly=True)
+
+
+def _loop(*inputs: types.Type) -> Signature:
+    """``play(code, params, *inputs, labels, uniforms, weights, state, buffer, trace,
+    predictions) -> rounds played``.
+    """  # noqa: D205
+    return types.int64(
+        integers,
+        vector,
+        *inputs,
+        labels,
+        matrix,
+        matrix,
+        vector,
+        vector,
+        types.Array(types.float64, 2, "A"),
+        labels,
+    )
+
+
+#: The loop over dense rows.
+DENSE = _loop(_input(types.float64, 2))
+
+#: The loops over CSR rows (values, columns, starts), for the two index types of SciPy.
+SPARSE32 = _loop(_input(types.float64, 1), _input(types.int32, 1), _input(types.int32, 1))
+SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.int64, 1))

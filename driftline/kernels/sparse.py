@@ -1,0 +1,70 @@
+"""The loop over CSR rows. Weights are stored with the scores of a feature side by side.
+
+A round touches only the features it has: its cost is the number of its non-zeros times
+the number of scores, however many features there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.kernels import program as at
+from driftline.kernels.compile import Kernel
+from driftline.kernels.linalg import add_scaled
+from driftline.kernels.round import OVERFLOW, assemble, play_round, settle
+from driftline.kernels.signatures import SPARSE32, SPARSE64
+
+
+def play_sparse(
+    code,
+    params,
+    values,
+    columns,
+    starts,
+    labels,
+    uniforms,
+    weights,
+    state,
+    buffer,
+    trace,
+    predictions,
+):
+    """Play all rounds; return how many were played before a row that is not finite.
+
+    With an intercept, the last row of weights meets an input of constant 1.
+    """
+    m = assemble(code, params, state, buffer)
+    rounds = starts.size - 1
+    intercept = code[at.INTERCEPT]
+    last = weights.shape[0] - 1
+    for t in range(rounds):
+        first, stop = starts[t], starts[t + 1]
+        m.theta[:] = 0.0
+        input_sq = float(intercept)
+        for i in range(first, stop):
+            value = values[i]
+            input_sq += value * value
+            add_scaled(m.theta, value, weights[columns[i]])
+        if not np.isfinite(input_sq):
+            return t
+        if intercept:
+            add_scaled(m.theta, 1.0, weights[last])
+        scale = state[at.SCALE]
+        for k in range(m.theta.size):
+            m.theta[k] *= scale
+
+        eta = play_round(m, labels[t], uniforms[t], input_sq, trace, t, predictions[t])
+        if eta == OVERFLOW:
+            return t
+        if eta > 0.0:
+            step = -eta / scale
+            for i in range(first, stop):
+                add_scaled(weights[columns[i]], step * values[i], m.grad)
+            if intercept:
+                add_scaled(weights[last], step, m.grad)
+            settle(m, eta, input_sq, weights)
+    return rounds
+
+
+play_sparse_32 = Kernel(play_sparse, SPARSE32)
+play_sparse_64 = Kernel(play_sparse, SPARSE64)

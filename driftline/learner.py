@@ -1,0 +1,341 @@
+"""Online gradient descent: predict, pay, learn, round after round."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from driftline import models
+from driftline.decoders import Decoder, GapOptimal
+from driftline.description import describe
+from driftline.domains import Ball, Domain
+from driftline.engine import CompiledEngine, Parts, PlainEngine
+from driftline.errors import InputError
+from driftline.kernels import program as at
+from driftline.losses import Loss
+from driftline.rates import Polyak, Rate
+from driftline.tasks import Distribution
+from driftline.trace import Trace
+
+__all__ = ["OGD", "Round"]
+
+#: Rounds played between two calls of a progress function.
+BLOCK = 1 << 14
+
+
+class Round(NamedTuple):
+    """What happened in one round."""
+
+    prediction: Any
+    loss: float
+    risk: float
+    target_loss: float
+    eta: float
+    grad_sq: float
+
+
+class OGD:
+    """Linear scores, a surrogate loss, a decoder, and gradient steps inside a domain.
+
+    Parameters
+    ----------
+    loss, decoder
+        The surrogate that is descended, and how scores become predictions; the decoder was
+        made for this loss. Default: the gap-optimal decoder.
+    rate
+        The rule for step sizes. Default: the Polyak-style rate of the paper.
+    domain
+        Where weights may lie. Default: a ball of diameter 20.
+    initial
+        First weights, one row per score. Default: zeros.
+    intercept
+        Whether every input has a constant 1 appended; its weights are the last column.
+    seed
+        Of the generator that random predictions are drawn with.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> learner = OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+    >>> learner.step([0.6, 0.8], label=2).loss.__round__(3)
+    1.585
+    >>> learner.weights.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        decoder: Decoder | None = None,
+        rate: Rate | None = None,
+        domain: Domain | None = None,
+        *,
+        initial: Any = None,
+        intercept: bool = False,
+        seed: int | None = 0,
+    ):
+        decoder = GapOptimal(loss) if decoder is None else decoder
+        rate = Polyak() if rate is None else rate
+        domain = Ball(20.0) if domain is None else domain
+        if decoder.loss != loss:
+            raise InputError(
+                f"the decoder was made for {decoder.loss!r}, but the learner has {loss!r}"
+            )
+        self.parts = Parts(loss, decoder, rate, domain, bool(intercept))
+        rate.check(self.parts.setting)
+        self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(self.parts)
+        self._generator = np.random.default_rng(seed)
+        self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
+        self.task: Any = loss.task
+        self._columns = np.empty((len(at.TRACE_COLUMNS), 1))  # of a single round
+        self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
+        if initial is not None:
+            self.engine.start(self._check_initial(initial))
+
+    # -- learning
+
+    def run(
+        self,
+        inputs: Any,
+        labels: Any = None,
+        *,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Trace:
+        """Play a stream: every row is predicted before it is learned from.
+
+        Parameters
+        ----------
+        inputs, labels
+            One row and one label a round: an array or a CSR matrix, and what the task takes
+            as labels. Or a stream, which has both.
+        seed
+            If given, the generator is reset to it; otherwise it goes on from where it is.
+        progress
+            Called with the number of rounds just played, every few thousand rounds.
+
+        Returns
+        -------
+        Trace
+            One row a round. If the input is refused, the learner is as it was before.
+        """
+        if labels is None:
+            inputs, labels = _unpack(inputs)
+        rows = models.rows_of(inputs)
+        labels = self.task.check_labels(labels)
+        if rows.rounds != len(labels):
+            raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
+        if rows.rounds == 0:
+            raise InputError("the stream is empty: expected at least one round")
+        self._check_features(rows)
+
+        before = self.engine.snapshot(), self._generator.bit_generator.state, self._ahead
+        if seed is not None:
+            self._generator, self._ahead = np.random.default_rng(seed), None
+        self.engine.hold(rows)
+        columns = np.empty((len(at.TRACE_COLUMNS), rows.rounds))
+        predictions = np.empty((rows.rounds, self.task.prediction_size), dtype=np.int64)
+        for start in range(0, rows.rounds, BLOCK):
+            block = slice(start, min(start + BLOCK, rows.rounds))
+            count = block.stop - start
+            played = self.engine.play(
+                rows,
+                block.start,
+                block.stop,
+                labels[block],
+                self._take_uniforms(count),
+                columns[:, block],
+                predictions[block],
+            )
+            if played < count:
+                self.engine.restore(before[0])
+                self._generator.bit_generator.state, self._ahead = before[1:]
+                _refuse(rows, start + played)
+            if progress is not None:
+                progress(count)
+        first = before[0].weights
+        return Trace(
+            **dict(zip(at.TRACE_COLUMNS, columns, strict=True)),
+            prediction=self.task.predictions(predictions),
+            first_weights=np.zeros_like(self.weights) if first is None else first,
+            config=self.config(),
+            digest=digest(rows, labels),
+        )
+
+    def step(self, x: Any, label: Any) -> Round:
+        """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
+        return self._play_one(x, label, self._peek(), used=True)
+
+    def learn(self, x: Any, label: Any) -> Round:
+        """Learn from one round without predicting: no random number is used up.
+
+        The prediction and target loss in the result are those of a draw at the median.
+        """
+        return self._play_one(x, label, np.full((1, self.task.draws), 0.5), used=False)
+
+    # -- looking
+
+    def scores(self, x: Any) -> np.ndarray:
+        """Return the scores of an input."""
+        row = models.row_of(x)
+        self._check_features(row)
+        vector = row.row(0)
+        if not np.isfinite(vector).all():
+            _refuse(row, 0)
+        if self.engine.stored is None:
+            return np.zeros(self.task.dim)
+        if self.parts.intercept:
+            vector = np.append(vector, 1.0)
+        scores: np.ndarray = self.weights @ vector
+        return scores
+
+    def distribution(self, x: Any) -> Distribution:
+        """Return the predictions that an input may get, and their probabilities."""
+        return self.decoder.distribution(self.scores(x))
+
+    def predict(self, x: Any) -> Any:
+        """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
+        return self.decoder.draw(self.scores(x), self._peek()[0])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """A copy of W: a row per score, a column per feature, and one more for an intercept."""
+        weights = self.engine.look().weights
+        if weights is None:
+            raise InputError("the learner has no weights before its first input")
+        return weights.copy() if weights is self.engine.stored else weights
+
+    @property
+    def loss(self) -> Loss:
+        """The surrogate loss."""
+        return self.parts.loss
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder."""
+        return self.parts.decoder
+
+    @property
+    def rate(self) -> Rate:
+        """The rule for step sizes."""
+        return self.parts.rate
+
+    @property
+    def domain(self) -> Domain:
+        """Where weights may lie."""
+        return self.parts.domain
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played or learned from."""
+        return int(self.engine.state[at.ROUNDS])
+
+    @property
+    def largest_input(self) -> float:
+        """The largest norm of an input so far."""
+        return float(np.sqrt(self.engine.state[at.LARGEST_INPUT_SQ]))
+
+    def config(self) -> dict[str, Any]:
+        """Return the learner's parts as plain data."""
+        *parts, intercept = self.parts
+        names = ("loss", "decoder", "rate", "domain")
+        named = {name: part.config() for name, part in zip(names, parts, strict=True)}
+        return named | {"intercept": intercept}
+
+    def describe(self) -> str:
+        """Say which theorem applies, with its constants, and what is missing."""
+        return describe(self.parts, self.largest_input)
+
+    def __repr__(self) -> str:
+        """Name the parts."""
+        loss, decoder, rate, domain, intercept = self.parts
+        more = ", intercept=True" if intercept else ""
+        return f"OGD({loss!r}, {decoder!r}, {rate!r}, {domain!r}{more})"
+
+    # -- behind the scenes
+
+    def _play_one(self, x: Any, label: Any, uniforms: np.ndarray, used: bool) -> Round:
+        row = models.row_of(x)
+        label = self.task.check_label(label)
+        self._check_features(row)
+        if self.engine.stored is None and row.first_bad_row() is not None:
+            _refuse(row, 0)
+        self.engine.hold(row)
+        labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
+        columns, prediction = self._columns, self._prediction
+        if not self.engine.play(row, 0, 1, labels, uniforms, columns, prediction):
+            _refuse(row, 0)
+        if used:
+            self._ahead = None
+        return Round(self.task.prediction(prediction[0]), *columns[:, 0].tolist())
+
+    def _peek(self) -> np.ndarray:
+        if self._ahead is None:
+            self._ahead = self._generator.random((1, self.task.draws))
+        return self._ahead
+
+    def _take_uniforms(self, count: int) -> np.ndarray:
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            return self._generator.random((count, self.task.draws))
+        return np.vstack([ahead, self._generator.random((count - 1, self.task.draws))])
+
+    def _check_features(self, rows: models.Rows) -> None:
+        expected = self.engine.features
+        if expected is not None and rows.features != expected:
+            raise InputError(
+                f"inputs have {rows.features} features, but the learner has seen {expected}"
+            )
+
+    def _check_initial(self, initial: Any) -> np.ndarray:
+        weights = np.array(initial, dtype=np.float64, order="C")
+        if weights.ndim != 2 or weights.shape[0] != self.task.dim:
+            raise InputError(
+                f"first weights must have {self.task.dim} rows, one per score, but their shape "
+                f"is {weights.shape}"
+            )
+        if not np.isfinite(weights).all():
+            raise InputError("first weights must be finite, but one is not")
+        distance = float(np.linalg.norm(weights - self.domain.project(weights)))
+        if distance > 1e-9 * float(np.linalg.norm(weights)):
+            raise InputError(
+                f"first weights must lie in the domain {self.domain!r}, but are {distance:g} away"
+            )
+        return weights
+
+
+def digest(rows: models.Rows, labels: Any) -> str:
+    """Return a fingerprint of a stream: its shape, all labels, and 64 of its rows."""
+    picked = np.unique(np.linspace(0, rows.rounds - 1, 64).astype(np.int64))
+    text = hashlib.sha256(repr((rows.rounds, rows.features)).encode())
+    text.update(np.ascontiguousarray(labels).tobytes())
+    text.update(rows.sample(picked))
+    return text.hexdigest()
+
+
+def _unpack(stream: Any) -> tuple[Any, Any]:
+    try:
+        return stream.inputs, stream.labels
+    except AttributeError:
+        raise InputError(
+            f"expected inputs and labels, or a stream that has both, but got only "
+            f"{type(stream).__name__}"
+        ) from None
+
+
+def _refuse(rows: models.Rows, t: int) -> NoReturn:
+    """Raise for a row that could not be played."""
+    vector = rows.row(t)
+    where = f"row {t}" if rows.rounds > 1 else "the input"
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise InputError(
+            f"{where} has {vector[bad[0]]} as feature {bad[0]}: expected finite numbers"
+        )
+    raise InputError(
+        f"{where} is too large: its norm or its scores overflow, at a largest entry of "
+        f"{np.abs(vector).max():g}"
+    )

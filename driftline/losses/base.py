@@ -1,0 +1,115 @@
+r"""What every surrogate loss offers.
+
+A loss :math:`L(\theta, y) \ge 0` is convex in the scores :math:`\theta` and self-bounding,
+:math:`\|g\|^2 \le 2 M L`, for the gradient :math:`g` in the scores. At a kink, where
+several subgradients exist, ties go to the lowest index.
+
+The ``*_ratio`` attributes are facts about a loss that decoders rely on: the largest
+value of (expected target loss) / (surrogate loss) over all scores and labels under the
+decoder of that name, or None where nothing is known. A ratio below 1 is a surrogate gap.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel
+from driftline.parts import Part
+from driftline.tasks import Task
+
+__all__ = ["Loss", "LossKernels", "check_scores"]
+
+
+class LossKernels(NamedTuple):
+    """The compiled side of a loss; ``values`` only where the labels are few."""
+
+    prepare: Kernel
+    loss: Kernel
+    values: Kernel | None = None
+
+
+class Loss(Part):
+    """Base of all losses.
+
+    A loss of one's own needs a ``task``, :meth:`value_and_grad` and ``self_bound`` in
+    plain NumPy, and :meth:`values` for decoders that compare labels. With ``kernels`` and
+    ``params`` in their place it runs compiled.
+    """
+
+    task: Task
+
+    kernels: ClassVar[LossKernels | None] = None
+
+    #: Whether the loss is convex in the scores. Without it no bound holds.
+    convex: bool = True
+
+    #: Whether 2 L / |g|^2 stays bounded where the loss is small. If not, a free Polyak
+    #: rate needs a cap.
+    bounded_rate: bool = False
+
+    #: How many times the member of its family for which decoders were made.
+    unit: float = 1.0
+
+    argmax_ratio: float | None = None
+    uniform_mix_ratio: float | None = None
+    nearest_vertex_ratio: float | None = None
+    gap_optimal_ratio: float | None = None
+
+    @property
+    def self_bound(self) -> float:
+        """The constant M with |g|^2 <= 2 M L."""
+        raise InputError(f"{type(self).__name__} does not say its constant `self_bound`")
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """Parameters for the kernels; the first is a factor of the whole loss."""
+        return (1.0,)
+
+    @property
+    def workspace(self) -> int:
+        """How many numbers ``prepare`` hands on."""
+        return 0
+
+    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        """Return the loss at scores ``theta`` and its gradient in them."""
+        kernels = self._need_kernels("value_and_grad")
+        theta = check_scores(theta, self.task)
+        params, work, grad = self._params(), self._prepare(theta), np.empty_like(theta)
+        value = kernels.loss(theta, self.task.encode(label), params, work, grad)
+        return float(value), grad
+
+    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for every label, the loss and the squared norm of its gradient."""
+        kernels = self._need_kernels("values")
+        if kernels.values is None:
+            raise InputError(f"{type(self).__name__} cannot list its values for all labels")
+        theta = check_scores(theta, self.task)
+        values, squares = np.empty((2, len(self.task.labels)))
+        kernels.values(theta, self._params(), self._prepare(theta), values, squares)
+        return values, squares
+
+    def _params(self) -> np.ndarray:
+        return np.asarray(self.params, dtype=np.float64)
+
+    def _prepare(self, theta: np.ndarray) -> np.ndarray:
+        work = np.empty(self.workspace)
+        self._need_kernels("prepare").prepare(theta, self._params(), work)
+        return work
+
+    def _need_kernels(self, method: str) -> LossKernels:
+        if self.kernels is None:
+            raise InputError(f"{type(self).__name__} defines neither {method} nor kernels")
+        return self.kernels
+
+
+def check_scores(theta: Any, task: Task) -> np.ndarray:
+    """Return scores as a float64 vector, or say what is wrong with them."""
+    scores = np.ascontiguousarray(theta, dtype=np.float64)
+    if scores.shape != (task.dim,):
+        raise InputError(f"expected {task.dim} scores, but got an array of shape {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise InputError("scores must be finite, but one is not")
+    return scores

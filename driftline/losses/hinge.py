@@ -1,0 +1,115 @@
+r"""The hinge loss, here as the counterexample it is.
+
+With the margin :math:`m = \theta_y - \max_{i \ne y} \theta_i` and a threshold
+:math:`\kappa \in [0, 1]`,
+
+.. math:: L(\theta, y) = \max(0, 1 - m) \text{ if } m \le \kappa, \text{ else } 0.
+
+For :math:`\kappa < 1` it jumps from :math:`1 - \kappa` to 0 and so is not convex, though
+self-bounding with :math:`M = 1 / (1 - \kappa)`. For :math:`\kappa = 1` it is convex, but
+the gradient keeps its norm where the loss vanishes: no M will do. Either way the theorems
+do not apply.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import LOSS, kernel
+from driftline.losses.base import Loss, LossKernels
+from driftline.losses.smooth_hinge import prepare, prepare_binary
+from driftline.tasks import Binary, Multiclass
+
+__all__ = ["Hinge"]
+
+
+@kernel(LOSS)
+def hinge(theta, target, params, work, grad):
+    """Value and subgradient; at margin kappa the larger of the two."""
+    label = np.argmax(target)
+    rival = int(work[1]) if label == int(work[0]) else int(work[0])
+    margin = theta[label] - theta[rival]
+    grad[:] = 0.0
+    if margin > params[1]:
+        return 0.0
+    grad[rival] = params[0]
+    grad[label] = -params[0]
+    return params[0] * max(0.0, 1.0 - margin)
+
+
+@kernel(LOSS)
+def hinge_binary(theta, target, params, work, grad):
+    """Value and subgradient in one score."""
+    margin = target[0] * theta[0]
+    grad[0] = 0.0
+    if margin > params[1]:
+        return 0.0
+    grad[0] = -target[0] * params[0]
+    return params[0] * max(0.0, 1.0 - margin)
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """Hinge loss of a multiclass or binary task, cut off above margin ``kappa``.
+
+    >>> loss = Hinge(Multiclass(2), kappa=0.5)
+    >>> loss.caveat
+    'discontinuous at margin 0.5, hence not convex'
+    >>> [loss.value_and_grad(np.array([m, 0.0]), 0)[0] for m in (0.5, 0.5001)]
+    [0.5, 0.0]
+    >>> Hinge(Multiclass(2), kappa=1.0).self_bound
+    inf
+    """
+
+    task: Multiclass | Binary
+    kappa: float = 1.0
+
+    argmax_ratio: ClassVar[float] = 1.0
+    _multiclass: ClassVar[LossKernels] = LossKernels(prepare, hinge)
+    _binary: ClassVar[LossKernels] = LossKernels(prepare_binary, hinge_binary)
+
+    def __post_init__(self) -> None:
+        """Refuse thresholds outside 0..1 and tasks of another kind."""
+        if not isinstance(self.task, (Multiclass, Binary)):
+            raise InputError(f"Hinge takes a Multiclass or Binary task, not {self.task!r}")
+        if not 0.0 <= self.kappa <= 1.0:
+            raise InputError(f"kappa must lie in 0..1, but is {self.kappa}")
+
+    @property
+    def kernels(self) -> LossKernels:
+        """One score needs kernels of its own."""
+        return self._binary if isinstance(self.task, Binary) else self._multiclass
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """The factor of the whole loss, and the threshold."""
+        return (1.0, self.kappa)
+
+    @property
+    def workspace(self) -> int:
+        """The two largest scores."""
+        return 2
+
+    @property
+    def convex(self) -> bool:
+        """Whether nothing is cut off."""
+        return self.kappa == 1.0
+
+    @property
+    def self_bound(self) -> float:
+        """1 / (1 - kappa), half of it with one score; infinite for kappa = 1."""
+        if self.kappa == 1.0:
+            return math.inf
+        return (0.5 if isinstance(self.task, Binary) else 1.0) / (1.0 - self.kappa)
+
+    @property
+    def caveat(self) -> str:
+        """Why no theorem applies."""
+        if self.convex:
+            return "not self-bounding: the gradient does not vanish with the loss"
+        return f"discontinuous at margin {self.kappa:g}, hence not convex"

@@ -1,0 +1,207 @@
+r"""The logistic loss, in any base.
+
+With :math:`\mu = \mathrm{softmax}(\theta)` and :math:`b` the base of the logarithm,
+
+.. math::
+
+    L(\theta, y) = \frac{\ln \sum_i e^{\theta_i} - \theta_y}{\ln b},
+    \qquad
+    \nabla L(\theta, y) = \frac{\mu - \rho(y)}{\ln b}.
+
+For a binary task with one score it is :math:`\log_b(1 + e^{-y \theta})`.
+
+It is self-bounding with :math:`M = 2p(1-p) / \ln b = 0.4073 / \ln b`, where
+:math:`p = 0.2847` solves :math:`1 - p = -2 p \ln p`: the gradient has
+:math:`\|g\|^2 \le 2 (1-\mu_y)^2 / \ln^2 b`, and :math:`p` maximises
+:math:`(1-p)^2 / (-\ln p)`. With one score the gradient is half as large, and so is M.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import LOSS, PREPARE, VALUES, kernel
+from driftline.losses.base import Loss, LossKernels
+from driftline.tasks import Binary, Multiclass
+
+__all__ = ["Logistic"]
+
+#: max over p of (1 - p)^2 / (-ln p), at the root of 1 - p = -2 p ln p.
+_WORST_PROBABILITY = 0.2846681370067596
+SELF_BOUND = 2.0 * _WORST_PROBABILITY * (1.0 - _WORST_PROBABILITY)
+
+# What follows the d probabilities in the workspace: the most probable class, one minus
+# its probability, and minus its logarithm, both to full relative precision.
+TOP, DOUBT, EXCESS, EXTRA = range(4)
+
+
+@kernel(PREPARE)
+def prepare(theta, params, work):
+    """Write the probabilities of all classes, and of the top one what rounding would lose."""
+    d = theta.size
+    top = np.argmax(theta)
+    rest = 0.0
+    for i in range(d):
+        if i != top:
+            work[i] = math.exp(theta[i] - theta[top])
+            rest += work[i]
+    total = 1.0 + rest
+    for i in range(d):
+        work[i] /= total
+    work[top] = 1.0 / total
+    work[d + TOP] = top
+    work[d + DOUBT] = rest / total
+    work[d + EXCESS] = math.log1p(rest)
+
+
+@kernel(LOSS)
+def logistic(theta, target, params, work, grad):
+    """Value and gradient, exact to rounding even where the loss is tiny."""
+    d = theta.size
+    scale = params[0]
+    top = int(work[d + TOP])
+    value = work[d + EXCESS]
+    for i in range(d):
+        value += (theta[top] - theta[i]) * target[i]
+        grad[i] = scale * (work[i] - target[i])
+    if target[top] == 1.0:
+        grad[top] = -scale * work[d + DOUBT]
+    return scale * value
+
+
+@kernel(VALUES)
+def values(theta, params, work, values, squares):
+    """|g|^2 for label y is (1 - p_y)^2 plus the other squared probabilities."""
+    d = theta.size
+    scale = params[0]
+    top = int(work[d + TOP])
+    rest_sq = 0.0
+    for i in range(d):
+        if i != top:
+            rest_sq += work[i] ** 2
+    for i in range(d):
+        values[i] = scale * (theta[top] - theta[i] + work[d + EXCESS])
+        if i == top:
+            squares[i] = scale**2 * (rest_sq + work[d + DOUBT] ** 2)
+        else:
+            others = max(0.0, rest_sq - work[i] ** 2) + work[top] ** 2
+            squares[i] = scale**2 * (others + (1.0 - work[i]) ** 2)
+
+
+@kernel(PREPARE)
+def prepare_binary(theta, params, work):
+    """Write the mean label, and of the likelier sign what rounding would lose."""
+    small = math.exp(-abs(theta[0]))
+    work[0] = math.tanh(0.5 * theta[0])
+    work[1 + TOP] = 1.0 if theta[0] > 0.0 else -1.0
+    work[1 + DOUBT] = small / (1.0 + small)
+    work[1 + EXCESS] = math.log1p(small)
+
+
+@kernel(LOSS)
+def logistic_binary(theta, target, params, work, grad):
+    """Value and gradient in one score."""
+    scale = params[0]
+    value = work[1 + EXCESS]
+    miss = work[1 + DOUBT]
+    if target[0] != work[1 + TOP]:
+        value += abs(theta[0])
+        miss = 1.0 - miss
+    grad[0] = -scale * target[0] * miss
+    return scale * value
+
+
+@kernel(VALUES)
+def values_binary(theta, params, work, values, squares):
+    """Write loss and squared gradient for the labels -1 and +1, in this order."""
+    scale = params[0]
+    for k in range(2):
+        values[k] = work[1 + EXCESS]
+        miss = work[1 + DOUBT]
+        if work[1 + TOP] != 2.0 * k - 1.0:
+            values[k] += abs(theta[0])
+            miss = 1.0 - miss
+        values[k] *= scale
+        squares[k] = (scale * miss) ** 2
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """Logistic loss of a multiclass or binary task.
+
+    In base 2, the default, the loss is never below the 0-1 loss of the argmax.
+
+    >>> loss = Logistic(Multiclass(4))
+    >>> value, grad = loss.value_and_grad(np.zeros(4), label=1)
+    >>> value
+    2.0
+
+    References
+    ----------
+    Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
+    """
+
+    task: Multiclass | Binary
+    base: float = 2.0
+
+    _multiclass: ClassVar[LossKernels] = LossKernels(prepare, logistic, values)
+    _binary: ClassVar[LossKernels] = LossKernels(prepare_binary, logistic_binary, values_binary)
+
+    def __post_init__(self) -> None:
+        """Refuse a base that has no logarithm, and tasks of another kind."""
+        if not isinstance(self.task, (Multiclass, Binary)):
+            raise InputError(f"Logistic takes a Multiclass or Binary task, not {self.task!r}")
+        if not (math.isfinite(self.base) and self.base > 1.0):
+            raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
+
+    @property
+    def kernels(self) -> LossKernels:
+        """One score needs kernels of its own."""
+        return self._binary if isinstance(self.task, Binary) else self._multiclass
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """The factor 1 / ln b."""
+        return (1.0 / math.log(self.base),)
+
+    @property
+    def workspace(self) -> int:
+        """The mean label encoding and three numbers more."""
+        return self.task.dim + EXTRA
+
+    @property
+    def unit(self) -> float:
+        """How many times the base-2 loss this is."""
+        return 1.0 / math.log2(self.base)
+
+    @property
+    def self_bound(self) -> float:
+        """The tight constant M."""
+        halves = 2.0 if isinstance(self.task, Binary) else 1.0
+        return SELF_BOUND / (halves * math.log(self.base))
+
+    @property
+    def argmax_ratio(self) -> float:
+        """A class that is not the argmax has probability 1/2 or less: L >= log_b 2."""
+        return math.log2(self.base)
+
+    @property
+    def uniform_mix_ratio(self) -> float | None:
+        """1 - 1/K in base 2; a smaller base only enlarges the loss."""
+        return self.task.guess_loss * math.log2(self.base) if self.base <= 2.0 else None
+
+    @property
+    def nearest_vertex_ratio(self) -> float:
+        """4 gamma / (lambda nu), with 1/ln b strong convexity in the l1 norm."""
+        task = self.task
+        return 4.0 * task.loss_slope * math.log(self.base) / task.separation
+
+    @property
+    def gap_optimal_ratio(self) -> float:
+        """Half the logarithm of the base, whatever the number of classes."""
+        return 0.5 * math.log2(self.base)

@@ -1,0 +1,7 @@
+"""How inputs and weights make scores: one weight vector per score, dense or sparse rows."""
+
+from driftline.models.dense import DenseRows as DenseRows
+from driftline.models.rows import Rows as Rows
+from driftline.models.rows import row_of as row_of
+from driftline.models.rows import rows_of as rows_of
+from driftline.models.sparse import SparseRows as SparseRows

@@ -1,0 +1,63 @@
+"""Inputs as a two-dimensional array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel, play_dense
+
+__all__ = ["DenseRows"]
+
+
+class DenseRows:
+    """A two-dimensional array of inputs, one row a round. It is never copied whole.
+
+    >>> rows = DenseRows(np.ones((3, 2), dtype=np.float32))
+    >>> rows.rounds, rows.features
+    (3, 2)
+    """
+
+    #: Whether the stored weights have a row per feature instead of one per score.
+    transposed = False
+
+    __slots__ = ("array", "features", "rounds", "size")
+
+    def __init__(self, array: np.ndarray):
+        if array.ndim != 2:
+            raise InputError(
+                f"inputs must have two dimensions, rounds and features, not {array.ndim}"
+            )
+        if array.dtype != np.float64 and array.dtype.kind not in "fiub":
+            raise InputError(f"inputs must be real numbers, but their type is {array.dtype}")
+        self.array = array
+        self.rounds, self.features = array.shape
+        self.size = array.size
+
+    @property
+    def loop(self) -> Kernel:
+        """The compiled loop over rows of this kind."""
+        return play_dense
+
+    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+        """Return rows ``start`` to ``stop`` as the loop takes them."""
+        return (np.ascontiguousarray(self.array[start:stop], dtype=np.float64),)
+
+    def row(self, t: int) -> np.ndarray:
+        """Return one row as a vector."""
+        return np.asarray(self.array[t], dtype=np.float64)
+
+    def first_bad_row(self) -> int | None:
+        """Return the first row with an entry that is not finite, or None."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self.array.sum(axis=1, dtype=np.float64)
+        for t in np.flatnonzero(~np.isfinite(sums)):
+            if not np.isfinite(self.row(int(t))).all():
+                return int(t)
+        return None
+
+    def sample(self, rows: np.ndarray) -> Any:
+        """Return some rows as bytes, for a digest."""
+        return np.ascontiguousarray(self.array[rows], dtype=np.float64).tobytes()

@@ -1,0 +1,74 @@
+"""Inputs as a matrix in compressed sparse rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel, play_sparse_32, play_sparse_64
+
+__all__ = ["SparseRows"]
+
+
+class SparseRows:
+    """SciPy's ``csr_array`` or ``csr_matrix`` of inputs, one row a round."""
+
+    #: Whether the stored weights have a row per feature instead of one per score.
+    transposed = True
+
+    __slots__ = ("columns", "features", "matrix", "rounds", "size", "starts", "values")
+
+    def __init__(self, matrix: Any):
+        if matrix.format != "csr":
+            raise InputError(
+                f"sparse inputs must be in CSR format, but these are in {matrix.format.upper()}; "
+                "convert them by .tocsr()"
+            )
+        if matrix.ndim != 2:
+            matrix = matrix.reshape(1, -1).tocsr()
+        if matrix.dtype.kind not in "fiub":
+            raise InputError(f"inputs must be real numbers, but their type is {matrix.dtype}")
+        if not matrix.has_canonical_format:  # a column twice in a row: add up, on a copy
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        self.matrix = matrix
+        self.rounds, self.features = matrix.shape
+        self.values, self.columns, self.starts = matrix.data, matrix.indices, matrix.indptr
+        self.size = self.values.size
+        if self.size and not 0 <= self.columns.min() <= self.columns.max() < self.features:
+            raise InputError(
+                f"column indices of sparse inputs must lie in 0..{self.features - 1}, but reach "
+                f"from {self.columns.min()} to {self.columns.max()}"
+            )
+
+    @property
+    def loop(self) -> Kernel:
+        """The compiled loop over rows of this kind."""
+        return play_sparse_32 if self.columns.dtype == np.int32 else play_sparse_64
+
+    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+        """Return rows ``start`` to ``stop`` as the loop takes them."""
+        starts = np.ascontiguousarray(self.starts[start : stop + 1], dtype=self.columns.dtype)
+        if self.values.dtype == np.float64:
+            return np.ascontiguousarray(self.values), np.ascontiguousarray(self.columns), starts
+        first, last = starts[0], starts[-1]
+        values = self.values[first:last].astype(np.float64)
+        return values, np.ascontiguousarray(self.columns[first:last]), starts - first
+
+    def row(self, t: int) -> np.ndarray:
+        """Return one row as a dense vector."""
+        vector = np.zeros(self.features)
+        entries = slice(self.starts[t], self.starts[t + 1])
+        vector[self.columns[entries]] = self.values[entries]
+        return vector
+
+    def first_bad_row(self) -> int | None:
+        """Return the first row with an entry that is not finite, or None."""
+        bad = np.flatnonzero(~np.isfinite(self.values))
+        return int(np.searchsorted(self.starts, bad[0], side="right")) - 1 if bad.size else None
+
+    def sample(self, rows: np.ndarray) -> Any:
+        """Return some rows as bytes, for a digest."""
+        return b"".join(self.row(int(t)).tobytes() for t in rows)

@@ -1,0 +1,7 @@
+"""Step sizes."""
+
+from driftline.rates.adagrad import AdaGrad as AdaGrad
+from driftline.rates.base import Rate as Rate
+from driftline.rates.base import Setting as Setting
+from driftline.rates.constant import Constant as Constant
+from driftline.rates.polyak import Polyak as Polyak

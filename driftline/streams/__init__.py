@@ -1,0 +1,6 @@
+"""Streams that drift: inputs, labels, and where one is known, the comparator behind them."""
+
+from driftline.streams.base import Stream as Stream
+from driftline.streams.digit_triples import DigitTriples as DigitTriples
+from driftline.streams.label_flips import LabelFlips as LabelFlips
+from driftline.streams.rotation import Rotation as Rotation

@@ -1,0 +1,57 @@
+"""What every stream offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.comparators import Piecewise
+from driftline.errors import InputError
+from driftline.tasks import Task
+
+__all__ = ["Stream", "check_count", "segment_starts"]
+
+
+class Stream:
+    """Rounds to play: a task, inputs and labels.
+
+    ``comparator`` is the weights that made the labels, None where none are known;
+    ``starts`` are the rounds at which the world changes, the first 0.
+    """
+
+    task: Task
+    inputs: Any
+    labels: np.ndarray
+    comparator: Piecewise | None = None
+    starts: np.ndarray
+
+    def __len__(self) -> int:
+        """Return the number of rounds."""
+        return len(self.labels)
+
+
+def check_count(value: Any, least: int, what: str) -> int:
+    """Return a whole number that is at least ``least``."""
+    if int(value) != value or value < least:
+        raise InputError(f"{what} must be a whole number of at least {least}, but is {value}")
+    return int(value)
+
+
+def segment_starts(rounds: int, flips: int) -> np.ndarray:
+    """Return where n flips begin the n + 1 segments, of lengths as equal as may be.
+
+    >>> segment_starts(10, 2)
+    array([0, 3, 6])
+    """
+    rounds = check_count(rounds, 1, "rounds")
+    flips = check_count(flips, 0, "flips")
+    if flips >= rounds:
+        raise InputError(f"{rounds} rounds have no room for {flips} flips")
+    return np.arange(flips + 1) * rounds // (flips + 1)
+
+
+def unit_circle(rounds: int, generator: np.random.Generator) -> np.ndarray:
+    """Return points drawn uniformly from the unit circle."""
+    points: np.ndarray = generator.standard_normal((rounds, 2))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)

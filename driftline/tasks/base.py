@@ -1,0 +1,185 @@
+r"""What every task offers.
+
+A task splits its target loss as
+
+.. math:: \ell(\hat y, y) = \langle \rho(y), \ell^\rho(\hat y) \rangle + c(y),
+
+with :math:`\rho` = ``encode``, :math:`\ell^\rho` = ``encode_loss`` and :math:`c` =
+``offset`` (Cao et al., 2025). So the expected loss of a random prediction depends on its
+distribution through one vector only, the mean of ``encode_loss``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel
+from driftline.parts import Part
+
+__all__ = ["Distribution", "Task", "TaskKernels"]
+
+
+class Distribution(NamedTuple):
+    """A distribution over predictions: those of positive weight, and the weights."""
+
+    atoms: np.ndarray
+    weights: np.ndarray
+
+
+class TaskKernels(NamedTuple):
+    """The compiled side of a task."""
+
+    encode: Kernel
+    encode_loss: Kernel
+    draw: Kernel
+
+
+class Task(Part):
+    """Base of all tasks.
+
+    A task of one's own needs ``dim``, :meth:`encode` and :meth:`encode_loss` (and
+    :meth:`offset` unless it is 0), :meth:`best_prediction` for deterministic and
+    :meth:`decompose` for random predictions, all in plain NumPy. With ``kernels`` in
+    their place it runs compiled; labels are then rows of ``label_size`` integers.
+    """
+
+    kernels: ClassVar[TaskKernels | None] = None
+
+    #: Whether the target loss is 0 for the label itself and 1 for all else.
+    zero_one: ClassVar[bool] = False
+
+    #: How many uniform numbers one random prediction takes.
+    draws: ClassVar[int] = 1
+
+    #: All labels, where they are few.
+    labels: Sequence[Any] = ()
+
+    #: The largest target loss.
+    largest_loss: float = 1.0
+
+    @property
+    def dim(self) -> int:
+        """Number of scores."""
+        raise InputError(f"{type(self).__name__} does not say its number of scores `dim`")
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """Parameters for the kernels."""
+        return (float(self.dim),)
+
+    @property
+    def label_size(self) -> int:
+        """How many integers make a label, for the kernels."""
+        return 1
+
+    @property
+    def prediction_size(self) -> int:
+        """How many integers make a prediction, for the kernels."""
+        return 1
+
+    # -- labels as users give them
+
+    def check_label(self, label: Any) -> Any:
+        """Return the label as the kernels take it, or raise :class:`InputError`."""
+        return label
+
+    def check_labels(self, labels: Any) -> Any:
+        """Check many labels at once: an integer array with a row per label."""
+        return [self.check_label(label) for label in labels]
+
+    def prediction(self, row: Any) -> Any:
+        """Return a prediction as users get it from one row of integers."""
+        return int(row[0]) if row.size == 1 else row.copy()
+
+    def predictions(self, rows: np.ndarray) -> np.ndarray:
+        """Return many predictions as users get them."""
+        return rows[:, 0] if rows.shape[1] == 1 else rows
+
+    # -- the decomposition
+
+    def encode(self, label: Any) -> np.ndarray:
+        """Return rho(label)."""
+        target, _ = self._encode(label)
+        return target
+
+    def offset(self, label: Any) -> float:
+        """Return c(label)."""
+        if self.kernels is None:
+            return 0.0
+        return self._encode(label)[1]
+
+    def encode_loss(self, prediction: Any) -> np.ndarray:
+        """Return the loss encoding of a prediction."""
+        kernels = self._need_kernels("encode_loss")
+        out = np.empty(self.dim)
+        kernels.encode_loss(self._prediction_row(prediction), self._params(), out)
+        return out
+
+    def loss(self, prediction: Any, label: Any) -> float:
+        """Return the target loss of a prediction."""
+        value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)
+        return max(0.0, float(value))
+
+    # -- predictions
+
+    def best_prediction(self, mu: np.ndarray) -> Any:
+        """Return the prediction of least expected loss when ``mu`` is the mean of rho."""
+        raise InputError(f"{type(self).__name__} does not define best_prediction")
+
+    def decompose(self, mean: np.ndarray) -> Distribution:
+        """Return a distribution over predictions whose mean loss encoding is ``mean``."""
+        raise InputError(f"{type(self).__name__} does not define decompose")
+
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Draw a prediction whose expected loss encoding is ``mean``."""
+        if self.kernels is None:
+            return draw_atom(self.decompose(mean), uniforms[0])
+        row = np.empty(self.prediction_size, dtype=np.int64)
+        self.kernels.draw(mean, self._params(), uniforms, row)
+        return self.prediction(row)
+
+    # -- how the methods above reach the kernels
+
+    def _params(self) -> np.ndarray:
+        return np.asarray(self.params, dtype=np.float64)
+
+    def _need_kernels(self, method: str) -> TaskKernels:
+        if self.kernels is None:
+            raise InputError(f"{type(self).__name__} defines neither {method} nor kernels")
+        return self.kernels
+
+    def _encode(self, label: Any) -> tuple[np.ndarray, float]:
+        kernels = self._need_kernels("encode")
+        target = np.empty(self.dim)
+        offset = kernels.encode(self.check_label(label), self._params(), target)
+        return target, float(offset)
+
+    def _prediction_row(self, prediction: Any) -> np.ndarray:
+        """Predictions are labels unless a task says otherwise."""
+        row: np.ndarray = self.check_label(prediction)
+        return row
+
+
+def draw_atom(distribution: Distribution, uniform: float) -> Any:
+    """Draw from a distribution by one uniform number."""
+    index = np.searchsorted(np.cumsum(distribution.weights), uniform, side="right")
+    return distribution.atoms[min(int(index), len(distribution.atoms) - 1)]
+
+
+def whole_numbers(values: Any, what: str) -> np.ndarray:
+    """Return ``values`` as an int64 array, refusing anything that is not a whole number."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iub":
+        return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            rounded = array.astype(np.int64)
+        if np.array_equal(rounded, array):
+            return rounded
+        bad = array[rounded != array].flat[0]
+        raise InputError(f"{what} must be whole numbers, but one is {bad}")
+    raise InputError(f"{what} must be whole numbers, but their type is {array.dtype}")

@@ -1,0 +1,129 @@
+r"""One of K classes, at the price of 1 for a wrong one.
+
+.. math:: \rho(y) = e_y, \qquad \ell^\rho(\hat y) = 1 - e_{\hat y}, \qquad c = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
+
+__all__ = ["Multiclass", "check_class", "check_classes"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write the indicator of the class."""
+    target[:] = 0.0
+    target[label[0]] = 1.0
+    return 0.0
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write 1 for every class but the predicted one."""
+    out[:] = 1.0
+    out[prediction[0]] = 0.0
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, prediction):
+    """Walk along the classes until their probability exceeds the uniform number."""
+    below = 0.0
+    for k in range(mean.size):
+        if mean[k] < 1.0:
+            prediction[0] = k  # kept if rounding leaves the sum short of 1
+            below += 1.0 - mean[k]
+            if uniforms[0] < below:
+                return
+
+
+@dataclass(frozen=True)
+class Multiclass(Task):
+    """Classification under the 0-1 loss; labels and predictions are ``0 .. classes-1``.
+
+    >>> task = Multiclass(3)
+    >>> task.encode(1), task.encode_loss(1)
+    (array([0., 1., 0.]), array([1., 0., 1.]))
+    >>> task.loss(prediction=2, label=1)
+    1.0
+    """
+
+    classes: int
+
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    zero_one: ClassVar[bool] = True
+
+    #: gamma and nu of the first theorem, in the l1 norm (Sakaue et al., 2024).
+    loss_slope: ClassVar[float] = 0.5
+    separation: ClassVar[float] = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than two classes."""
+        count = whole_numbers(self.classes, "the number of classes")
+        if count.ndim or count < 2:
+            raise InputError(f"a multiclass task needs 2 classes or more, not {self.classes!r}")
+        object.__setattr__(self, "classes", int(count))
+
+    @property
+    def dim(self) -> int:
+        """One score per class."""
+        return self.classes
+
+    @property
+    def labels(self) -> range:
+        """All labels."""
+        return range(self.classes)
+
+    @property
+    def guess_loss(self) -> float:
+        """The expected loss of guessing uniformly."""
+        return 1.0 - 1.0 / self.classes
+
+    def check_label(self, label: Any) -> np.ndarray:
+        """Return the class as a row of one integer."""
+        return check_class(label, self.classes, "label")
+
+    def check_labels(self, labels: Any) -> np.ndarray:
+        """Return the classes as rows of one integer."""
+        return check_classes(labels, self.classes)
+
+    def best_prediction(self, mu: np.ndarray) -> int:
+        """Return the most probable class, the lowest of several."""
+        return int(np.argmax(mu))
+
+    def decompose(self, mean: np.ndarray) -> Distribution:
+        """Return the classes of positive probability."""
+        weights = 1.0 - np.asarray(mean)
+        atoms = np.flatnonzero(weights > 0.0)
+        return Distribution(atoms, weights[atoms])
+
+
+def check_class(label: Any, classes: int, what: str) -> np.ndarray:
+    """Return one class as a row of one integer, or say what is wrong with it."""
+    if type(label) is not int:
+        number = whole_numbers(label, f"a {what}")
+        if number.size != 1:
+            raise InputError(f"a {what} must be one number, but has shape {number.shape}")
+        label = int(number.ravel()[0])
+    if not 0 <= label < classes:
+        raise InputError(f"{what} {label} is outside 0..{classes - 1}")
+    return np.array((label,), dtype=np.int64)
+
+
+def check_classes(labels: Any, classes: int) -> np.ndarray:
+    """Return classes as rows of one integer, or say which one is wrong."""
+    numbers = whole_numbers(labels, "labels")
+    if numbers.ndim != 1:
+        raise InputError(f"labels must be a vector, but have shape {numbers.shape}")
+    wrong = (numbers < 0) | (numbers >= classes)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise InputError(f"label {numbers[first]} in row {first} is outside 0..{classes - 1}")
+    return numbers.reshape(-1, 1)

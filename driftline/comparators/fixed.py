@@ -12,7 +12,7 @@ __all__ = ["Fixed"]
 class Fixed(Piecewise):
     """The same weights in every round.
 
-    >>> Fixed(np.zeros((3, 5))).path_length
+    >>> Fixed([[1.0, -1.0]]).path_length
     0.0
     """
 

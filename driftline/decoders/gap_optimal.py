@@ -17,7 +17,6 @@ __all__ = ["GapOptimal"]
 def gap_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - c L)_+ = 1, from below: the labels in it only get fewer."""
     c = 0.0
-    count = values.size + 1
     while True:
         kept = 0
         total = 0.0
@@ -25,10 +24,12 @@ def gap_optimal(values, squares, params, wrong):
             if c * values[k] < 1.0:
                 kept += 1
                 total += values[k]
-        if kept >= count or kept < 2 or total <= 0.0:
+        if total <= 0.0:
             break
-        count = kept
-        c = (kept - 1) / total
+        root = (kept - 1) / total
+        if root <= c:
+            break
+        c = root
     for k in range(values.size):
         wrong[k] = min(1.0, c * values[k])
 

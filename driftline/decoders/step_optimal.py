@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from driftline.decoders.base import ValueDecoder
 from driftline.kernels import MIX, Kernel, kernel
 from driftline.losses import Logistic, Loss
@@ -15,22 +17,28 @@ __all__ = ["StepOptimal"]
 
 @kernel(MIX)
 def step_optimal(values, squares, params, wrong):
-    """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above."""
-    eta = 0.0
-    count = values.size + 1
+    """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above.
+
+    The root only falls; a rise is rounding, and ends the search.
+    """
+    eta = np.inf
     while True:
         kept = 0
         loss = 0.0
         square = 0.0
         for k in range(values.size):
-            if count > values.size or 1.0 - values[k] + 0.5 * eta * squares[k] > 0.0:
+            if eta == np.inf or 1.0 - values[k] + 0.5 * eta * squares[k] > 0.0:
                 kept += 1
                 loss += values[k]
                 square += squares[k]
-        if kept >= count or kept < 1 or square <= 0.0:
+        if square <= 0.0:
             break
-        count = kept
-        eta = max(0.0, 2.0 * (loss - (kept - 1)) / square)
+        root = max(0.0, 2.0 * (loss - (kept - 1)) / square)
+        if root >= eta:
+            break
+        eta = root
+    if eta == np.inf:
+        eta = 0.0
     for k in range(values.size):
         wrong[k] = min(1.0, max(0.0, values[k] - 0.5 * eta * squares[k]))
 

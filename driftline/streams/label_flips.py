@@ -22,7 +22,7 @@ class LabelFlips(Stream):
     unit normal of the line, or a pair of opposite vectors of together the same length.
 
     >>> stream = LabelFlips(rounds=100, flips=3, seed=0)
-    >>> stream.starts, stream.comparator.path_length
+    >>> stream.starts, round(stream.comparator.path_length, 6)
     (array([ 0, 25, 50, 75]), 6.0)
     """
 

@@ -1,0 +1,263 @@
+"""Laws that every decoder must obey, and facts about each one."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import BINARY, DECODERS, adversarial_scores, scores
+
+import driftline as dl
+
+every_decoder = pytest.mark.parametrize("decoder", DECODERS, ids=repr)
+
+
+def risks(decoder, theta):
+    return np.array([decoder.risk(theta, label) for label in decoder.loss.task.labels])
+
+
+@every_decoder
+@given(data=st.data())
+def test_distribution_mean_and_risk_agree(decoder, data):
+    task = decoder.loss.task
+    theta = data.draw(scores(task.dim))
+    atoms, weights = decoder.distribution(theta)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-10) and (weights > 0).all()
+    mean = weights @ np.array([task.encode_loss(atom) for atom in atoms])
+    np.testing.assert_allclose(decoder.mean_loss_encoding(theta), mean, atol=1e-10)
+    for label in task.labels:
+        expected = sum(w * task.loss(a, label) for a, w in zip(atoms, weights, strict=True))
+        assert decoder.risk(theta, label) == pytest.approx(expected, abs=1e-10)
+
+
+@every_decoder
+@given(data=st.data())
+def test_surrogate_gap_and_rate_floor(decoder, data):
+    """The two inequalities that carry the theorem, to full relative precision."""
+    theta = data.draw(scores(decoder.loss.task.dim))
+    check_gap_and_floor(decoder, theta)
+
+
+@every_decoder
+def test_surrogate_gap_and_rate_floor_on_adversarial_scores(decoder):
+    generator = np.random.default_rng(0)
+    dim = decoder.loss.task.dim
+    for theta in adversarial_scores(dim, generator, 60 if dim < 50 else 10):
+        check_gap_and_floor(decoder, theta)
+
+
+def check_gap_and_floor(decoder, theta):
+    values, squares = decoder.loss.values(theta)
+    risk = risks(decoder, theta)
+    assert (risk <= (1 - decoder.surrogate_gap) * values * (1 + 1e-12)).all()
+    gaps = values - risk
+    assert (gaps >= 0.5 * decoder.rate_floor * squares - 1e-13 * values).all()
+    if decoder.numerical_rate_floor is not None:
+        assert (gaps >= 0.499 * decoder.numerical_rate_floor * squares - 1e-13 * values).all()
+
+
+@every_decoder
+@given(data=st.data())
+def test_kernel_and_python_agree(decoder, data):
+    """The kernel that the loop calls, against the methods that users call."""
+    task = decoder.loss.task
+    theta = data.draw(scores(task.dim))
+    label = data.draw(st.sampled_from(list(task.labels)))
+    mean, risk = decoder._decode(theta, task.encode(label), task.offset(label))
+    np.testing.assert_allclose(mean, decoder.mean_loss_encoding(theta), atol=1e-13)
+    assert risk == pytest.approx(decoder.risk(theta, label), rel=1e-12, abs=1e-300)
+
+
+NAIVE = {
+    dl.decoders.UniformMix: naive.uniform_mix,
+    dl.decoders.GapOptimal: naive.gap_optimal,
+    dl.decoders.StepOptimal: naive.step_optimal,
+    dl.decoders.NearestVertex: naive.nearest_vertex,
+    dl.decoders.Argmax: naive.argmax,
+}
+
+
+PAIRS = [
+    (make, loss_type)
+    for make in NAIVE
+    for loss_type in (dl.losses.Logistic, dl.losses.SmoothHinge)
+    if (make, loss_type) != (dl.decoders.NearestVertex, dl.losses.SmoothHinge)
+]
+
+
+@pytest.mark.parametrize("make, loss_type", PAIRS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("classes", [1, 2, 3, 10])
+def test_equal_to_the_naive_decoders(make, loss_type, classes):
+    vector = classes == 1
+    task = BINARY if vector else dl.tasks.Multiclass(classes)
+    decoder = make(loss_type(task))
+    generator = np.random.default_rng(2)
+    for theta in 2.0 * generator.standard_normal((100, classes)):
+        values, squares = decoder.loss.values(theta)
+        pi = NAIVE[make](theta, values, squares, len(task.labels), vector)
+        np.testing.assert_allclose(1 - risks(decoder, theta), pi, atol=1e-9)
+
+
+def linear_program(values):
+    """The best ratio of risk to loss that any distribution has, by brute force over scipy."""
+    from scipy.optimize import linprog
+
+    labels = values.size
+    above = np.hstack([-np.eye(labels), -values[:, None]])  # 1 - pi_y <= c L_y
+    result = linprog(
+        np.r_[np.zeros(labels), 1.0],
+        A_ub=above,
+        b_ub=-np.ones(labels),
+        A_eq=np.r_[np.ones(labels), 0.0][None],
+        b_eq=[1.0],
+        bounds=(0, None),
+    )
+    return result.fun
+
+
+@pytest.mark.parametrize("loss_type", [dl.losses.Logistic, dl.losses.SmoothHinge])
+def test_no_decoder_has_a_larger_gap_than_the_gap_optimal_one(loss_type):
+    generator = np.random.default_rng(3)
+    for classes in (2, 3, 6):
+        decoder = dl.decoders.GapOptimal(loss_type(dl.tasks.Multiclass(classes)))
+        for theta in 2 * generator.standard_normal((30, classes)):
+            values, _ = decoder.loss.values(theta)
+            if values.min() < 1e-6:
+                continue
+            ratio = (risks(decoder, theta) / values).max()
+            assert ratio == pytest.approx(linear_program(values), rel=1e-6)
+
+
+@every_decoder
+def test_step_optimal_has_the_largest_smallest_step(decoder):
+    best = dl.decoders.StepOptimal(decoder.loss)
+    generator = np.random.default_rng(4)
+    dim = decoder.loss.task.dim
+
+    def smallest(which, theta):
+        values, squares = which.loss.values(theta)
+        steps = 2 * (values - risks(which, theta))[squares > 1e-12] / squares[squares > 1e-12]
+        return steps.min()
+
+    for theta in 1.5 * generator.standard_normal((30, dim)):
+        assert smallest(best, theta) >= smallest(decoder, theta) * (1 - 1e-6) - 1e-9
+
+
+@pytest.mark.parametrize("classes", [2, 3, 10, 100])
+def test_gap_optimal_reaches_one_half_for_any_number_of_classes(classes):
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(classes))
+    decoder = dl.decoders.GapOptimal(loss)
+    theta = np.full(classes, -80.0)
+    theta[:2] = 0.0
+    assert decoder.surrogate_gap == 0.5
+    assert decoder.risk(theta, 0) == pytest.approx(0.5 * loss.value_and_grad(theta, 0)[0])
+    assert dl.decoders.UniformMix(loss).surrogate_gap == pytest.approx(1 / classes)
+
+
+def test_the_constants_of_the_notes():
+    two, three = (dl.losses.Logistic(dl.tasks.Multiclass(k)) for k in (2, 3))
+    binary = dl.losses.Logistic(BINARY)
+    assert two.self_bound == pytest.approx(0.5876, abs=1e-4)
+    assert binary.self_bound == pytest.approx(0.2938, abs=1e-4)
+    assert dl.decoders.GapOptimal(three).rate_floor == pytest.approx(0.851, abs=1e-3)
+    assert dl.decoders.NearestVertex(three).surrogate_gap == pytest.approx(1 - math.log(2))
+    hinge = dl.losses.SmoothHinge(dl.tasks.Multiclass(3))
+    assert dl.decoders.UniformMix(hinge).rate_floor == pytest.approx(1 / 12)
+    for base, gap in ((2.0, 0.5), (math.e, 1 - 0.5 / math.log(2)), (3.0, 1 - 0.5 * math.log2(3))):
+        loss = dl.losses.Logistic(dl.tasks.Multiclass(3), base=base)
+        assert dl.decoders.GapOptimal(loss).surrogate_gap == pytest.approx(gap)
+
+
+@pytest.mark.parametrize(
+    "make, classes",
+    [
+        (dl.decoders.UniformMix, 2),
+        (dl.decoders.UniformMix, 3),
+        (dl.decoders.UniformMix, 10),
+        (dl.decoders.GapOptimal, 3),
+        (dl.decoders.StepOptimal, 3),
+        (dl.decoders.StepOptimal, 10),
+        (dl.decoders.NearestVertex, 3),
+    ],
+)
+def test_numerical_floors_are_attained(make, classes):
+    """A search along two tied or nearly tied classes comes close to the stated floor."""
+    decoder = make(dl.losses.Logistic(dl.tasks.Multiclass(classes)))
+    lowest = np.inf
+    for gap in np.linspace(0, 4, 401):
+        for floor in (-60.0, -gap - 1.0, 0.0):
+            theta = np.full(classes, floor)
+            theta[:2] = gap, 0.0
+            values, squares = decoder.loss.values(theta)
+            lowest = min(lowest, (2 * (values - risks(decoder, theta)) / squares).min())
+    assert lowest == pytest.approx(decoder.numerical_rate_floor, rel=2e-3)
+
+
+def test_nearest_vertex_is_better_than_its_guarantee():
+    decoder = dl.decoders.NearestVertex(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+    worst = 0.0
+    for theta in adversarial_scores(3, np.random.default_rng(0), 3000):
+        values, _ = decoder.loss.values(theta)
+        worst = max(worst, (risks(decoder, theta) / values).max())
+    assert 0.50 <= worst <= 1 - decoder.numerical_surrogate_gap + 1e-9
+
+
+def test_ties_go_to_the_lowest_index():
+    for classes in (2, 4):
+        loss = dl.losses.Logistic(dl.tasks.Multiclass(classes))
+        atoms, weights = dl.decoders.Argmax(loss).distribution(np.zeros(classes))
+        assert atoms.tolist() == [0] and weights.tolist() == [1.0]
+    binary = dl.decoders.Argmax(dl.losses.Logistic(BINARY))
+    assert binary.distribution(np.zeros(1)).atoms.tolist() == [-1]
+
+
+def logistic(classes=3, base=2.0):
+    return dl.losses.Logistic(dl.tasks.Multiclass(classes), base=base)
+
+
+@pytest.mark.parametrize(
+    "make, loss, words",
+    [
+        (dl.decoders.UniformMix, logistic(base=math.e), "up to base 2"),
+        (dl.decoders.UniformMix, logistic(base=4.0), "up to base 2"),
+        (dl.decoders.NearestVertex, logistic(base=math.e), "not below 1"),
+        (dl.decoders.NearestVertex, dl.losses.SmoothHinge(BINARY), "Fenchel-Young"),
+        (dl.decoders.GapOptimal, logistic(base=4.0), "from base 4 on"),
+        (dl.decoders.StepOptimal, logistic(base=5.0), "from base 4 on"),
+        (dl.decoders.GapOptimal, dl.losses.Hinge(BINARY), "does not offer its values"),
+        (
+            dl.decoders.UniformMix,
+            dl.losses.Scaled(dl.losses.SmoothHinge(dl.tasks.Multiclass(3)), 0.5),
+            "no surrogate gap",
+        ),
+    ],
+)
+def test_pairs_without_a_gap_are_refused_with_the_reason(make, loss, words):
+    with pytest.raises(dl.NoGuaranteeError, match=words):
+        make(loss)
+
+
+@pytest.mark.parametrize(
+    "make, base",
+    [
+        (dl.decoders.UniformMix, math.e),
+        (dl.decoders.NearestVertex, math.e),
+        (dl.decoders.GapOptimal, 4.0),
+        (dl.decoders.StepOptimal, 6.0),
+    ],
+)
+def test_pairs_without_a_gap_can_be_asked_for(make, base):
+    decoder = make(logistic(base=base), allow_no_gap=True)
+    assert decoder.surrogate_gap == 0.0 and decoder.rate_floor == 0.0
+    learner = dl.OGD(decoder.loss, decoder, dl.rates.Polyak())
+    assert "no surrogate gap" in learner.describe()
+    stream = dl.streams.DigitTriples(rounds=300, flips=1)
+    trace = learner.run(stream)
+    assert np.isfinite(trace.loss).all() and (trace.eta > 0).all()
+
+
+def test_two_tied_classes_leave_no_decoder_a_gap_from_base_four_on():
+    values, _ = logistic(classes=2, base=4.0).values(np.zeros(2))
+    assert linear_program(values) >= 1 - 1e-12

@@ -1,0 +1,94 @@
+"""The compiled side: the cache on disk, light imports, one loop for all parts."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.kernels import compile as compiling
+from driftline.kernels import play_dense
+
+
+def python(code, **env):
+    """Run code in a new process; return what it prints, as JSON."""
+    environment = os.environ | env
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, json, driftline; print(json.dumps(sorted(sys.modules)))"
+    loaded = set(python(code))
+    heavy = {"numba", "scipy", "sklearn", "matplotlib", "click", "rich", "pandas", "torch"}
+    assert not loaded & heavy
+
+
+def test_a_learner_needs_neither_scipy_nor_scikit_learn():
+    code = (
+        "import sys, json, driftline as dl;"
+        "dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)));"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    assert not set(python(code)) & {"scipy.sparse", "sklearn", "matplotlib", "click", "rich"}
+
+
+RUN = """
+import json, driftline as dl
+stream = dl.streams.LabelFlips(rounds=50, flips=1)
+trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream, seed=0)
+from driftline.kernels import cache_directory, play_dense
+stats = play_dense.compiled.stats
+print(json.dumps([trace.risk.sum(), str(cache_directory()), sum(stats.cache_hits.values())]))
+"""
+
+
+@pytest.mark.slow
+def test_the_cache_serves_the_next_process(tmp_path):
+    cold = python(RUN, DRIFTLINE_CACHE=str(tmp_path))
+    warm = python(RUN, DRIFTLINE_CACHE=str(tmp_path))
+    assert cold[0] == warm[0]
+    assert cold[2] == 0 and warm[2] == 1
+    assert cold[1].startswith(str(tmp_path))
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    answer = python(RUN, DRIFTLINE_CACHE=str(blocked))
+    assert answer[1] == "None"
+
+
+def test_the_cache_is_named_after_the_sources(tmp_path, monkeypatch):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "a.py").write_text("one")
+    (tmp_path / "words.py").write_text("no compiled code here")
+    monkeypatch.setattr(compiling, "PACKAGE", tmp_path)
+    first = compiling._sources_digest()
+    (tmp_path / "words.py").write_text("still none")
+    assert compiling._sources_digest() == first
+    (folder / "a.py").write_text("two")
+    assert compiling._sources_digest() != first
+
+
+def test_all_parts_share_one_compiled_loop():
+    X, y = np.eye(3), np.array([0, 1, 2])
+    task = dl.tasks.Multiclass(3)
+    before = len(play_dense.compiled.overloads)
+    for loss in (dl.losses.Logistic(task), dl.losses.SmoothHinge(task)):
+        for make in (dl.decoders.UniformMix, dl.decoders.GapOptimal, dl.decoders.StepOptimal):
+            for rate in (dl.rates.Polyak(), dl.rates.AdaGrad(), dl.rates.Constant()):
+                dl.OGD(loss, make(loss), rate).run(X, y)
+    assert len(play_dense.compiled.overloads) == before == 1
+
+
+def test_kernels_are_named():
+    assert repr(play_dense) == "<kernel driftline.kernels.dense.play_dense>"

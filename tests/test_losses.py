@@ -1,0 +1,244 @@
+"""Laws that every surrogate loss must obey, and facts about each one."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import (
+    ALL_LOSSES,
+    BINARY,
+    CONVEX_LOSSES,
+    SELF_BOUNDING_LOSSES,
+    adversarial_scores,
+    scores,
+)
+
+import driftline as dl
+
+
+def every(losses):
+    return pytest.mark.parametrize("loss", losses, ids=repr)
+
+
+def draw_round(loss, data):
+    theta = data.draw(scores(loss.task.dim))
+    return theta, data.draw(st.sampled_from(list(loss.task.labels)))
+
+
+@every(ALL_LOSSES)
+@given(data=st.data())
+def test_value_is_nonnegative_and_finite(loss, data):
+    theta, label = draw_round(loss, data)
+    value, grad = loss.value_and_grad(theta, label)
+    assert 0.0 <= value < np.inf
+    assert np.isfinite(grad).all()
+
+
+@every(CONVEX_LOSSES)
+@given(data=st.data())
+def test_convexity_and_subgradient(loss, data):
+    """The tangent at one point lies below the loss at every other."""
+    theta, label = draw_round(loss, data)
+    other = data.draw(scores(loss.task.dim))
+    value, grad = loss.value_and_grad(theta, label)
+    there, _ = loss.value_and_grad(other, label)
+    tangent = value + grad @ (other - theta)
+    assert there >= tangent - 1e-10 * (1 + abs(tangent) + np.abs(grad) @ np.abs(other - theta))
+
+
+@every([loss for loss in ALL_LOSSES if "Hinge(" not in repr(loss).replace("SmoothHinge(", "")])
+@given(data=st.data())
+def test_gradient_is_the_derivative(loss, data):
+    """Fourth-order differences, away from kinks."""
+    seed = data.draw(st.integers(0, 2**32))
+    theta = 1.5 * np.random.default_rng(seed).standard_normal(loss.task.dim)
+    label = data.draw(st.sampled_from(list(loss.task.labels)))
+    direction = np.cos(np.arange(theta.size) + 1.0)
+    h = 1e-4
+    if "SmoothHinge" in repr(loss):
+        rivals = np.array([0.0]) if theta.size == 1 else np.sort(np.delete(theta, label))
+        margin = label * theta[0] if theta.size == 1 else theta[label] - rivals[-1]
+        assume(abs(margin) > 1e-2 and abs(margin - 1) > 1e-2)
+        assume(rivals.size < 2 or rivals[-1] - rivals[-2] > 1e-2)
+
+    def along(step):
+        return loss.value_and_grad(theta + step * h * direction, label)[0]
+
+    slope = (8 * (along(1) - along(-1)) - (along(2) - along(-2))) / (12 * h)
+    _, grad = loss.value_and_grad(theta, label)
+    assert slope == pytest.approx(grad @ direction, abs=1e-7 * (1 + abs(slope)))
+
+
+@every(SELF_BOUNDING_LOSSES)
+@given(data=st.data())
+def test_self_bounding(loss, data):
+    theta, label = draw_round(loss, data)
+    value, grad = loss.value_and_grad(theta, label)
+    assert grad @ grad <= 2 * loss.self_bound * value * (1 + 1e-12)
+
+
+@every([loss for loss in SELF_BOUNDING_LOSSES if loss.task.dim <= 10])
+def test_self_bound_is_tight(loss):
+    """Some scores come within a thousandth of the constant."""
+    worst = 0.0
+    for gap in np.linspace(-3, 3, 601):
+        theta = np.full(loss.task.dim, -60.0)
+        theta[0] = gap
+        if theta.size > 1:
+            theta[1] = 0.0
+        for label in list(loss.task.labels)[:2]:
+            value, grad = loss.value_and_grad(theta, label)
+            if value > 0:
+                worst = max(worst, grad @ grad / (2 * value))
+    assert worst == pytest.approx(loss.self_bound, rel=1e-3)
+
+
+@every([loss for loss in ALL_LOSSES if loss.kernels.values is not None])
+@given(data=st.data())
+def test_values_of_all_labels_agree_with_each(loss, data):
+    theta = data.draw(scores(loss.task.dim))
+    values, squares = loss.values(theta)
+    for label, value, square in zip(loss.task.labels, values, squares, strict=True):
+        one, grad = loss.value_and_grad(theta, label)
+        assert value == pytest.approx(one, rel=1e-13, abs=1e-300)
+        assert square == pytest.approx(grad @ grad, rel=1e-10, abs=1e-300)
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("classes", [2, 3, 10])
+def test_equal_to_the_naive_losses(classes, data):
+    theta = data.draw(scores(classes).filter(lambda v: np.abs(v).max() < 100))
+    label = data.draw(st.integers(0, classes - 1))
+    task = dl.tasks.Multiclass(classes)
+    for ours, theirs in (
+        (dl.losses.Logistic(task), naive.logistic(theta, label)),
+        (dl.losses.Logistic(task, base=7.0), naive.logistic(theta, label, base=7.0)),
+        (dl.losses.SmoothHinge(task), naive.smooth_hinge(theta, label)),
+    ):
+        value, grad = ours.value_and_grad(theta, label)
+        assert value == pytest.approx(theirs[0], abs=1e-12)
+        np.testing.assert_allclose(grad, theirs[1], atol=1e-12)
+
+
+@given(score=st.floats(-50, 50), label=st.sampled_from([-1, 1]))
+def test_equal_to_the_naive_losses_with_one_score(score, label):
+    theta, index = np.array([score]), (label + 1) // 2
+    for ours, theirs in (
+        (dl.losses.Logistic(BINARY), naive.logistic(theta, index, vector=True)),
+        (dl.losses.SmoothHinge(BINARY), naive.smooth_hinge(theta, index, vector=True)),
+    ):
+        value, grad = ours.value_and_grad(theta, label)
+        assert value == pytest.approx(theirs[0], abs=1e-12)
+        np.testing.assert_allclose(grad, theirs[1], atol=1e-12)
+
+
+@given(score=st.floats(-300, 300), label=st.sampled_from([0, 1]))
+def test_two_classes_with_opposite_weights_are_one_score(score, label):
+    """The matrix form of two classes sees the difference of its scores."""
+    for make in (dl.losses.Logistic, dl.losses.SmoothHinge):
+        vector, _ = make(BINARY).value_and_grad(np.array([score]), 2 * label - 1)
+        theta = np.array([-score / 2, score / 2])
+        matrix, _ = make(dl.tasks.Multiclass(2)).value_and_grad(theta, label)
+        assert vector == pytest.approx(matrix, rel=1e-12)
+
+
+def test_logistic_of_equal_scores_is_one_bit_per_doubling():
+    value, _ = dl.losses.Logistic(dl.tasks.Multiclass(8)).value_and_grad(np.zeros(8), 3)
+    assert value == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("gap", [1.0, 20.0, 50.0, 300.0])
+def test_logistic_keeps_its_precision_on_confident_scores(gap):
+    """Neither the loss nor the gradient is lost to rounding when they are tiny."""
+    rest = math.exp(-gap)
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(2), base=math.e)
+    value, grad = loss.value_and_grad(np.array([gap, 0.0]), 0)
+    assert value == pytest.approx(math.log1p(rest), rel=1e-13)
+    assert -grad[0] == pytest.approx(rest / (1 + rest), rel=1e-13)
+    vector = dl.losses.Logistic(BINARY, base=math.e)
+    assert vector.value_and_grad(np.array([gap]), 1)[0] == pytest.approx(value, rel=1e-13)
+
+
+def test_base_two_is_never_below_the_zero_one_loss_of_the_argmax():
+    generator = np.random.default_rng(1)
+    for classes in (2, 5, 100):
+        task = dl.tasks.Multiclass(classes)
+        for make in (dl.losses.Logistic, dl.losses.SmoothHinge):
+            loss = make(task)
+            for theta in adversarial_scores(classes, generator, 10):
+                values, _ = loss.values(theta)
+                wrong = np.arange(classes) != np.argmax(theta)
+                assert (values[wrong] >= 1 - 1e-12).all()
+
+
+def test_smooth_hinge_is_zero_from_margin_one_on():
+    loss = dl.losses.SmoothHinge(dl.tasks.Multiclass(3))
+    value, grad = loss.value_and_grad(np.array([0.0, 1.0, -3.0]), 1)
+    assert value == 0.0 and not grad.any()
+
+
+@every(CONVEX_LOSSES)
+def test_scaling_scales_everything(loss):
+    scaled = dl.losses.Scaled(loss, 3.0)
+    theta = np.linspace(-1, 1, loss.task.dim)
+    label = list(loss.task.labels)[-1]
+    value, grad = loss.value_and_grad(theta, label)
+    many, more = scaled.value_and_grad(theta, label)
+    assert many == pytest.approx(3 * value)
+    np.testing.assert_allclose(more, 3 * grad)
+    assert scaled.self_bound == pytest.approx(3 * loss.self_bound)
+
+
+class TestHinge:
+    """The counterexample of the paper: each variant lacks one of the two properties."""
+
+    def test_below_one_it_jumps(self):
+        loss = dl.losses.Hinge(dl.tasks.Multiclass(2), kappa=0.5)
+        here, _ = loss.value_and_grad(np.array([0.5, 0.0]), 0)
+        beyond, _ = loss.value_and_grad(np.array([0.5 + 1e-12, 0.0]), 0)
+        assert here == 0.5 and beyond == 0.0
+        assert not loss.convex and "discontinuous" in loss.caveat
+
+    def test_below_one_it_is_not_convex(self):
+        loss = dl.losses.Hinge(dl.tasks.Multiclass(2), kappa=0.5)
+        left, middle, right = (
+            loss.value_and_grad(np.array([m, 0.0]), 0)[0] for m in (0.2, 0.5, 0.8)
+        )
+        assert middle > (left + right) / 2
+
+    def test_at_one_it_is_not_self_bounding(self):
+        loss = dl.losses.Hinge(dl.tasks.Multiclass(2), kappa=1.0)
+        ratios = []
+        for margin in (0.9, 0.99, 0.999):
+            value, grad = loss.value_and_grad(np.array([margin, 0.0]), 0)
+            ratios.append(grad @ grad / (2 * value))
+        assert ratios[2] > 9 * ratios[1] > 81 * ratios[0]
+        assert math.isinf(loss.self_bound) and "self-bounding" in loss.caveat
+
+    def test_no_theorem_is_claimed(self):
+        for kappa in (0.5, 1.0):
+            loss = dl.losses.Hinge(dl.tasks.Multiclass(2), kappa=kappa)
+            learner = dl.OGD(loss, dl.decoders.Argmax(loss), dl.rates.Constant(0.1))
+            assert f"none: the hinge loss is {loss.caveat}" in learner.describe()
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: dl.losses.Logistic(BINARY, base=1.0), "must exceed 1"),
+        (lambda: dl.losses.Logistic(BINARY, base=math.inf), "must exceed 1"),
+        (lambda: dl.losses.Logistic(dl.tasks.CostSensitive([[0, 1], [1, 0]])), "Multiclass or"),
+        (lambda: dl.losses.SmoothHinge(dl.tasks.CostSensitive([[0, 1], [1, 0]])), "Multiclass"),
+        (lambda: dl.losses.Scaled(dl.losses.Logistic(BINARY), 0.0), "must be positive"),
+        (lambda: dl.losses.Hinge(BINARY, kappa=2.0), "0..1"),
+        (lambda: dl.losses.Logistic(BINARY).value_and_grad([1.0, 2.0], 1), "expected 1 scores"),
+        (lambda: dl.losses.Logistic(BINARY).value_and_grad([np.nan], 1), "finite"),
+        (lambda: dl.losses.Hinge(BINARY).values(np.zeros(1)), "cannot list"),
+    ],
+)
+def test_bad_input_is_named(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()

@@ -1,1 +1,3 @@
 """The command line."""
+
+from driftline.cli.main import main as main

@@ -1,0 +1,97 @@
+"""Results as panels: a row for every data set, a column for every number of flips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.experiments.results import Mean, Results
+from driftline.streams.base import segment_starts
+
+__all__ = ["draw"]
+
+#: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+NAMES = {"synthetic": "Synthetic", "digits": "Digits 8x8", "mnist": "MNIST"}
+
+
+def draw(results: Results, folder: Path) -> list[Path]:
+    """Draw the paper's figure and the library's, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paper = {name: name for name in results.methods("paper")}
+    ours = {name: name for name in results.methods("library")}
+    reference = {"Polyak": "Polyak (paper)"}
+    return [
+        _panels(results, paper, folder / "reproduce.png", best_sgd=False),
+        _panels(results, reference | ours, folder / "recommended.png", best_sgd=True),
+    ]
+
+
+def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: bool) -> Path:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "figures need matplotlib: install it by pip install 'driftline[plot]'"
+        ) from error
+
+    data, flips = results.settings["data"], results.settings["flips"]
+    rows, columns = len(data), len(flips)
+    figure = Figure(figsize=(3.6 * columns + 0.4, 2.9 * rows + 0.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for row, name in zip(axes, data, strict=True):
+        for panel, count in zip(row, flips, strict=True):
+            _draw_panel(panel, results, name, count, methods, best_sgd)
+        row[0].set_ylabel("cumulative mistakes")
+    for panel in axes[-1]:
+        panel.set_xlabel("round")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)))
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def _draw_panel(
+    panel: Any, results: Results, data: str, flips: int, methods: dict[str, str], best_sgd: bool
+) -> None:
+    for colour, (name, label) in zip(COLOURS, methods.items(), strict=False):
+        _draw_curve(panel, results, data, flips, name, label, color=colour)
+    if best_sgd:
+        name = results.best_sgd(data, flips)
+        _draw_curve(
+            panel,
+            results,
+            data,
+            flips,
+            name,
+            "SGD, best step in hindsight",
+            color="black",
+            linestyle="--",
+        )
+    if flips <= 20:
+        for start in segment_starts(results.settings["rounds"], flips)[1:]:
+            panel.axvline(start, color="0.85", linewidth=0.8, zorder=0)
+    panel.set_title(f"{NAMES[data]}, {flips} flip{'' if flips == 1 else 's'}", fontsize=10)
+    panel.set_xlim(0, results.settings["rounds"])
+    panel.set_ylim(bottom=0)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_curve(
+    panel: Any, results: Results, data: str, flips: int, name: str, label: str, **style: Any
+) -> None:
+    """Draw the mean over trials, in its 95% band."""
+    curves = np.array([run.curve for run in results.select(data, flips, name)])
+    means = [Mean.of(column) for column in curves.T]
+    middle = np.array([mean.value for mean in means])
+    half = np.nan_to_num([mean.half for mean in means])
+    panel.plot(results.points, middle, label=label, linewidth=1.4, **style)
+    panel.fill_between(
+        results.points, middle - half, middle + half, color=style["color"], alpha=0.25, linewidth=0
+    )

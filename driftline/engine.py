@@ -139,7 +139,15 @@ class CompiledEngine(Engine):
         task = loss.task
         assert task.kernels is not None and loss.kernels is not None
         return Program.link(
-            (*task.kernels, *loss.kernels, decoder.mix, decoder.kernel, rate.kernel),
+            (
+                task.kernels.encode,
+                task.kernels.draw,
+                loss.kernels.loss,
+                loss.kernels.values,
+                decoder.mix,
+                decoder.kernel,
+                rate.kernel,
+            ),
             (task.params, loss.params, decoder.params, rate.params(self.parts.setting)),
             (task.dim, loss.workspace, decoder.scratch, int(intercept)),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.decoders.base import Decoder, write_mean
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, kernel
+from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
 
@@ -18,13 +18,14 @@ __all__ = ["Argmax"]
 
 
 @kernel(DECODE)
-def argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+def decode_argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss everything but the label of the highest score; a score of 0 alone means -1."""
-    scratch[:] = 1.0
+    for k in range(scratch.size):
+        scratch[k] = 1.0
     if theta.size == 1:
         scratch[1 if theta[0] > 0.0 else 0] = 0.0
     else:
-        scratch[np.argmax(theta)] = 0.0
+        scratch[argmax(theta)] = 0.0
     return write_mean(scratch, target, mean)
 
 
@@ -47,7 +48,7 @@ class Argmax(Decoder):
 
     loss: Loss
 
-    kernel: ClassVar[Kernel] = argmax
+    kernel: ClassVar[Kernel] = decode_argmax
     deterministic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

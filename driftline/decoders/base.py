@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError, NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, call_mix, call_values, helper, kernel
+from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, helper, kernel
 from driftline.losses import Loss, Scaled
 from driftline.losses.base import check_scores
 from driftline.parts import Part
@@ -108,7 +108,7 @@ class Decoder(Part):
             target,
             offset,
             np.array(self.params, dtype=np.float64),
-            self.loss._prepare(theta),
+            self.loss._work(theta),
             0 if values is None else values.address,
             self.loss._params(),
             0 if self.mix is None else self.mix.address,
@@ -146,7 +146,7 @@ def write_mean(wrong, target, mean):
         return wrong[1 if target[0] > 0.0 else 0]
     for k in range(mean.size):
         mean[k] = wrong[k]
-    return wrong[np.argmax(target)]
+    return wrong[argmax(target)]
 
 
 @kernel(DECODE)

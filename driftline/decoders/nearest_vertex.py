@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.decoders.base import Decoder, write_mean
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, kernel
+from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Logistic, Loss
 
 __all__ = ["NearestVertex"]
@@ -26,7 +24,7 @@ def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix
         top = 1 if theta[0] > 0.0 else 0
         scratch[1 - top] = 1.0 - q * doubt
     else:
-        top = np.argmax(theta)
+        top = argmax(theta)
         for k in range(d):
             scratch[k] = 1.0 - q * work[k]
     scratch[top] = q * doubt

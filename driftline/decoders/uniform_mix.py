@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.decoders.base import ValueDecoder
 from driftline.kernels import MIX, Kernel, kernel
 from driftline.losses import Logistic, Loss
@@ -19,9 +17,13 @@ __all__ = ["UniformMix"]
 def uniform_mix(values, squares, params, wrong):
     """Guess uniformly with probability a, else take the label of least loss."""
     classes = values.size
-    top = np.argmin(values)
+    top = 0
+    for k in range(1, classes):
+        if values[k] < values[top]:
+            top = k
     a = min(1.0, values[top] / params[0])
-    wrong[:] = 1.0 - a / classes
+    for k in range(classes):
+        wrong[k] = 1.0 - a / classes
     wrong[top] = a * (1.0 - 1.0 / classes)
 
 

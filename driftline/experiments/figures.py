@@ -41,9 +41,9 @@ def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: boo
 
     data, flips = results.settings["data"], results.settings["flips"]
     rows, columns = len(data), len(flips)
-    figure = Figure(figsize=(3.6 * columns + 0.4, 2.9 * rows + 0.8), layout="constrained")
+    figure = Figure(figsize=(3.6 * columns + 0.4, 2.9 * rows + 0.8))
+    figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)
     axes = figure.subplots(rows, columns, squeeze=False)
     for row, name in zip(axes, data, strict=True):
         for panel, count in zip(row, flips, strict=True):

@@ -8,6 +8,7 @@ from driftline.kernels.compile import cache_directory as cache_directory
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
+from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import DECODE as DECODE
 from driftline.kernels.signatures import DRAW as DRAW
@@ -15,7 +16,6 @@ from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import MIX as MIX
-from driftline.kernels.signatures import PREPARE as PREPARE
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.sparse import play_sparse_32 as play_sparse_32

@@ -43,9 +43,7 @@ def caller(signature: Any) -> Any:
 
 
 call_encode = caller(kinds.ENCODE)
-call_encode_loss = caller(kinds.ENCODE_LOSS)
 call_draw = caller(kinds.DRAW)
-call_prepare = caller(kinds.PREPARE)
 call_loss = caller(kinds.LOSS)
 call_values = caller(kinds.VALUES)
 call_mix = caller(kinds.MIX)

@@ -23,9 +23,15 @@ __all__ = ["Kernel", "cache_directory", "helper", "kernel"]
 PACKAGE = Path(__file__).parents[1]
 
 
+#: Kernels work in buffers that belong to the caller, so they need no memory of their own,
+#: nor the counting of references that would go with it in every round; a division by zero
+#: is the infinity it is, not an exception.
+OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+
+
 def helper(function: Callable[..., Any]) -> Any:
     """Mark a function as a piece of kernels: compiled into each kernel that calls it."""
-    return numba.njit(function)
+    return numba.njit(forceinline=True, **OPTIONS)(function)
 
 
 class Kernel:
@@ -54,12 +60,12 @@ class Kernel:
         function = self.function
         directory = cache_directory()
         if directory is None:
-            return numba.njit(self.signature)(function)
+            return numba.njit(self.signature, **OPTIONS)(function)
         settings: Any = numba.config
         before = settings.CACHE_DIR
         settings.CACHE_DIR = str(directory)
         try:
-            return numba.njit(self.signature, cache=True)(function)
+            return numba.njit(self.signature, cache=True, **OPTIONS)(function)
         finally:
             settings.CACHE_DIR = before
 

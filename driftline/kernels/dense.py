@@ -43,5 +43,5 @@ def play_dense(code, params, inputs, labels, uniforms, weights, state, buffer, t
                     add_scaled(weights[k, :features], step, x)
                     if intercept:
                         weights[k, features] += step
-            settle(m, eta, input_sq, weights)
+            settle(m, eta, trace[4, t], weights)
     return rounds

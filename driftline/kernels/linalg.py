@@ -7,7 +7,9 @@ assume that numbers are finite: that is how bad input is found.
 
 from numba import njit
 
-_fast = njit(fastmath={"reassoc", "contract", "nsz"})
+from driftline.kernels.compile import OPTIONS, helper
+
+_fast = njit(fastmath={"reassoc", "contract", "nsz"}, forceinline=True, **OPTIONS)
 
 
 @_fast
@@ -24,3 +26,13 @@ def add_scaled(out, factor, x):
     """``out += factor * x``."""
     for i in range(x.size):
         out[i] += factor * x[i]
+
+
+@helper
+def argmax(a):
+    """Index of the largest entry, the lowest of several."""
+    best = 0
+    for i in range(1, a.size):
+        if a[i] > a[best]:
+            best = i
+    return best

@@ -17,11 +17,11 @@ import numpy as np
 from driftline.kernels.compile import Kernel
 
 # slots of code: addresses,
-ENCODE, ENCODE_LOSS, DRAW, PREPARE, LOSS, VALUES, MIX, DECODE, RATE = range(9)
+ENCODE, DRAW, LOSS, VALUES, MIX, DECODE, RATE = range(7)
 # ends of the parameters of task, loss, decoder and rate,
-TASK_END, LOSS_END, DECODER_END, RATE_END = range(9, 13)
+TASK_END, LOSS_END, DECODER_END, RATE_END = range(7, 11)
 # sizes: scores, the loss's workspace, the decoder's scratch space; and 1 for an intercept.
-OUTPUTS, WORK, SCRATCH, INTERCEPT = range(13, 17)
+OUTPUTS, WORK, SCRATCH, INTERCEPT = range(11, 15)
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
@@ -46,7 +46,7 @@ class Program:
         params: Sequence[Any],
         sizes: tuple[int, int, int, int],
     ) -> Program:
-        """Put together nine kernels (in the order of the slots), four parts' parameters
+        """Put together seven kernels (in the order of the slots), four parts' parameters
         and the sizes.
         """  # noqa: D205
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]

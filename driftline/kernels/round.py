@@ -15,9 +15,7 @@ from driftline.kernels.calls import (
     call_decode,
     call_draw,
     call_encode,
-    call_encode_loss,
     call_loss,
-    call_prepare,
     call_rate,
 )
 from driftline.kernels.compile import helper
@@ -66,7 +64,6 @@ def play_round(m, label, uniforms, input_sq, trace, t, prediction):
     """Predict, see the label, pay, and choose the step: 0 for none."""
     code = m.code
     offset = call_encode(code[at.ENCODE], (label, m.task, m.target))
-    call_prepare(code[at.PREPARE], (m.theta, m.loss, m.work))
     loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
     if not np.isfinite(loss):
         return OVERFLOW
@@ -85,8 +82,7 @@ def play_round(m, label, uniforms, input_sq, trace, t, prediction):
             m.mean,
         ),
     )
-    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, prediction))
-    call_encode_loss(code[at.ENCODE_LOSS], (prediction, m.task, m.encoded))
+    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, prediction, m.encoded))
     grad_sq = dot(m.grad, m.grad) * input_sq
 
     eta = 0.0
@@ -109,7 +105,7 @@ def play_round(m, label, uniforms, input_sq, trace, t, prediction):
 
 
 @helper
-def settle(m, eta, input_sq, weights):
+def settle(m, eta, grad_sq, weights):
     """Project after a step of size ``eta`` in O(1): the weights are a scale times an array.
 
     The squared norm follows from quantities at hand,
@@ -117,15 +113,17 @@ def settle(m, eta, input_sq, weights):
     and is computed afresh once in as many rounds as there are weights.
     """
     state = m.state
-    moved = eta * eta * dot(m.grad, m.grad) * input_sq - 2.0 * eta * dot(m.grad, m.theta)
+    moved = eta * eta * grad_sq - 2.0 * eta * dot(m.grad, m.theta)
     state[at.NORM_SQ] = max(0.0, state[at.NORM_SQ] + moved)
     if state[at.ROUNDS] >= state[at.REFRESH] or state[at.SCALE] < SMALLEST_SCALE:
         state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
-        flat = weights.ravel()
-        for i in range(flat.size):
-            flat[i] *= state[at.SCALE]
+        norm_sq = 0.0
+        for i in range(weights.shape[0]):
+            for j in range(weights.shape[1]):
+                weights[i, j] *= state[at.SCALE]
+            norm_sq += dot(weights[i], weights[i])
         state[at.SCALE] = 1.0
-        state[at.NORM_SQ] = dot(flat, flat)
+        state[at.NORM_SQ] = norm_sq
     if state[at.NORM_SQ] > state[at.RADIUS] ** 2:
         state[at.SCALE] *= state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])
         state[at.NORM_SQ] = state[at.RADIUS] ** 2

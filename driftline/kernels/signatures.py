@@ -18,14 +18,12 @@ ENCODE = types.float64(integers, vector, vector)
 #: ``encode_loss(prediction, params, out)``: write the loss encoding of a prediction.
 ENCODE_LOSS = types.void(integers, vector, vector)
 
-#: ``draw(mean, params, uniforms, prediction)``: draw a prediction whose expected loss
-#: encoding is ``mean``.
-DRAW = types.void(vector, vector, vector, integers)
+#: ``draw(mean, params, uniforms, prediction, encoded)``: draw a prediction whose expected
+#: loss encoding is ``mean``, and write its own loss encoding.
+DRAW = types.void(vector, vector, vector, integers, vector)
 
-#: ``prepare(theta, params, work)``: what value, gradient and decoder share in a round.
-PREPARE = types.void(vector, vector, vector)
-
-#: ``loss(theta, target, params, work, grad) -> value``.
+#: ``loss(theta, target, params, work, grad) -> value``: also fills ``work`` with what
+#: depends on the scores alone, for ``values`` and the decoder.
 LOSS = types.float64(vector, vector, vector, vector, vector)
 
 #: ``values(theta, params, work, values, squares)``: for every label, the loss and the

@@ -62,7 +62,7 @@ def play_sparse(
                 add_scaled(weights[columns[i]], step * values[i], m.grad)
             if intercept:
                 add_scaled(weights[last], step, m.grad)
-            settle(m, eta, input_sq, weights)
+            settle(m, eta, trace[4, t], weights)
     return rounds
 
 

@@ -26,7 +26,6 @@ __all__ = ["Loss", "LossKernels", "check_scores"]
 class LossKernels(NamedTuple):
     """The compiled side of a loss; ``values`` only where the labels are few."""
 
-    prepare: Kernel
     loss: Kernel
     values: Kernel | None = None
 
@@ -70,15 +69,15 @@ class Loss(Part):
 
     @property
     def workspace(self) -> int:
-        """How many numbers ``prepare`` hands on."""
+        """How many numbers the loss hands on to ``values`` and the decoder."""
         return 0
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         kernels = self._need_kernels("value_and_grad")
         theta = check_scores(theta, self.task)
-        params, work, grad = self._params(), self._prepare(theta), np.empty_like(theta)
-        value = kernels.loss(theta, self.task.encode(label), params, work, grad)
+        work, grad = np.empty(self.workspace), np.empty_like(theta)
+        value = kernels.loss(theta, self.task.encode(label), self._params(), work, grad)
         return float(value), grad
 
     def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,15 +87,18 @@ class Loss(Part):
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
         values, squares = np.empty((2, len(self.task.labels)))
-        kernels.values(theta, self._params(), self._prepare(theta), values, squares)
+        kernels.values(theta, self._params(), self._work(theta), values, squares)
         return values, squares
 
     def _params(self) -> np.ndarray:
         return np.asarray(self.params, dtype=np.float64)
 
-    def _prepare(self, theta: np.ndarray) -> np.ndarray:
-        work = np.empty(self.workspace)
-        self._need_kernels("prepare").prepare(theta, self._params(), work)
+    def _work(self, theta: np.ndarray) -> np.ndarray:
+        """Return what the loss hands on, which does not depend on the label."""
+        work, any_label = np.empty(self.workspace), np.zeros(self.task.dim)
+        self._need_kernels("values").loss(
+            theta, any_label, self._params(), work, np.empty_like(theta)
+        )
         return work
 
     def _need_kernels(self, method: str) -> LossKernels:

@@ -17,12 +17,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.errors import InputError
-from driftline.kernels import LOSS, kernel
+from driftline.kernels import LOSS, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
-from driftline.losses.smooth_hinge import prepare, prepare_binary
+from driftline.losses.smooth_hinge import find_rival
 from driftline.tasks import Binary, Multiclass
 
 __all__ = ["Hinge"]
@@ -31,10 +29,11 @@ __all__ = ["Hinge"]
 @kernel(LOSS)
 def hinge(theta, target, params, work, grad):
     """Value and subgradient; at margin kappa the larger of the two."""
-    label = np.argmax(target)
-    rival = int(work[1]) if label == int(work[0]) else int(work[0])
+    label = argmax(target)
+    rival = find_rival(theta, label, work)
     margin = theta[label] - theta[rival]
-    grad[:] = 0.0
+    for k in range(grad.size):
+        grad[k] = 0.0
     if margin > params[1]:
         return 0.0
     grad[rival] = params[0]
@@ -70,8 +69,8 @@ class Hinge(Loss):
     kappa: float = 1.0
 
     argmax_ratio: ClassVar[float] = 1.0
-    _multiclass: ClassVar[LossKernels] = LossKernels(prepare, hinge)
-    _binary: ClassVar[LossKernels] = LossKernels(prepare_binary, hinge_binary)
+    _multiclass: ClassVar[LossKernels] = LossKernels(hinge)
+    _binary: ClassVar[LossKernels] = LossKernels(hinge_binary)
 
     def __post_init__(self) -> None:
         """Refuse thresholds outside 0..1 and tasks of another kind."""

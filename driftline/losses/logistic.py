@@ -22,10 +22,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.errors import InputError
-from driftline.kernels import LOSS, PREPARE, VALUES, kernel
+from driftline.kernels import LOSS, VALUES, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Binary, Multiclass
 
@@ -40,33 +38,26 @@ SELF_BOUND = 2.0 * _WORST_PROBABILITY * (1.0 - _WORST_PROBABILITY)
 TOP, DOUBT, EXCESS, EXTRA = range(4)
 
 
-@kernel(PREPARE)
-def prepare(theta, params, work):
-    """Write the probabilities of all classes, and of the top one what rounding would lose."""
-    d = theta.size
-    top = np.argmax(theta)
-    rest = 0.0
-    for i in range(d):
-        if i != top:
-            work[i] = math.exp(theta[i] - theta[top])
-            rest += work[i]
-    total = 1.0 + rest
-    for i in range(d):
-        work[i] /= total
-    work[top] = 1.0 / total
-    work[d + TOP] = top
-    work[d + DOUBT] = rest / total
-    work[d + EXCESS] = math.log1p(rest)
-
-
 @kernel(LOSS)
 def logistic(theta, target, params, work, grad):
     """Value and gradient, exact to rounding even where the loss is tiny."""
     d = theta.size
     scale = params[0]
-    top = int(work[d + TOP])
+    top = argmax(theta)
+    rest = 0.0
+    for i in range(d):
+        if i != top:
+            work[i] = math.exp(theta[i] - theta[top])
+            rest += work[i]
+    share = 1.0 / (1.0 + rest)
+    work[top] = 1.0
+    work[d + TOP] = top
+    work[d + DOUBT] = rest * share
+    work[d + EXCESS] = math.log1p(rest)
+
     value = work[d + EXCESS]
     for i in range(d):
+        work[i] *= share
         value += (theta[top] - theta[i]) * target[i]
         grad[i] = scale * (work[i] - target[i])
     if target[top] == 1.0:
@@ -93,20 +84,16 @@ def values(theta, params, work, values, squares):
             squares[i] = scale**2 * (others + (1.0 - work[i]) ** 2)
 
 
-@kernel(PREPARE)
-def prepare_binary(theta, params, work):
-    """Write the mean label, and of the likelier sign what rounding would lose."""
+@kernel(LOSS)
+def logistic_binary(theta, target, params, work, grad):
+    """Value and gradient in one score; the first number in the workspace is the mean label."""
+    scale = params[0]
     small = math.exp(-abs(theta[0]))
-    work[0] = math.tanh(0.5 * theta[0])
     work[1 + TOP] = 1.0 if theta[0] > 0.0 else -1.0
     work[1 + DOUBT] = small / (1.0 + small)
     work[1 + EXCESS] = math.log1p(small)
+    work[0] = work[1 + TOP] * (1.0 - 2.0 * work[1 + DOUBT])
 
-
-@kernel(LOSS)
-def logistic_binary(theta, target, params, work, grad):
-    """Value and gradient in one score."""
-    scale = params[0]
     value = work[1 + EXCESS]
     miss = work[1 + DOUBT]
     if target[0] != work[1 + TOP]:
@@ -149,8 +136,8 @@ class Logistic(Loss):
     task: Multiclass | Binary
     base: float = 2.0
 
-    _multiclass: ClassVar[LossKernels] = LossKernels(prepare, logistic, values)
-    _binary: ClassVar[LossKernels] = LossKernels(prepare_binary, logistic_binary, values_binary)
+    _multiclass: ClassVar[LossKernels] = LossKernels(logistic, values)
+    _binary: ClassVar[LossKernels] = LossKernels(logistic_binary, values_binary)
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""

@@ -19,10 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from driftline.errors import InputError
-from driftline.kernels import LOSS, PREPARE, VALUES, helper, kernel
+from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Binary, Multiclass
 
@@ -51,22 +49,25 @@ def hinge_value(margin):
     return 1.0 - 2.0 * margin if margin <= 0.0 else max(0.0, 1.0 - margin) ** 2
 
 
-@kernel(PREPARE)
-def prepare(theta, params, work):
-    """Write the indices of the two largest scores."""
-    top = np.argmax(theta)
+@helper
+def find_rival(theta, label, work):
+    """Return the strongest other label; write the indices of the two largest scores."""
+    top = argmax(theta)
+    second = runner_up(theta, top)
     work[0] = top
-    work[1] = runner_up(theta, top)
+    work[1] = second
+    return second if label == top else top
 
 
 @kernel(LOSS)
 def smooth_hinge(theta, target, params, work, grad):
     """Value and gradient: only the label and its strongest rival move."""
-    label = np.argmax(target)
-    rival = int(work[1]) if label == int(work[0]) else int(work[0])
+    label = argmax(target)
+    rival = find_rival(theta, label, work)
     margin = theta[label] - theta[rival]
     slope = params[0] * hinge_slope(margin)
-    grad[:] = 0.0
+    for k in range(grad.size):
+        grad[k] = 0.0
     grad[rival] = slope
     grad[label] = -slope
     return params[0] * hinge_value(margin)
@@ -80,11 +81,6 @@ def values(theta, params, work, values, squares):
         margin = theta[k] - theta[int(work[1]) if k == top else top]
         values[k] = params[0] * hinge_value(margin)
         squares[k] = 2.0 * (params[0] * hinge_slope(margin)) ** 2
-
-
-@kernel(PREPARE)
-def prepare_binary(theta, params, work):
-    """Nothing to share."""
 
 
 @kernel(LOSS)
@@ -117,8 +113,8 @@ class SmoothHinge(Loss):
 
     bounded_rate: ClassVar[bool] = True
     argmax_ratio: ClassVar[float] = 1.0
-    _multiclass: ClassVar[LossKernels] = LossKernels(prepare, smooth_hinge, values)
-    _binary: ClassVar[LossKernels] = LossKernels(prepare_binary, smooth_hinge_binary, values_binary)
+    _multiclass: ClassVar[LossKernels] = LossKernels(smooth_hinge, values)
+    _binary: ClassVar[LossKernels] = LossKernels(smooth_hinge_binary, values_binary)
 
     def __post_init__(self) -> None:
         """Refuse tasks of another kind."""

@@ -139,7 +139,7 @@ class Task(Part):
         if self.kernels is None:
             return draw_atom(self.decompose(mean), uniforms[0])
         row = np.empty(self.prediction_size, dtype=np.int64)
-        self.kernels.draw(mean, self._params(), uniforms, row)
+        self.kernels.draw(mean, self._params(), uniforms, row, np.empty(self.dim))
         return self.prediction(row)
 
     # -- how the methods above reach the kernels

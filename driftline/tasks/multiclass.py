@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
 
 __all__ = ["Multiclass", "check_class", "check_classes"]
@@ -20,20 +20,28 @@ __all__ = ["Multiclass", "check_class", "check_classes"]
 @kernel(ENCODE)
 def encode(label, params, target):
     """Write the indicator of the class."""
-    target[:] = 0.0
+    for k in range(target.size):
+        target[k] = 0.0
     target[label[0]] = 1.0
     return 0.0
 
 
+@helper
+def write_loss(prediction, out):
+    """Write 1 for every class but the predicted one."""
+    for k in range(out.size):
+        out[k] = 1.0
+    out[prediction] = 0.0
+
+
 @kernel(ENCODE_LOSS)
 def encode_loss(prediction, params, out):
-    """Write 1 for every class but the predicted one."""
-    out[:] = 1.0
-    out[prediction[0]] = 0.0
+    """Write the loss encoding of a class."""
+    write_loss(prediction[0], out)
 
 
 @kernel(DRAW)
-def draw(mean, params, uniforms, prediction):
+def draw(mean, params, uniforms, prediction, encoded):
     """Walk along the classes until their probability exceeds the uniform number."""
     below = 0.0
     for k in range(mean.size):
@@ -41,7 +49,8 @@ def draw(mean, params, uniforms, prediction):
             prediction[0] = k  # kept if rounding leaves the sum short of 1
             below += 1.0 - mean[k]
             if uniforms[0] < below:
-                return
+                break
+    write_loss(prediction[0], encoded)
 
 
 @dataclass(frozen=True)

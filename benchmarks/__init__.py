@@ -1,0 +1,1 @@
+"""Speed, measured side by side. Run ``make bench``, or ``python -m benchmarks``."""

@@ -66,10 +66,12 @@ def bare_sparse(values, columns, starts, y, W):
     for t in range(starts.size - 1):
         theta[:] = 0.0
         for i in range(starts[t], starts[t + 1]):
+            row = W[columns[i]]
             for k in range(classes):
-                theta[k] += values[i] * W[columns[i], k]
+                theta[k] += values[i] * row[k]
         for k in range(classes):
             theta[k] = 0.1 * ((1.0 if k == y[t] else 0.0) - theta[k])
         for i in range(starts[t], starts[t + 1]):
+            row = W[columns[i]]
             for k in range(classes):
-                W[columns[i], k] += theta[k] * values[i]
+                row[k] += theta[k] * values[i]

@@ -66,7 +66,7 @@ class Snapshot(NamedTuple):
             return None
         rows = self.stored.T if self.transposed else self.stored
         scale = self.state[at.SCALE]
-        return np.ascontiguousarray(rows) if scale == 1.0 else np.ascontiguousarray(rows * scale)
+        return rows if scale == 1.0 else rows * scale
 
 
 class Engine:
@@ -90,15 +90,24 @@ class Engine:
         """Begin with these weights, one row per score."""
         self.stored, self.transposed = weights, False
         self.features = weights.shape[1] - self.parts.intercept
-        self.state[at.SCALE] = 1.0
         self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
         self.state[at.REFRESH] = max(4096, weights.size)
 
     def hold(self, rows: Rows) -> None:
-        """Make the weights ready for rows of this kind."""
+        """Make the weights ready for rows of this kind; they begin at zero."""
         if self.stored is None:
-            features = rows.features + self.parts.intercept
-            self.start(np.zeros((self.parts.loss.task.dim, features)))
+            columns = rows.features + self.parts.intercept
+            shape = self.parts.loss.task.dim, columns
+            self.stored = np.zeros(shape[::-1] if self.wants_transposed(rows) else shape)
+            self.transposed, self.features = self.wants_transposed(rows), rows.features
+            self.state[at.REFRESH] = max(4096, self.stored.size)
+        elif self.transposed != self.wants_transposed(rows):
+            self.stored = np.ascontiguousarray(self.stored.T)
+            self.transposed = self.wants_transposed(rows)
+
+    def wants_transposed(self, rows: Rows) -> bool:
+        """Say whether these rows want the weights transposed."""
+        return False
 
     def look(self) -> Snapshot:
         """Return weights and state as they are, not copied."""
@@ -114,6 +123,19 @@ class Engine:
         self.stored, self.transposed, state = snapshot
         self.features = self.features if self.stored is not None else None
         self.state[:] = state
+
+    def scores(self, rows: Rows, t: int) -> np.ndarray:
+        """Return the scores of one row, at the cost of its entries."""
+        if self.stored is None:
+            return np.zeros(self.parts.loss.task.dim)
+        columns, values = rows.entries(t)
+        if self.transposed:
+            scores = values @ self.stored[columns]
+        else:
+            scores = self.stored[:, columns] @ values
+        if self.parts.intercept:
+            scores = scores + (self.stored[-1] if self.transposed else self.stored[:, -1])
+        return scores * self.state[at.SCALE]
 
     def play(
         self,
@@ -156,13 +178,9 @@ class CompiledEngine(Engine):
     def _buffer(self) -> np.ndarray:
         return self.program.buffer()
 
-    def hold(self, rows: Rows) -> None:
-        """Store the weights in the order that the loop over these rows reads them."""
-        super().hold(rows)
-        if self.transposed != rows.transposed:
-            assert self.stored is not None
-            self.stored = np.ascontiguousarray(self.stored.T)
-            self.transposed = rows.transposed
+    def wants_transposed(self, rows: Rows) -> bool:
+        """Say whether the loop over these rows reads the weights transposed."""
+        return rows.transposed
 
     def play(
         self,

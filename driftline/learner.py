@@ -104,6 +104,7 @@ class OGD:
         *,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
     ) -> Trace:
         """Play a stream: every row is predicted before it is learned from.
 
@@ -116,6 +117,10 @@ class OGD:
             If given, the generator is reset to it; otherwise it goes on from where it is.
         progress
             Called with the number of rounds just played, every few thousand rounds.
+        audit
+            Whether the trace keeps the weights from before the first round, so that the run
+            can be replayed and certified. Default: if that is no more to copy than the
+            inputs are to read.
 
         Returns
         -------
@@ -132,7 +137,15 @@ class OGD:
             raise InputError("the stream is empty: expected at least one round")
         self._check_features(rows)
 
-        before = self.engine.snapshot(), self._generator.bit_generator.state, self._ahead
+        # A bad row must leave no mark. Remember the weights, or look at all rows first:
+        # whichever is less to read.
+        stored = self.engine.stored
+        cheap = stored is None or stored.size <= rows.size
+        if not cheap and (bad := rows.first_bad_row()) is not None:
+            _refuse(rows, bad)
+        keep = cheap if audit is None else audit
+        snapshot = self.engine.snapshot() if cheap or keep else None
+        before = self._generator.bit_generator.state, self._ahead
         if seed is not None:
             self._generator, self._ahead = np.random.default_rng(seed), None
         self.engine.hold(rows)
@@ -151,16 +164,21 @@ class OGD:
                 predictions[block],
             )
             if played < count:
-                self.engine.restore(before[0])
-                self._generator.bit_generator.state, self._ahead = before[1:]
+                if snapshot is not None:
+                    self.engine.restore(snapshot)
+                    self._generator.bit_generator.state, self._ahead = before
                 _refuse(rows, start + played)
             if progress is not None:
                 progress(count)
-        first = before[0].weights
+        first_weights = None
+        if keep and snapshot is not None:
+            first_weights = snapshot.weights
+            if first_weights is None:
+                first_weights = np.zeros((self.task.dim, rows.features + self.parts.intercept))
         return Trace(
             **dict(zip(at.TRACE_COLUMNS, columns, strict=True)),
             prediction=self.task.predictions(predictions),
-            first_weights=np.zeros_like(self.weights) if first is None else first,
+            first_weights=first_weights,
             config=self.config(),
             digest=digest(rows, labels),
         )
@@ -182,15 +200,9 @@ class OGD:
         """Return the scores of an input."""
         row = models.row_of(x)
         self._check_features(row)
-        vector = row.row(0)
-        if not np.isfinite(vector).all():
+        if row.first_bad_row() is not None:
             _refuse(row, 0)
-        if self.engine.stored is None:
-            return np.zeros(self.task.dim)
-        if self.parts.intercept:
-            vector = np.append(vector, 1.0)
-        scores: np.ndarray = self.weights @ vector
-        return scores
+        return self.engine.scores(row, 0)
 
     def distribution(self, x: Any) -> Distribution:
         """Return the predictions that an input may get, and their probabilities."""
@@ -206,7 +218,7 @@ class OGD:
         weights = self.engine.look().weights
         if weights is None:
             raise InputError("the learner has no weights before its first input")
-        return weights.copy() if weights is self.engine.stored else weights
+        return np.array(weights, order="C")
 
     @property
     def loss(self) -> Loss:

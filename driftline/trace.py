@@ -24,8 +24,9 @@ class Trace:
     Per round: the surrogate ``loss``; the ``risk``, which is the expected target loss; the
     ``target_loss`` of the ``prediction`` that was drawn; the step ``eta`` (that of the round
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
-    weights. Beside these, the learner's ``config``, the weights before the first round and a
-    digest of the stream, so that the run can be replayed and audited.
+    weights. Beside these, the learner's ``config``, the weights before the first round (None
+    where keeping them was too much) and a digest of the stream, so that the run can be
+    replayed and audited.
     """
 
     loss: np.ndarray
@@ -34,7 +35,7 @@ class Trace:
     eta: np.ndarray
     grad_sq: np.ndarray
     prediction: np.ndarray
-    first_weights: np.ndarray
+    first_weights: np.ndarray | None = None
     config: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
 
@@ -95,7 +96,9 @@ class Trace:
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
         about = json.dumps({"config": self.config, "digest": self.digest})
-        columns: dict[str, Any] = self.to_dict() | {"first_weights": self.first_weights}
+        columns: dict[str, Any] = self.to_dict()
+        if self.first_weights is not None:
+            columns["first_weights"] = self.first_weights
         np.savez_compressed(path, about=np.array(about), **columns)
         return path
 
@@ -104,7 +107,9 @@ class Trace:
         """Read what :meth:`save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in (*COLUMNS, "first_weights")}
+                arrays = {name: file[name] for name in COLUMNS}
+                if "first_weights" in file:
+                    arrays["first_weights"] = file["first_weights"]
                 about = json.loads(str(file["about"]))
                 trace = cls(**arrays, config=about["config"], digest=about["digest"])
         except FileNotFoundError:

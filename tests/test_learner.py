@@ -572,3 +572,40 @@ def test_a_cost_sensitive_task_runs_with_parts_of_ones_own():
     np.testing.assert_allclose(trace.risk, trace.target_loss, atol=1e-12)
     expected = [task.loss(p, label) for p, label in zip(trace.prediction, y, strict=True)]
     np.testing.assert_allclose(trace.target_loss, expected)
+
+
+# -- what a trace keeps
+
+
+def test_first_weights_are_kept_where_that_is_cheap_or_asked_for():
+    X, y = data(rounds=60)
+    learner = make_learner("Logistic", "GapOptimal", "polyak", 3)
+    np.testing.assert_array_equal(learner.run(X, y).first_weights, np.zeros((3, 5)))
+    before = learner.weights
+    np.testing.assert_array_equal(learner.run(X, y).first_weights, before)
+    assert learner.run(X[:1], y[:1]).first_weights is None
+    before = learner.weights
+    np.testing.assert_array_equal(learner.run(X[:1], y[:1], audit=True).first_weights, before)
+    assert learner.run(X, y, audit=False).first_weights is None
+
+
+def test_first_weights_of_sparse_runs_have_a_row_per_score():
+    X, y = data(rounds=60)
+    learner = make_learner("Logistic", "GapOptimal", "polyak", 3, diameter=1.0)
+    learner.run(sparse.csr_array(X), y)
+    before = learner.weights
+    trace = learner.run(sparse.csr_array(X), y)
+    np.testing.assert_array_equal(trace.first_weights, before)
+    trace = learner.run(X, y)
+    assert trace.first_weights.shape == (3, 5)
+
+
+def test_scores_are_weights_times_input_in_every_layout():
+    X, y = data(rounds=60)
+    for intercept in (False, True):
+        learner = make_learner("Logistic", "GapOptimal", "polyak", 3, intercept=intercept)
+        for train in (X, sparse.csr_array(X)):
+            learner.run(train, y)
+            x = np.append(X[0], 1.0) if intercept else X[0]
+            for look in (X[0], sparse.csr_array(X[:1])):
+                np.testing.assert_allclose(learner.scores(look), learner.weights @ x, atol=1e-12)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.compiler import Compiler
 
 __all__ = ["Kernel", "cache_directory", "helper", "kernel"]
 
@@ -29,6 +30,18 @@ PACKAGE = Path(__file__).parents[1]
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
 
+class DistinctArguments(Compiler):
+    """A compiler that may assume that no two arguments share memory.
+
+    Without it every inner loop would first compare the addresses of its arrays.
+    """
+
+    def define_pipelines(self) -> Any:
+        """Set the flag before anything is compiled."""
+        self.state.flags.noalias = True
+        return super().define_pipelines()
+
+
 def helper(function: Callable[..., Any]) -> Any:
     """Mark a function as a piece of kernels: compiled into each kernel that calls it."""
     return numba.njit(forceinline=True, **OPTIONS)(function)
@@ -37,6 +50,7 @@ def helper(function: Callable[..., Any]) -> Any:
 class Kernel:
     """A function compiled for one fixed signature when it is first needed.
 
+    Its array arguments must not overlap, unless it only reads them.
     Parts refer to kernels by :attr:`address`, so that one compiled loop serves every
     combination of parts; called from Python, a kernel is an ordinary function.
     """
@@ -57,15 +71,17 @@ class Kernel:
     @functools.cached_property
     def compiled(self) -> Any:
         """The compiled function, from the cache if it is there."""
-        function = self.function
+        compile_it = functools.partial(
+            numba.njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
+        )
         directory = cache_directory()
         if directory is None:
-            return numba.njit(self.signature, **OPTIONS)(function)
+            return compile_it()(self.function)
         settings: Any = numba.config
         before = settings.CACHE_DIR
         settings.CACHE_DIR = str(directory)
         try:
-            return numba.njit(self.signature, cache=True, **OPTIONS)(function)
+            return compile_it(cache=True)(self.function)
         finally:
             settings.CACHE_DIR = before
 

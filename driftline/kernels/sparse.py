@@ -10,7 +10,6 @@ import numpy as np
 
 from driftline.kernels import program as at
 from driftline.kernels.compile import Kernel
-from driftline.kernels.linalg import add_scaled
 from driftline.kernels.round import OVERFLOW, assemble, play_round, settle
 from driftline.kernels.signatures import SPARSE32, SPARSE64
 
@@ -36,22 +35,23 @@ def play_sparse(
     m = assemble(code, params, state, buffer)
     rounds = starts.size - 1
     intercept = code[at.INTERCEPT]
-    last = weights.shape[0] - 1
+    last, outputs = weights.shape[0] - 1, weights.shape[1]
     for t in range(rounds):
         first, stop = starts[t], starts[t + 1]
-        m.theta[:] = 0.0
+        for k in range(outputs):
+            m.theta[k] = 0.0
         input_sq = float(intercept)
         for i in range(first, stop):
             value = values[i]
             input_sq += value * value
-            add_scaled(m.theta, value, weights[columns[i]])
+            row = weights[np.uint64(columns[i])]  # unsigned: never counted from the end
+            for k in range(outputs):
+                m.theta[k] += value * row[k]
         if not np.isfinite(input_sq):
             return t
-        if intercept:
-            add_scaled(m.theta, 1.0, weights[last])
         scale = state[at.SCALE]
-        for k in range(m.theta.size):
-            m.theta[k] *= scale
+        for k in range(outputs):
+            m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
 
         eta = play_round(m, labels[t], uniforms[t], input_sq, trace, t, predictions[t])
         if eta == OVERFLOW:
@@ -59,9 +59,13 @@ def play_sparse(
         if eta > 0.0:
             step = -eta / scale
             for i in range(first, stop):
-                add_scaled(weights[columns[i]], step * values[i], m.grad)
+                value = step * values[i]
+                row = weights[np.uint64(columns[i])]
+                for k in range(outputs):
+                    row[k] += value * m.grad[k]
             if intercept:
-                add_scaled(weights[last], step, m.grad)
+                for k in range(outputs):
+                    weights[last, k] += step * m.grad[k]
             settle(m, eta, trace[4, t], weights)
     return rounds
 

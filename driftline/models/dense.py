@@ -49,13 +49,16 @@ class DenseRows:
         """Return one row as a vector."""
         return np.asarray(self.array[t], dtype=np.float64)
 
+    def entries(self, t: int) -> tuple[slice, np.ndarray]:
+        """Return the features of one row that may differ from 0, and their values."""
+        return slice(0, self.features), self.row(t)
+
     def first_bad_row(self) -> int | None:
-        """Return the first row with an entry that is not finite, or None."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = self.array.sum(axis=1, dtype=np.float64)
-        for t in np.flatnonzero(~np.isfinite(sums)):
-            if not np.isfinite(self.row(int(t))).all():
-                return int(t)
+        """Return the first row whose norm is not finite, or None."""
+        for t in range(self.rounds):
+            row = self.row(t)
+            if not np.isfinite(row @ row):
+                return t
         return None
 
     def sample(self, rows: np.ndarray) -> Any:

@@ -60,15 +60,26 @@ class SparseRows:
     def row(self, t: int) -> np.ndarray:
         """Return one row as a dense vector."""
         vector = np.zeros(self.features)
-        entries = slice(self.starts[t], self.starts[t + 1])
-        vector[self.columns[entries]] = self.values[entries]
+        columns, values = self.entries(t)
+        vector[columns] = values
         return vector
 
+    def entries(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the features of one row that may differ from 0, and their values."""
+        kept = slice(self.starts[t], self.starts[t + 1])
+        return self.columns[kept], self.values[kept].astype(np.float64)
+
     def first_bad_row(self) -> int | None:
-        """Return the first row with an entry that is not finite, or None."""
-        bad = np.flatnonzero(~np.isfinite(self.values))
-        return int(np.searchsorted(self.starts, bad[0], side="right")) - 1 if bad.size else None
+        """Return the first row whose norm is not finite, or None."""
+        if not self.size or max(-self.values.min(), self.values.max()) < 1e150:  # nan is not
+            return None
+        for t in range(self.rounds):
+            _, values = self.entries(t)
+            if not np.isfinite(values @ values):
+                return t
+        return None
 
     def sample(self, rows: np.ndarray) -> Any:
         """Return some rows as bytes, for a digest."""
-        return b"".join(self.row(int(t)).tobytes() for t in rows)
+        parts = (part for t in rows for part in self.entries(int(t)))
+        return b"".join(part.tobytes() for part in parts)

@@ -235,7 +235,7 @@ class PlainEngine(Engine):
             assert self.stored is not None
             theta = self.stored @ x
 
-            label = labels[t]
+            label = loss.task.label(labels[t])
             value, grad = loss.value_and_grad(theta, label)
             risk = decoder.risk(theta, label)
             prediction = decoder.draw(theta, uniforms[t])

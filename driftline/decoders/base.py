@@ -51,7 +51,7 @@ class Decoder(Part):
 
     @property
     def rate_floor(self) -> float:
-        """The sharpest proved lower bound of 2 (L - risk) / |g|^2, 0 if there is none."""
+        """The sharpest proved lower bound of ``2 (L - risk) / |g|^2``, 0 if there is none."""
         return self.surrogate_gap / self.loss.self_bound
 
     @property

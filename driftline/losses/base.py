@@ -45,7 +45,7 @@ class Loss(Part):
     #: Whether the loss is convex in the scores. Without it no bound holds.
     convex: bool = True
 
-    #: Whether 2 L / |g|^2 stays bounded where the loss is small. If not, a free Polyak
+    #: Whether ``2 L / |g|^2`` stays bounded where the loss is small. If not, a free Polyak
     #: rate needs a cap.
     bounded_rate: bool = False
 
@@ -59,7 +59,7 @@ class Loss(Part):
 
     @property
     def self_bound(self) -> float:
-        """The constant M with |g|^2 <= 2 M L."""
+        """The constant M with ``|g|^2 <= 2 M L``."""
         raise InputError(f"{type(self).__name__} does not say its constant `self_bound`")
 
     @property

@@ -59,7 +59,7 @@ class Hinge(Loss):
     >>> loss = Hinge(Multiclass(2), kappa=0.5)
     >>> loss.caveat
     'discontinuous at margin 0.5, hence not convex'
-    >>> [loss.value_and_grad(np.array([m, 0.0]), 0)[0] for m in (0.5, 0.5001)]
+    >>> [loss.value_and_grad([m, 0.0], 0)[0] for m in (0.5, 0.5001)]
     [0.5, 0.0]
     >>> Hinge(Multiclass(2), kappa=1.0).self_bound
     inf

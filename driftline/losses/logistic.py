@@ -124,7 +124,7 @@ class Logistic(Loss):
     In base 2, the default, the loss is never below the 0-1 loss of the argmax.
 
     >>> loss = Logistic(Multiclass(4))
-    >>> value, grad = loss.value_and_grad(np.zeros(4), label=1)
+    >>> value, grad = loss.value_and_grad([0.0, 0.0, 0.0, 0.0], label=1)
     >>> value
     2.0
 

@@ -105,7 +105,7 @@ class SmoothHinge(Loss):
     """Smooth hinge loss of a multiclass or binary task.
 
     >>> loss = SmoothHinge(Multiclass(3))
-    >>> loss.value_and_grad(np.array([0.0, 0.5, 0.0]), label=1)
+    >>> loss.value_and_grad([0.0, 0.5, 0.0], label=1)
     (0.25, array([ 1., -1.,  0.]))
     """
 

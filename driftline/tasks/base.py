@@ -91,6 +91,10 @@ class Task(Part):
         """Check many labels at once: an integer array with a row per label."""
         return [self.check_label(label) for label in labels]
 
+    def label(self, checked: Any) -> Any:
+        """Return a label as users give it from what :meth:`check_label` made of it."""
+        return checked if self.kernels is None else self.prediction(checked)
+
     def prediction(self, row: Any) -> Any:
         """Return a prediction as users get it from one row of integers."""
         return int(row[0]) if row.size == 1 else row.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.engine import Parts
+from driftline.engines import Parts
 from driftline.losses import Hinge, Scaled
 from driftline.rates import AdaGrad, Constant, Polyak
 

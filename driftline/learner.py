@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from driftline import models
 from driftline.decoders import Decoder, GapOptimal
 from driftline.description import describe
 from driftline.domains import Ball, Domain
-from driftline.engine import CompiledEngine, Parts, PlainEngine
+from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
@@ -142,7 +141,7 @@ class OGD:
         stored = self.engine.stored
         cheap = stored is None or stored.size <= rows.size
         if not cheap and (bad := rows.first_bad_row()) is not None:
-            _refuse(rows, bad)
+            models.refuse(rows, bad)
         keep = cheap if audit is None else audit
         snapshot = self.engine.snapshot() if cheap or keep else None
         before = self._generator.bit_generator.state, self._ahead
@@ -152,22 +151,19 @@ class OGD:
         columns = np.empty((len(at.TRACE_COLUMNS), rows.rounds))
         predictions = np.empty((rows.rounds, self.task.prediction_size), dtype=np.int64)
         for start in range(0, rows.rounds, BLOCK):
-            block = slice(start, min(start + BLOCK, rows.rounds))
-            count = block.stop - start
+            stop = min(start + BLOCK, rows.rounds)
+            count, part = stop - start, slice(start, stop)
+            uniforms = self._take_uniforms(count)
             played = self.engine.play(
-                rows,
-                block.start,
-                block.stop,
-                labels[block],
-                self._take_uniforms(count),
-                columns[:, block],
-                predictions[block],
+                Block(
+                    rows, start, stop, labels[part], uniforms, columns[:, part], predictions[part]
+                )
             )
             if played < count:
                 if snapshot is not None:
                     self.engine.restore(snapshot)
                     self._generator.bit_generator.state, self._ahead = before
-                _refuse(rows, start + played)
+                models.refuse(rows, start + played)
             if progress is not None:
                 progress(count)
         first_weights = None
@@ -180,7 +176,7 @@ class OGD:
             prediction=self.task.predictions(predictions),
             first_weights=first_weights,
             config=self.config(),
-            digest=digest(rows, labels),
+            digest=models.fingerprint(rows, labels),
         )
 
     def step(self, x: Any, label: Any) -> Round:
@@ -201,7 +197,7 @@ class OGD:
         row = models.row_of(x)
         self._check_features(row)
         if row.first_bad_row() is not None:
-            _refuse(row, 0)
+            models.refuse(row, 0)
         return self.engine.scores(row, 0)
 
     def distribution(self, x: Any) -> Distribution:
@@ -274,12 +270,12 @@ class OGD:
         label = self.task.check_label(label)
         self._check_features(row)
         if self.engine.stored is None and row.first_bad_row() is not None:
-            _refuse(row, 0)
+            models.refuse(row, 0)
         self.engine.hold(row)
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
         columns, prediction = self._columns, self._prediction
-        if not self.engine.play(row, 0, 1, labels, uniforms, columns, prediction):
-            _refuse(row, 0)
+        if not self.engine.play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
+            models.refuse(row, 0)
         if used:
             self._ahead = None
         return Round(self.task.prediction(prediction[0]), *columns[:, 0].tolist())
@@ -319,15 +315,6 @@ class OGD:
         return weights
 
 
-def digest(rows: models.Rows, labels: Any) -> str:
-    """Return a fingerprint of a stream: its shape, all labels, and 64 of its rows."""
-    picked = np.unique(np.linspace(0, rows.rounds - 1, 64).astype(np.int64))
-    text = hashlib.sha256(repr((rows.rounds, rows.features)).encode())
-    text.update(np.ascontiguousarray(labels).tobytes())
-    text.update(rows.sample(picked))
-    return text.hexdigest()
-
-
 def _unpack(stream: Any) -> tuple[Any, Any]:
     try:
         return stream.inputs, stream.labels
@@ -336,18 +323,3 @@ def _unpack(stream: Any) -> tuple[Any, Any]:
             f"expected inputs and labels, or a stream that has both, but got only "
             f"{type(stream).__name__}"
         ) from None
-
-
-def _refuse(rows: models.Rows, t: int) -> NoReturn:
-    """Raise for a row that could not be played."""
-    vector = rows.row(t)
-    where = f"row {t}" if rows.rounds > 1 else "the input"
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
-        raise InputError(
-            f"{where} has {vector[bad[0]]} as feature {bad[0]}: expected finite numbers"
-        )
-    raise InputError(
-        f"{where} is too large: its norm or its scores overflow, at a largest entry of "
-        f"{np.abs(vector).max():g}"
-    )

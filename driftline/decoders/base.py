@@ -12,13 +12,14 @@ by the squared input norm, it is a step size that is always admissible.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, helper, kernel
-from driftline.losses import Loss, Scaled
+from driftline.losses import Logistic, Loss, Scaled
 from driftline.losses.base import check_scores
 from driftline.parts import Part
 from driftline.tasks import Distribution
@@ -125,6 +126,15 @@ class Decoder(Part):
                 "(allow_no_gap=True admits it without a guarantee)"
             )
 
+    def _found(self, floor: float) -> float | None:
+        """Return a floor found for the base-2 logistic loss, None for other losses.
+
+        It is stated for one weight vector per class; with one score it is twice as high.
+        """
+        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
+            return None
+        return 2.0 * floor if self.loss.task.dim == 1 else floor
+
     @property
     def _family(self) -> Loss:
         """The loss without its factors."""
@@ -170,6 +180,14 @@ class ValueDecoder(Decoder):
 
     kernel: ClassVar[Kernel] = decode_by_values
 
+    def _require_best_gap(self) -> None:
+        """Refuse losses with which no decoder has a gap."""
+        self._require_gap(
+            self.loss.gap_optimal_ratio,
+            "no decoder has one with the logistic loss from base 4 on, nor with less than "
+            "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
+        )
+
     def _check_parts(self) -> None:
         """Refuse other target losses, and surrogates that cannot list their values."""
         task, family = self.loss.task, self._family
@@ -191,9 +209,8 @@ class ValueDecoder(Decoder):
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
-        mean = np.empty(self.loss.task.dim)
-        write_mean(self._wrong(theta), np.zeros_like(mean), mean)
-        return mean
+        wrong = self._wrong(theta)
+        return np.array([0.5 * (wrong[1] - wrong[0])]) if self.loss.task.dim == 1 else wrong
 
     def risk(self, theta: np.ndarray, label: Any) -> float:
         """Return the probability of missing ``label`` at scores ``theta``."""

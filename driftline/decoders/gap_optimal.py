@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.decoders.base import ValueDecoder
 from driftline.kernels import MIX, Kernel, kernel
-from driftline.losses import Logistic, Loss
+from driftline.losses import Loss
 
 __all__ = ["GapOptimal"]
 
@@ -49,6 +48,7 @@ class GapOptimal(ValueDecoder):
     decoder does better. For the smooth hinge it is 1/K, attained at equal scores.
 
     >>> import numpy as np
+    >>> from driftline.losses import Logistic
     >>> from driftline.tasks import Multiclass
     >>> decoder = GapOptimal(Logistic(Multiclass(100)))
     >>> decoder.surrogate_gap, round(decoder.rate_floor, 3)
@@ -65,11 +65,7 @@ class GapOptimal(ValueDecoder):
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
         self._check_parts()
-        self._require_gap(
-            self.loss.gap_optimal_ratio,
-            "no decoder has one with the logistic loss from base 4 on, nor with less than "
-            "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
-        )
+        self._require_best_gap()
 
     @property
     def surrogate_gap(self) -> float:
@@ -80,6 +76,4 @@ class GapOptimal(ValueDecoder):
     @property
     def numerical_rate_floor(self) -> float | None:
         """0.9072 for the base-2 logistic loss, twice that with one score."""
-        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
-            return None
-        return 0.9072 * (2.0 if self.loss.task.dim == 1 else 1.0)
+        return self._found(0.9072)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -76,9 +75,7 @@ class NearestVertex(Decoder):
     @property
     def numerical_rate_floor(self) -> float | None:
         """0.8555 for the base-2 logistic loss, twice that with one score."""
-        if not math.isclose(self.loss.unit, 1.0):
-            return None
-        return 0.8555 * (2.0 if self.loss.task.dim == 1 else 1.0)
+        return self._found(0.8555)
 
     @property
     def scratch(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.decoders.base import ValueDecoder
 from driftline.kernels import MIX, Kernel, kernel
-from driftline.losses import Logistic, Loss
+from driftline.losses import Loss
 
 __all__ = ["StepOptimal"]
 
@@ -56,6 +56,7 @@ class StepOptimal(ValueDecoder):
     any other decoder, since the smallest step is largest at every score; proved is that of
     :class:`~driftline.decoders.GapOptimal`.
 
+    >>> from driftline.losses import Logistic
     >>> from driftline.tasks import Multiclass
     >>> decoder = StepOptimal(Logistic(Multiclass(100)))
     >>> round(decoder.rate_floor, 3), round(decoder.numerical_rate_floor, 3)
@@ -70,11 +71,7 @@ class StepOptimal(ValueDecoder):
     def __post_init__(self) -> None:
         """Refuse losses without a floor."""
         self._check_parts()
-        self._require_gap(
-            self.loss.gap_optimal_ratio,
-            "no decoder has one with the logistic loss from base 4 on, nor with less than "
-            "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
-        )
+        self._require_best_gap()
 
     @property
     def rate_floor(self) -> float:
@@ -85,6 +82,4 @@ class StepOptimal(ValueDecoder):
     @property
     def numerical_rate_floor(self) -> float | None:
         """2 ln(2)^2 for the base-2 logistic loss (a tie of two), twice that with one score."""
-        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
-            return None
-        return 2.0 * math.log(2.0) ** 2 * (2.0 if self.loss.task.dim == 1 else 1.0)
+        return self._found(2.0 * math.log(2.0) ** 2)

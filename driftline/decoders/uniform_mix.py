@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from driftline.decoders.base import ValueDecoder
 from driftline.kernels import MIX, Kernel, kernel
-from driftline.losses import Logistic, Loss
+from driftline.losses import Loss
 
 __all__ = ["UniformMix"]
 
@@ -69,11 +69,8 @@ class UniformMix(ValueDecoder):
     @property
     def numerical_rate_floor(self) -> float | None:
         """For the base-2 logistic loss: 4 ln(2)^2 / K from three classes on."""
-        if not (isinstance(self._family, Logistic) and self.loss.unit == 1.0):
-            return None
-        if self.loss.task.dim <= 2:
-            return 0.9203 * (2.0 if self.loss.task.dim == 1 else 1.0)
-        return 4.0 * math.log(2.0) ** 2 / self.loss.task.dim
+        classes = self.loss.task.dim
+        return self._found(0.9203 if classes <= 2 else 4.0 * math.log(2.0) ** 2 / classes)
 
     @property
     def params(self) -> tuple[float, ...]:

@@ -2,6 +2,8 @@
 
 from driftline.models.dense import DenseRows as DenseRows
 from driftline.models.rows import Rows as Rows
+from driftline.models.rows import fingerprint as fingerprint
+from driftline.models.rows import refuse as refuse
 from driftline.models.rows import row_of as row_of
 from driftline.models.rows import rows_of as rows_of
 from driftline.models.sparse import SparseRows as SparseRows

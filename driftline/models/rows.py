@@ -1,8 +1,9 @@
-"""Tell dense from sparse inputs."""
+"""Inputs of either kind: told apart, fingerprinted, refused."""
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from driftline.errors import InputError
 from driftline.models.dense import DenseRows
 from driftline.models.sparse import SparseRows
 
-__all__ = ["Rows", "row_of", "rows_of"]
+__all__ = ["Rows", "fingerprint", "refuse", "row_of", "rows_of"]
 
 Rows = DenseRows | SparseRows
 
@@ -41,3 +42,27 @@ def _array(inputs: Any) -> np.ndarray:
         return np.asarray(inputs)
     except ValueError as error:
         raise InputError(f"inputs do not form an array: {error}") from error
+
+
+def fingerprint(rows: Rows, labels: Any) -> str:
+    """Return a fingerprint of a stream: its shape, all labels, and 64 of its rows."""
+    picked = np.unique(np.linspace(0, rows.rounds - 1, 64).astype(np.int64))
+    text = hashlib.sha256(repr((rows.rounds, rows.features)).encode())
+    text.update(np.ascontiguousarray(labels).tobytes())
+    text.update(rows.sample(picked))
+    return text.hexdigest()
+
+
+def refuse(rows: Rows, t: int) -> NoReturn:
+    """Raise for a row that could not be played."""
+    vector = rows.row(t)
+    where = f"row {t}" if rows.rounds > 1 else "the input"
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise InputError(
+            f"{where} has {vector[bad[0]]} as feature {bad[0]}: expected finite numbers"
+        )
+    raise InputError(
+        f"{where} is too large: its norm or its scores overflow, at a largest entry of "
+        f"{np.abs(vector).max():g}"
+    )

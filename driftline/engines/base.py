@@ -1,13 +1,7 @@
-"""A learner's weights and state, and how rounds move them.
-
-There are two engines with the same results. The compiled one hands all rounds to one
-loop that calls the parts by address. The plain one is the algorithm as it is written in
-the paper, in Python, and takes parts of any kind.
-"""
+"""What both engines share: the parts, the weights, the state."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +9,12 @@ import numpy as np
 from driftline.decoders import Decoder
 from driftline.domains import Domain
 from driftline.errors import InputError
-from driftline.kernels import Program
 from driftline.kernels import program as at
-from driftline.kernels.round import TINY
 from driftline.losses import Loss
 from driftline.models import Rows
 from driftline.rates import Rate, Setting
 
-__all__ = ["CompiledEngine", "Engine", "Parts", "PlainEngine", "Snapshot"]
+__all__ = ["Block", "Engine", "Parts", "Snapshot"]
 
 
 class Parts(NamedTuple):
@@ -50,6 +42,18 @@ class Parts(NamedTuple):
         task = self.loss.task
         kernels = (task.kernels, self.loss.kernels, self.decoder.kernel, self.rate.kernel)
         return None not in kernels and self.domain.radius is not None
+
+
+class Block(NamedTuple):
+    """Some rounds to play, and the columns that their record goes to."""
+
+    rows: Rows
+    start: int
+    stop: int
+    labels: Any
+    uniforms: np.ndarray
+    trace: np.ndarray
+    predictions: np.ndarray
 
 
 class Snapshot(NamedTuple):
@@ -137,120 +141,6 @@ class Engine:
             scores = scores + (self.stored[-1] if self.transposed else self.stored[:, -1])
         return scores * self.state[at.SCALE]
 
-    def play(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        predictions: np.ndarray,
-    ) -> int:
-        """Play rounds ``start`` to ``stop`` into the trace; return how many were good."""
+    def play(self, block: Block) -> int:
+        """Play the rounds into the trace; return how many were good."""
         raise InputError("an engine must say how it plays")
-
-
-class CompiledEngine(Engine):
-    """All rounds in one compiled loop."""
-
-    @cached_property
-    def program(self) -> Program:
-        """The parts as the loop takes them; compiling happens here."""
-        loss, decoder, rate, _, intercept = self.parts
-        task = loss.task
-        assert task.kernels is not None and loss.kernels is not None
-        return Program.link(
-            (
-                task.kernels.encode,
-                task.kernels.draw,
-                loss.kernels.loss,
-                loss.kernels.values,
-                decoder.mix,
-                decoder.kernel,
-                rate.kernel,
-            ),
-            (task.params, loss.params, decoder.params, rate.params(self.parts.setting)),
-            (task.dim, loss.workspace, decoder.scratch, int(intercept)),
-        )
-
-    @cached_property
-    def _buffer(self) -> np.ndarray:
-        return self.program.buffer()
-
-    def wants_transposed(self, rows: Rows) -> bool:
-        """Say whether the loop over these rows reads the weights transposed."""
-        return rows.transposed
-
-    def play(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        predictions: np.ndarray,
-    ) -> int:
-        """Hand the rounds to the loop."""
-        program = self.program
-        played: int = rows.loop.compiled(
-            program.code,
-            program.params,
-            *rows.arrays(start, stop),
-            labels,
-            uniforms,
-            self.stored,
-            self.state,
-            self._buffer,
-            trace,
-            predictions,
-        )
-        return played
-
-
-class PlainEngine(Engine):
-    """The rounds one by one in Python, for parts without kernels."""
-
-    def play(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        predictions: np.ndarray,
-    ) -> int:
-        """Play the rounds as the paper has them."""
-        loss, decoder, rate, domain, intercept = self.parts
-        setting, state = self.parts.setting, self.state
-        for t in range(stop - start):
-            x = rows.row(start + t)
-            if intercept:
-                x = np.append(x, 1.0)
-            input_sq = float(x @ x)
-            if not np.isfinite(input_sq):
-                return t
-            assert self.stored is not None
-            theta = self.stored @ x
-
-            label = loss.task.label(labels[t])
-            value, grad = loss.value_and_grad(theta, label)
-            risk = decoder.risk(theta, label)
-            prediction = decoder.draw(theta, uniforms[t])
-            grad_sq = float(grad @ grad) * input_sq
-
-            eta = 0.0
-            if grad_sq > TINY:
-                previous, memory = float(state[at.ETA]), state[at.MEMORY :]
-                eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
-            if eta > 0.0:
-                state[at.ETA] = eta
-                self.stored = domain.project(self.stored - eta * np.outer(grad, x))
-            state[at.ROUNDS] += 1
-            state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
-            target_loss = loss.task.loss(prediction, label)
-            trace[:, t] = value, risk, target_loss, state[at.ETA], grad_sq
-            predictions[t] = prediction
-        return stop - start

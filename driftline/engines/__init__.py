@@ -1,0 +1,13 @@
+"""A learner's weights and state, and how rounds move them.
+
+There are two engines with the same results. The compiled one hands all rounds to one
+loop that calls the parts by address. The plain one is the algorithm as it is written in
+the paper, in Python, and takes parts of any kind.
+"""
+
+from driftline.engines.base import Block as Block
+from driftline.engines.base import Engine as Engine
+from driftline.engines.base import Parts as Parts
+from driftline.engines.base import Snapshot as Snapshot
+from driftline.engines.compiled import CompiledEngine as CompiledEngine
+from driftline.engines.plain import PlainEngine as PlainEngine

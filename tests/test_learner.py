@@ -224,7 +224,7 @@ def adversary(loss, decoder, rate, classes, rounds=400):
     for x in X:
         theta = learner.scores(x)
         values, _ = learner.loss.values(theta)
-        rows.append(learner.step(x, list(learner.task.labels)[int(np.argmax(values))]))
+        rows.append(learner.step(x, list(learner.task.all_labels)[int(np.argmax(values))]))
     return learner, np.array([tuple(r)[1:] for r in rows]).T
 
 
@@ -426,7 +426,7 @@ class PlainTask(dl.tasks.Task):
         return [int(label) for label in labels]
 
     zero_one = True
-    labels = range(3)
+    all_labels = range(3)
     dim = 3
 
     def encode(self, label):

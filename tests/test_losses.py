@@ -25,7 +25,7 @@ def every(losses):
 
 def draw_round(loss, data):
     theta = data.draw(scores(loss.task.dim))
-    return theta, data.draw(st.sampled_from(list(loss.task.labels)))
+    return theta, data.draw(st.sampled_from(list(loss.task.all_labels)))
 
 
 @every(ALL_LOSSES)
@@ -55,7 +55,7 @@ def test_gradient_is_the_derivative(loss, data):
     """Fourth-order differences, away from kinks."""
     seed = data.draw(st.integers(0, 2**32))
     theta = 1.5 * np.random.default_rng(seed).standard_normal(loss.task.dim)
-    label = data.draw(st.sampled_from(list(loss.task.labels)))
+    label = data.draw(st.sampled_from(list(loss.task.all_labels)))
     direction = np.cos(np.arange(theta.size) + 1.0)
     h = 1e-4
     if "SmoothHinge" in repr(loss):
@@ -89,7 +89,7 @@ def test_self_bound_is_tight(loss):
         theta[0] = gap
         if theta.size > 1:
             theta[1] = 0.0
-        for label in list(loss.task.labels)[:2]:
+        for label in list(loss.task.all_labels)[:2]:
             value, grad = loss.value_and_grad(theta, label)
             if value > 0:
                 worst = max(worst, grad @ grad / (2 * value))
@@ -101,7 +101,7 @@ def test_self_bound_is_tight(loss):
 def test_values_of_all_labels_agree_with_each(loss, data):
     theta = data.draw(scores(loss.task.dim))
     values, squares = loss.values(theta)
-    for label, value, square in zip(loss.task.labels, values, squares, strict=True):
+    for label, value, square in zip(loss.task.all_labels, values, squares, strict=True):
         one, grad = loss.value_and_grad(theta, label)
         assert value == pytest.approx(one, rel=1e-13, abs=1e-300)
         assert square == pytest.approx(grad @ grad, rel=1e-10, abs=1e-300)
@@ -184,7 +184,7 @@ def test_smooth_hinge_is_zero_from_margin_one_on():
 def test_scaling_scales_everything(loss):
     scaled = dl.losses.Scaled(loss, 3.0)
     theta = np.linspace(-1, 1, loss.task.dim)
-    label = list(loss.task.labels)[-1]
+    label = list(loss.task.all_labels)[-1]
     value, grad = loss.value_and_grad(theta, label)
     many, more = scaled.value_and_grad(theta, label)
     assert many == pytest.approx(3 * value)

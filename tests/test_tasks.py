@@ -33,7 +33,7 @@ every_task = pytest.mark.parametrize(
 @every_task
 def test_decomposition_reproduces_the_loss(task, predictions, naive):
     for prediction in predictions:
-        for label in task.labels:
+        for label in task.all_labels:
             split = task.encode(label) @ task.encode_loss(prediction) + task.offset(label)
             assert split == pytest.approx(naive(prediction, label), abs=1e-14)
             assert task.loss(prediction, label) == pytest.approx(naive(prediction, label))
@@ -41,7 +41,7 @@ def test_decomposition_reproduces_the_loss(task, predictions, naive):
 
 @every_task
 def test_every_label_has_a_free_prediction(task, predictions, naive):
-    for label in task.labels:
+    for label in task.all_labels:
         assert min(task.loss(prediction, label) for prediction in predictions) == 0.0
 
 
@@ -74,14 +74,16 @@ def test_draws_have_the_right_mean(task, predictions, naive):
 @every_task
 @given(data=st.data())
 def test_best_prediction_has_least_expected_loss(task, predictions, naive, data):
-    mu = data.draw(st.lists(st.floats(0, 1), min_size=len(task.labels), max_size=len(task.labels)))
+    mu = data.draw(
+        st.lists(st.floats(0, 1), min_size=len(task.all_labels), max_size=len(task.all_labels))
+    )
     mu = np.array(mu) + 1e-3
     mu /= mu.sum()
-    encoded = mu @ np.array([task.encode(label) for label in task.labels])
+    encoded = mu @ np.array([task.encode(label) for label in task.all_labels])
     best = task.best_prediction(encoded)
 
     def cost(prediction):
-        return sum(m * naive(prediction, y) for m, y in zip(mu, task.labels, strict=True))
+        return sum(m * naive(prediction, y) for m, y in zip(mu, task.all_labels, strict=True))
 
     assert cost(best) <= min(map(cost, predictions)) + 1e-12
 
@@ -93,16 +95,16 @@ def test_best_prediction_has_least_expected_loss(task, predictions, naive, data)
 )
 def test_constants_of_the_first_theorem(task, naive):
     norm = lambda v: np.abs(v).sum()  # noqa: E731
-    encodings = [task.encode(y) for y in task.labels]
+    encodings = [task.encode(y) for y in task.all_labels]
     distances = [
         norm(a - b) for i, a in enumerate(encodings) for j, b in enumerate(encodings) if i != j
     ]
     assert min(distances) == pytest.approx(task.separation)
     for _ in range(50):
-        pi = rng.dirichlet(np.full(len(task.labels), 0.5))
+        pi = rng.dirichlet(np.full(len(task.all_labels), 0.5))
         mean = pi @ np.array(encodings)
-        for y in task.labels:
-            expected = sum(w * naive(p, y) for w, p in zip(pi, task.labels, strict=True))
+        for y in task.all_labels:
+            expected = sum(w * naive(p, y) for w, p in zip(pi, task.all_labels, strict=True))
             assert expected <= task.loss_slope * norm(mean - task.encode(y)) + 1e-12
 
 

@@ -70,7 +70,7 @@ class Argmax(Decoder):
     @property
     def scratch(self) -> int:
         """One number per label."""
-        return len(self.loss.task.labels)
+        return len(self.loss.task.all_labels)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""

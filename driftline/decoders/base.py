@@ -205,7 +205,7 @@ class ValueDecoder(Decoder):
     @property
     def scratch(self) -> int:
         """Losses, squared gradients and chances of all labels."""
-        return 3 * len(self.loss.task.labels)
+        return 3 * len(self.loss.task.all_labels)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
@@ -214,7 +214,7 @@ class ValueDecoder(Decoder):
 
     def risk(self, theta: np.ndarray, label: Any) -> float:
         """Return the probability of missing ``label`` at scores ``theta``."""
-        index = list(self.loss.task.labels).index(label)
+        index = list(self.loss.task.all_labels).index(label)
         return float(self._wrong(theta)[index])
 
     def _wrong(self, theta: np.ndarray) -> np.ndarray:

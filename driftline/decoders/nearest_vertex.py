@@ -80,4 +80,4 @@ class NearestVertex(Decoder):
     @property
     def scratch(self) -> int:
         """One number per label."""
-        return len(self.loss.task.labels)
+        return len(self.loss.task.all_labels)

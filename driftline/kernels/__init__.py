@@ -16,7 +16,10 @@ from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import MIX as MIX
+from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import VALUES as VALUES
+from driftline.kernels.sorting import pool_decreasing as pool_decreasing
+from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64

@@ -91,3 +91,6 @@ DENSE = _loop(_input(types.float64, 2))
 #: The loops over CSR rows (values, columns, starts), for the two index types of SciPy.
 SPARSE32 = _loop(_input(types.float64, 1), _input(types.int32, 1), _input(types.int32, 1))
 SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.int64, 1))
+
+#: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
+POINT = types.void(vector, vector, vector, vector)

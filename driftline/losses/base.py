@@ -86,7 +86,7 @@ class Loss(Part):
         if kernels.values is None:
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
-        values, squares = np.empty((2, len(self.task.labels)))
+        values, squares = np.empty((2, len(self.task.all_labels)))
         kernels.values(theta, self._params(), self._work(theta), values, squares)
         return values, squares
 

@@ -4,4 +4,11 @@ from driftline.tasks.base import Distribution as Distribution
 from driftline.tasks.base import Task as Task
 from driftline.tasks.binary import Binary as Binary
 from driftline.tasks.cost_sensitive import CostSensitive as CostSensitive
+from driftline.tasks.finite import Finite as Finite
+from driftline.tasks.fixed_size import FixedSize as FixedSize
+from driftline.tasks.label_ranking import LabelRanking as LabelRanking
+from driftline.tasks.matching import Matching as Matching
 from driftline.tasks.multiclass import Multiclass as Multiclass
+from driftline.tasks.multilabel import Multilabel as Multilabel
+from driftline.tasks.ordinal import Ordinal as Ordinal
+from driftline.tasks.structured import StructuredTask as StructuredTask

@@ -56,7 +56,7 @@ class Task(Part):
     draws: ClassVar[int] = 1
 
     #: All labels, where they are few.
-    labels: Sequence[Any] = ()
+    all_labels: Sequence[Any] = ()
 
     #: The largest target loss.
     largest_loss: float = 1.0

@@ -53,7 +53,7 @@ class Binary(Task):
     zero_one: ClassVar[bool] = True
     dim: ClassVar[int] = 1
     classes: ClassVar[int] = 2
-    labels: ClassVar[tuple[int, int]] = (-1, 1)
+    all_labels: ClassVar[tuple[int, int]] = (-1, 1)
     guess_loss: ClassVar[float] = 0.5
 
     #: gamma and nu of the first theorem, for the absolute value.
@@ -90,4 +90,4 @@ class Binary(Task):
         """Return the signs of positive probability."""
         weights = np.array([0.5 + mean[0], 0.5 - mean[0]])
         kept = weights > 0.0
-        return Distribution(np.array(self.labels)[kept], weights[kept])
+        return Distribution(np.array(self.all_labels)[kept], weights[kept])

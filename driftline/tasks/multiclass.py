@@ -86,7 +86,7 @@ class Multiclass(Task):
         return self.classes
 
     @property
-    def labels(self) -> range:
+    def all_labels(self) -> range:
         """All labels."""
         return range(self.classes)
 

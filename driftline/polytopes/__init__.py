@@ -1,0 +1,14 @@
+"""Convex hulls of encodings: best vertices, nearest points, mixtures of vertices."""
+
+from driftline.polytopes.base import Mixture as Mixture
+from driftline.polytopes.base import Polytope as Polytope
+from driftline.polytopes.birkhoff import Birkhoff as Birkhoff
+from driftline.polytopes.cube import Cube as Cube
+from driftline.polytopes.frank_wolfe import ActiveSet as ActiveSet
+from driftline.polytopes.frank_wolfe import nearest_point as nearest_point
+from driftline.polytopes.hull import CachedOracle as CachedOracle
+from driftline.polytopes.hull import Hull as Hull
+from driftline.polytopes.hypersimplex import Hypersimplex as Hypersimplex
+from driftline.polytopes.order_simplex import OrderSimplex as OrderSimplex
+from driftline.polytopes.permutahedron import Permutahedron as Permutahedron
+from driftline.polytopes.simplex import Simplex as Simplex

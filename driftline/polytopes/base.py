@@ -1,0 +1,113 @@
+"""What every polytope offers.
+
+``maximize`` is the linear oracle, the vertex farthest in a direction; ``project`` the nearest
+point; ``decompose`` writes a point as a mixture of few vertices; ``sample`` draws a vertex
+whose mean is a given point. Ties go to the lowest index.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel
+from driftline.parts import Part
+
+__all__ = ["Mixture", "Polytope"]
+
+
+class Mixture(NamedTuple):
+    """Vertices, a row each, and their weights, which are positive and add up to 1."""
+
+    vertices: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The point that the mixture stands for."""
+        return self.weights @ self.vertices
+
+    def draw(self, uniform: float) -> np.ndarray:
+        """Return one vertex by a uniform number."""
+        index = np.searchsorted(np.cumsum(self.weights), uniform, side="right")
+        return self.vertices[min(int(index), len(self.weights) - 1)].copy()
+
+
+class Polytope(Part):
+    """Base of all polytopes.
+
+    A polytope of one's own needs ``dim`` and :meth:`maximize`, and is best given as a
+    :class:`~driftline.polytopes.Hull`, which brings the rest.
+    """
+
+    dim: int
+
+    #: Compiled ``maximize`` and ``project``, where there are closed forms.
+    maximize_kernel: ClassVar[Kernel | None] = None
+    project_kernel: ClassVar[Kernel | None] = None
+
+    #: Whether all vertices have the same norm, so that the nearest vertex to a point is
+    #: the best one in its direction.
+    equal_norms: bool = True
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """Parameters for the kernels."""
+        return ()
+
+    @property
+    def scratch(self) -> int:
+        """How many numbers of scratch space the kernels need."""
+        return 0
+
+    @property
+    def most_vertices(self) -> int:
+        """How many vertices a mixture needs at most (Caratheodory, or fewer)."""
+        return self.dim + 1
+
+    @property
+    def draws(self) -> int:
+        """How many uniform numbers one sample takes."""
+        return 1
+
+    def maximize(self, direction: np.ndarray) -> np.ndarray:
+        """Return the vertex of largest inner product with ``direction``."""
+        return self._run(self.maximize_kernel, direction, "maximize")
+
+    def project(self, point: np.ndarray) -> np.ndarray:
+        """Return the nearest point of the polytope."""
+        return self._run(self.project_kernel, point, "project")
+
+    def decompose(self, point: np.ndarray) -> Mixture:
+        """Write a point of the polytope as a mixture of at most ``most_vertices`` vertices."""
+        raise InputError(f"{type(self).__name__} does not define decompose")
+
+    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Draw a vertex whose mean is ``point``."""
+        return self.decompose(point).draw(uniforms[0])
+
+    def check(self, point: Any) -> np.ndarray:
+        """Return a point as a float64 vector of the right size."""
+        vector = np.ascontiguousarray(point, dtype=np.float64)
+        if vector.shape != (self.dim,):
+            raise InputError(
+                f"expected a point of size {self.dim}, but its shape is {vector.shape}"
+            )
+        if not np.isfinite(vector).all():
+            raise InputError("a point must be finite, but an entry is not")
+        return vector
+
+    def _run(self, kernel: Kernel | None, point: np.ndarray, method: str) -> np.ndarray:
+        if kernel is None:
+            raise InputError(f"{type(self).__name__} does not define {method}")
+        out = np.empty(self.dim)
+        kernel(self.check(point), np.array(self.params), np.empty(self.scratch), out)
+        return out
+
+
+def keep_positive(vertices: np.ndarray, weights: np.ndarray) -> Mixture:
+    """Return the mixture without vertices of no weight, its weights adding up to 1."""
+    kept = weights > 0.0
+    return Mixture(vertices[kept], weights[kept] / weights[kept].sum())

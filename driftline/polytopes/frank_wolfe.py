@@ -1,0 +1,167 @@
+r"""Frank-Wolfe: minimise over a polytope that is known only by its linear oracle.
+
+The current point is a mixture of vertices, the *active set*. A round asks the oracle for the
+best vertex :math:`s` in the direction of descent; the duality gap
+:math:`g = \langle -\nabla f(\mu), s - \mu \rangle` bounds how far the value is from its
+minimum. Then weight moves: from the worst vertex of the active set to the best one in it
+(*pairwise*) as long as that promises at least half of the gap, for this costs no oracle
+call; to the new vertex otherwise. The step along a line is exact for a quadratic. A vertex
+whose weight is used up is dropped, and the set is never larger than Caratheodory's theorem
+needs.
+
+References
+----------
+Lacoste-Julien and Jaggi (2015), *On the global linear convergence of Frank-Wolfe optimization
+variants*; Tsuji, Tanaka and Pokutta (2022), *Pairwise conditional gradients without swap steps*.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.polytopes.base import Mixture
+
+__all__ = ["ActiveSet", "SolverWarning", "nearest_point"]
+
+Oracle = Callable[[np.ndarray], np.ndarray]
+
+
+class SolverWarning(UserWarning):
+    """A solver stopped at its limit; its answer comes with the gap it reached."""
+
+
+class ActiveSet:
+    """A mixture of vertices that weight moves through."""
+
+    def __init__(self, vertex: np.ndarray):
+        self.vertices = np.array(vertex, dtype=np.float64)[np.newaxis]
+        self.weights = np.ones(1)
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return len(self.weights)
+
+    @property
+    def point(self) -> np.ndarray:
+        """The mean of the mixture, computed afresh."""
+        return self.weights @ self.vertices
+
+    @property
+    def mixture(self) -> Mixture:
+        """The vertices and their weights."""
+        return Mixture(self.vertices.copy(), self.weights.copy())
+
+    def copy(self) -> ActiveSet:
+        """Return a set that moves on its own."""
+        other = ActiveSet(self.vertices[0])
+        other.vertices, other.weights = self.vertices.copy(), self.weights.copy()
+        return other
+
+    def find(self, vertex: np.ndarray) -> int:
+        """Return the index of a vertex, adding it with no weight if it is new."""
+        same = np.flatnonzero(np.abs(self.vertices - vertex).max(axis=1) < 1e-12)
+        if same.size:
+            return int(same[0])
+        self.vertices = np.vstack([self.vertices, vertex])
+        self.weights = np.append(self.weights, 0.0)
+        return len(self) - 1
+
+    def move(self, source: int, goal: int, amount: float) -> None:
+        """Move weight from one vertex to another."""
+        self.weights[source] -= amount
+        self.weights[goal] += amount
+
+    def pull(self, goal: int, share: float) -> None:
+        """Move a share of all weight to one vertex."""
+        self.weights *= 1.0 - share
+        self.weights[goal] += share
+
+    def tidy(self, most: int) -> None:
+        """Drop vertices without weight, make weights add up to 1, keep at most ``most``."""
+        kept = self.weights > 1e-15
+        self.vertices, self.weights = self.vertices[kept], self.weights[kept]
+        while len(self) > most:
+            self._drop_one()
+        self.weights /= self.weights.sum()
+
+    def _drop_one(self) -> None:
+        """Move along an affine dependence of the vertices until a weight is used up."""
+        system = np.vstack([self.vertices.T, np.ones(len(self))])
+        direction = np.linalg.svd(system)[2][-1]
+        falling = direction > 0.0 if (direction > 0.0).any() else direction < 0.0
+        ratio = np.full(len(self), np.inf)
+        ratio[falling] = self.weights[falling] / np.abs(direction[falling])
+        first = int(np.argmin(ratio))
+        self.weights -= ratio[first] * direction * np.sign(direction[first])
+        self.weights = np.maximum(np.delete(self.weights, first), 0.0)
+        self.vertices = np.delete(self.vertices, first, axis=0)
+
+
+def nearest_point(
+    oracle: Oracle,
+    target: np.ndarray,
+    most: int,
+    start: ActiveSet | None = None,
+    tolerance: float = 1e-9,
+    iterations: int = 20_000,
+) -> tuple[ActiveSet, float]:
+    """Return the active set of the point nearest to ``target``, and its duality gap.
+
+    The gap bounds ``|point - target|^2 / 2`` minus its minimum. With ``start`` the search
+    begins at an earlier answer, which is left as it is.
+    """
+    active = ActiveSet(_ask(oracle, target)) if start is None else start.copy()
+    point = active.point
+    scale = max(1.0, float(np.abs(target).max()))
+    gap = np.inf
+    for count in range(iterations):
+        down = target - point
+        values = active.vertices @ down
+        worst = int(np.argmin(np.where(active.weights > 0.0, values, np.inf)))
+        best = int(np.argmax(values))
+        inside = values[best] - values[worst]
+        if not (inside > 0.5 * gap and inside > 1e-14 * scale):
+            vertex = _ask(oracle, down)
+            gap = float(down @ (vertex - point))
+            if gap <= tolerance:
+                return active, max(gap, 0.0)
+            if inside < 0.5 * gap or inside < gap and values[best] < down @ vertex - 1e-14 * scale:
+                best = active.find(vertex)
+            inside = float(down @ (active.vertices[best] - active.vertices[worst]))
+        direction = active.vertices[best] - active.vertices[worst]
+        length = float(direction @ direction)
+        if length == 0.0:
+            break
+        full = float(active.weights[worst])
+        amount = min(full, inside / length)
+        active.move(worst, best, amount)
+        if amount == full or count % 100 == 99:
+            active.tidy(most)
+            point = active.point
+        else:
+            point = point + amount * direction
+    active.tidy(most)
+    down = target - active.point
+    gap = float(down @ (_ask(oracle, down) - active.point))
+    if gap > tolerance:
+        warnings.warn(
+            f"Frank-Wolfe stopped after {iterations} steps with a duality gap of {gap:.2g}, above "
+            f"its tolerance {tolerance:.2g}; the gap is part of the answer",
+            SolverWarning,
+            stacklevel=2,
+        )
+    return active, max(gap, 0.0)
+
+
+def _ask(oracle: Oracle, direction: np.ndarray) -> np.ndarray:
+    vertex = np.asarray(oracle(direction), dtype=np.float64)
+    if vertex.shape != direction.shape:
+        raise InputError(
+            f"the oracle returned a point of shape {vertex.shape} for a direction of shape "
+            f"{direction.shape}"
+        )
+    return vertex

@@ -1,0 +1,76 @@
+"""Any polytope, given only by its linear oracle."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftline.polytopes.base import Mixture, Polytope
+from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
+
+__all__ = ["CachedOracle", "Hull"]
+
+
+class CachedOracle:
+    """An oracle that looks among its last answers first.
+
+    An old vertex is returned if it is better than the bound that the true one could have
+    over it, ``slack``; 0 asks the oracle unless the direction was asked before.
+    """
+
+    def __init__(self, oracle: Callable[[np.ndarray], np.ndarray], size: int = 256):
+        self.oracle = oracle
+        self.size = size
+        self.calls = 0
+        self._answers: OrderedDict[bytes, np.ndarray] = OrderedDict()
+
+    def __call__(self, direction: np.ndarray) -> np.ndarray:
+        """Return the answer, remembered or new."""
+        key = np.ascontiguousarray(direction).tobytes()
+        if key in self._answers:
+            self._answers.move_to_end(key)
+            return self._answers[key]
+        self.calls += 1
+        answer = self.oracle(direction)
+        self._answers[key] = answer
+        if len(self._answers) > self.size:
+            self._answers.popitem(last=False)
+        return answer
+
+
+@dataclass(frozen=True)
+class Hull(Polytope):
+    """The hull of what a function returns: the best vertex in a direction.
+
+    Projections and mixtures come from Frank-Wolfe, to ``tolerance`` in the duality gap.
+
+    >>> diamond = Hull(2, lambda v: np.eye(2)[np.argmax(abs(v))] * np.sign(v))
+    >>> diamond.project(np.array([2.0, 1.0])).round(6) + 0.0
+    array([1., 0.])
+    """
+
+    dim: int
+    oracle: Callable[[np.ndarray], np.ndarray]
+    equal_norms: bool = False
+    tolerance: float = 1e-10
+
+    def maximize(self, direction: np.ndarray) -> np.ndarray:
+        """Ask the oracle."""
+        return np.asarray(self.oracle(self.check(direction)), dtype=np.float64)
+
+    def project(self, point: np.ndarray) -> np.ndarray:
+        """Return the nearest point."""
+        return self.solve(point)[0].point
+
+    def decompose(self, point: np.ndarray) -> Mixture:
+        """Write the point as what is found on the way to it."""
+        return self.solve(point)[0].mixture
+
+    def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
+        """Return the active set of the nearest point, and its duality gap."""
+        return nearest_point(
+            self.maximize, self.check(point), self.most_vertices, start, self.tolerance
+        )

@@ -1,0 +1,123 @@
+"""The hull of sets of a fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import POINT, Kernel, kernel, sort_decreasing
+from driftline.polytopes.base import Mixture, Polytope
+
+__all__ = ["Hypersimplex"]
+
+
+@kernel(POINT)
+def maximize(point, params, scratch, out):
+    """Take the largest entries."""
+    order = scratch[: point.size]
+    sort_decreasing(point, order, scratch[point.size :])
+    for i in range(point.size):
+        out[i] = 0.0
+    for i in range(int(params[0])):
+        out[int(order[i])] = 1.0
+
+
+@kernel(POINT)
+def project(point, params, scratch, out):
+    """Find the threshold t with sum of clip(point - t, 0, 1) equal to the size.
+
+    The sum falls piecewise linearly; Newton's method inside a shrinking bracket.
+    """
+    low = point[0]
+    high = point[0]
+    for i in range(point.size):
+        low = min(low, point[i])
+        high = max(high, point[i])
+    low -= 1.0
+    t = 0.5 * (low + high)
+    for _ in range(200):
+        total = 0.0
+        free = 0
+        for i in range(point.size):
+            gap = point[i] - t
+            if gap >= 1.0:
+                total += 1.0
+            elif gap > 0.0:
+                total += gap
+                free += 1
+        excess = total - params[0]
+        if excess > 0.0:
+            low = t
+        elif excess < 0.0:
+            high = t
+        else:
+            break
+        step = t + excess / free if free > 0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if step == t:
+            break
+        t = step
+    for i in range(point.size):
+        out[i] = min(1.0, max(0.0, point[i] - t))
+
+
+@dataclass(frozen=True)
+class Hypersimplex(Polytope):
+    """Vectors with entries from 0 to 1 that add up to ``size``.
+
+    >>> Hypersimplex(3, 2).project(np.array([5.0, 0.2, 0.0]))
+    array([1. , 0.6, 0.4])
+    """
+
+    dim: int
+    size: int
+
+    maximize_kernel: ClassVar[Kernel] = maximize
+    project_kernel: ClassVar[Kernel] = project
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that leave nothing to choose."""
+        if not 0 < self.size < self.dim:
+            raise InputError(f"the size must lie between 1 and {self.dim - 1}, but is {self.size}")
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """The size."""
+        return (float(self.size),)
+
+    @property
+    def scratch(self) -> int:
+        """An order, and room to find it."""
+        return 2 * self.dim
+
+    @property
+    def most_vertices(self) -> int:
+        """As many as there are entries."""
+        return self.dim
+
+    def decompose(self, point: np.ndarray) -> Mixture:
+        """Every systematic sample, with the share of starting points that leads to it."""
+        ends = self._ends(self.check(point))
+        starts = np.unique(np.r_[0.0, ends % 1.0, 1.0])
+        weights = np.diff(starts)
+        kept = weights > 1e-15
+        vertices = np.array([self._pick(ends, u) for u in (starts[:-1] + weights / 2)[kept]])
+        return Mixture(vertices, weights[kept] / weights[kept].sum())
+
+    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Madow's systematic sampling: one uniform start, then steps of length 1."""
+        return self._pick(self._ends(np.asarray(point)), uniforms[0])
+
+    def _ends(self, point: np.ndarray) -> np.ndarray:
+        ends = np.cumsum(point)
+        ends[-1] = self.size
+        return ends
+
+    def _pick(self, ends: np.ndarray, start: float) -> np.ndarray:
+        vertex = np.zeros(self.dim)
+        vertex[np.searchsorted(ends, start + np.arange(self.size), side="right")] = 1.0
+        return vertex

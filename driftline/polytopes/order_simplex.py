@@ -1,0 +1,79 @@
+"""Decreasing vectors between two bounds: the hull of cumulative encodings of levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.kernels import POINT, Kernel, kernel, pool_decreasing
+from driftline.polytopes.base import Mixture, Polytope, keep_positive
+
+__all__ = ["OrderSimplex"]
+
+
+@kernel(POINT)
+def maximize(point, params, scratch, out):
+    """Switch to the lower bound after the largest prefix sum, the first of several."""
+    best = 0
+    largest = 0.0
+    total = 0.0
+    for i in range(point.size):
+        total += point[i]
+        if total > largest:
+            largest = total
+            best = i + 1
+    for i in range(point.size):
+        out[i] = params[1] if i < best else params[0]
+
+
+@kernel(POINT)
+def project(point, params, scratch, out):
+    """Pool adjacent violators, then cut at the bounds."""
+    pool_decreasing(point, scratch, out)
+    for i in range(point.size):
+        out[i] = min(params[1], max(params[0], out[i]))
+
+
+@dataclass(frozen=True)
+class OrderSimplex(Polytope):
+    """Vectors with ``high >= v_1 >= ... >= v_dim >= low``.
+
+    >>> OrderSimplex(3).project(np.array([0.0, 1.0, -3.0]))
+    array([ 0.5,  0.5, -1. ])
+    """
+
+    dim: int
+    low: float = -1.0
+    high: float = 1.0
+
+    maximize_kernel: ClassVar[Kernel] = maximize
+    project_kernel: ClassVar[Kernel] = project
+
+    @property
+    def equal_norms(self) -> bool:
+        """Only around the origin."""
+        return self.low == -self.high
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """The bounds."""
+        return (self.low, self.high)
+
+    @property
+    def scratch(self) -> int:
+        """Sums and sizes of the pooled blocks."""
+        return 2 * self.dim
+
+    def decompose(self, point: np.ndarray) -> Mixture:
+        """Take the steps down as weights; there is no other way to write the point."""
+        chance = (self.check(point) - self.low) / (self.high - self.low)
+        levels = np.r_[1.0, chance, 0.0]
+        vertices = np.where(np.tri(self.dim + 1, self.dim, -1, dtype=bool), self.high, self.low)
+        return keep_positive(vertices, -np.diff(levels))
+
+    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """One uniform number for all coordinates."""
+        chance = (np.asarray(point) - self.low) / (self.high - self.low)
+        return np.where(uniforms[0] < chance, self.high, self.low)

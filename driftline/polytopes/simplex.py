@@ -1,0 +1,66 @@
+"""The probability simplex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.kernels import POINT, Kernel, argmax, kernel
+from driftline.polytopes.base import Mixture, Polytope, keep_positive
+
+__all__ = ["Simplex"]
+
+
+@kernel(POINT)
+def maximize(point, params, scratch, out):
+    """Write the unit vector of the largest entry."""
+    for i in range(out.size):
+        out[i] = 0.0
+    out[argmax(point)] = 1.0
+
+
+@kernel(POINT)
+def project(point, params, scratch, out):
+    """Subtract a threshold and cut at 0; Newton's method for it only drops entries.
+
+    Michelot (1986); no sorting.
+    """
+    threshold = -np.inf
+    while True:
+        total = 0.0
+        kept = 0
+        for i in range(point.size):
+            if point[i] > threshold:
+                total += point[i]
+                kept += 1
+        root = (total - 1.0) / kept
+        if root <= threshold:
+            break
+        threshold = root
+    for i in range(point.size):
+        out[i] = max(0.0, point[i] - threshold)
+
+
+@dataclass(frozen=True)
+class Simplex(Polytope):
+    """Nonnegative vectors that add up to 1.
+
+    >>> Simplex(3).project(np.array([0.5, 0.9, -1.0]))
+    array([0.3, 0.7, 0. ])
+    """
+
+    dim: int
+
+    maximize_kernel: ClassVar[Kernel] = maximize
+    project_kernel: ClassVar[Kernel] = project
+
+    @property
+    def most_vertices(self) -> int:
+        """As many as there are entries."""
+        return self.dim
+
+    def decompose(self, point: np.ndarray) -> Mixture:
+        """Take the entries as weights."""
+        return keep_positive(np.eye(self.dim), self.check(point))

@@ -1,0 +1,82 @@
+r"""A set of known size, at the share of wrong memberships.
+
+.. math:: \rho(y) = y \in \{0, 1\}^d, \qquad
+   \ell^\rho(\hat y) = -\frac{2 \hat y}{d}, \qquad c = \frac{2m}{d}.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.polytopes import Hypersimplex, Polytope
+from driftline.tasks.structured import VectorTask, refuse_first
+
+__all__ = ["FixedSize"]
+
+
+@dataclass(frozen=True)
+class FixedSize(VectorTask):
+    """Exactly ``size`` of ``labels`` tags under the Hamming loss, divided by ``labels``.
+
+    >>> task = FixedSize(4, 2)
+    >>> task.loss(np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0]))
+    0.5
+    """
+
+    labels: int
+    size: int
+
+    entries: ClassVar[str] = "zeros and ones"
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that leave nothing to choose."""
+        Hypersimplex(self.labels, self.size)
+
+    @property
+    def label_hull(self) -> Polytope:
+        """A hypersimplex."""
+        return Hypersimplex(self.labels, self.size)
+
+    @property
+    def loss_factor(self) -> float:
+        """A wrong choice is two wrong memberships."""
+        return -2.0 / self.labels
+
+    @property
+    def constant_offset(self) -> float:
+        """The loss of choosing nothing right."""
+        return 2.0 * self.size / self.labels
+
+    @property
+    def largest_loss(self) -> float:
+        """Everything wrong that can be."""
+        return 2.0 * min(self.size, self.labels - self.size) / self.labels
+
+    @property
+    def guess_loss(self) -> float:
+        """The expected loss of a uniform guess."""
+        return 2.0 * self.size * (self.labels - self.size) / self.labels**2
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """In l2, gamma is (2/d) sqrt(m (d-m) / d) and nu sqrt 2; in l1, 1/d and 2."""
+        d, m = self.labels, self.size
+        if norm == "l2":
+            return 2.0 / d * math.sqrt(m * (d - m) / d), math.sqrt(2.0)
+        return 1.0 / d, 2.0
+
+    def check_rows(self, rows: np.ndarray) -> None:
+        """Refuse sets of another size."""
+        wrong = ((rows != 0) & (rows != 1)).any(axis=1) | (rows.sum(axis=1) != self.size)
+        refuse_first(wrong, rows, f"a 0/1 vector with {self.size} ones")
+
+    def encode(self, label: np.ndarray) -> np.ndarray:
+        """Return zeros and ones."""
+        return self.check_label(label).astype(np.float64)
+
+    def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
+        """Return zeros and ones."""
+        return np.rint(vertex).astype(np.int64)

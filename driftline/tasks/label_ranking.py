@@ -1,0 +1,84 @@
+r"""Rankings of items, at Spearman's distance.
+
+With centred weights :math:`w_r = (d-1)/2 - r` and :math:`M = d (d^2 - 1) / 6`, an item of rank
+r is encoded by :math:`w_r`:
+
+.. math:: \ell^\rho(\hat y) = -\rho(\hat y) / M, \qquad c = \frac12.
+
+The loss is half the squared distance of the two rankings over its largest value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.polytopes import Permutahedron, Polytope
+from driftline.tasks.structured import VectorTask, refuse_first
+
+__all__ = ["LabelRanking", "not_permutations"]
+
+
+@dataclass(frozen=True)
+class LabelRanking(VectorTask):
+    """``rank[i]`` of each of ``items`` items, 0 is best.
+
+    >>> task = LabelRanking(3)
+    >>> task.encode([2, 0, 1])
+    array([-1.,  1.,  0.])
+    >>> task.loss([0, 1, 2], [2, 1, 0])
+    1.0
+    """
+
+    items: int
+
+    entries: ClassVar[str] = "ranks"
+    constant_offset: ClassVar[float] = 0.5
+    guess_loss: ClassVar[float] = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than two items."""
+        if int(self.items) != self.items or self.items < 2:
+            raise InputError(f"a ranking needs 2 items or more, not {self.items!r}")
+
+    @cached_property
+    def label_hull(self) -> Polytope:
+        """The permutahedron of the weights."""
+        return Permutahedron(tuple(self._weights))
+
+    @property
+    def _weights(self) -> np.ndarray:
+        return (self.items - 1) / 2.0 - np.arange(self.items)
+
+    @property
+    def loss_factor(self) -> float:
+        """One over the largest value."""
+        return -6.0 / (self.items * (self.items**2 - 1))
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """Gamma is sqrt(3 / (d (d^2 - 1))) and nu is sqrt 2 in the Euclidean norm."""
+        if norm != "l2":
+            return None
+        return math.sqrt(3.0 / (self.items * (self.items**2 - 1))), math.sqrt(2.0)
+
+    def check_rows(self, rows: np.ndarray) -> None:
+        """Refuse rows with a rank missing or twice."""
+        refuse_first(not_permutations(rows), rows, f"an order of 0..{self.items - 1}")
+
+    def encode(self, label: np.ndarray) -> np.ndarray:
+        """Return the weights of the ranks."""
+        return self._weights[self.check_label(label)]
+
+    def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
+        """Return the ranks of the weights."""
+        return np.rint((self.items - 1) / 2.0 - vertex).astype(np.int64)
+
+
+def not_permutations(rows: np.ndarray) -> np.ndarray:
+    """Return which rows are not orders of 0, 1, and so on."""
+    return (np.sort(rows, axis=1) != np.arange(rows.shape[1])).any(axis=1)

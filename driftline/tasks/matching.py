@@ -1,0 +1,78 @@
+r"""Assignments of rows to columns, at the share of rows assigned wrongly.
+
+.. math:: \rho(y) = \mathrm{vec}(P_y) \in \{0, 1\}^{n^2}, \qquad
+   \ell^\rho(\hat y) = -\mathrm{vec}(P_{\hat y}) / n, \qquad c = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.polytopes import Birkhoff, Polytope
+from driftline.tasks.label_ranking import not_permutations
+from driftline.tasks.structured import VectorTask, refuse_first
+
+__all__ = ["Matching"]
+
+
+@dataclass(frozen=True)
+class Matching(VectorTask):
+    """``column[i]`` matched to each of ``size`` rows, every column once.
+
+    >>> task = Matching(3)
+    >>> round(task.loss([2, 0, 1], [2, 1, 0]), 4)
+    0.6667
+    """
+
+    size: int
+
+    entries: ClassVar[str] = "columns"
+    constant_offset: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than two rows."""
+        if int(self.size) != self.size or self.size < 2:
+            raise InputError(f"a matching needs 2 rows or more, not {self.size!r}")
+
+    @property
+    def label_hull(self) -> Polytope:
+        """Doubly stochastic matrices."""
+        return Birkhoff(self.size)
+
+    @property
+    def label_size(self) -> int:
+        """The number of rows."""
+        return self.size
+
+    @property
+    def loss_factor(self) -> float:
+        """The share of one row."""
+        return -1.0 / self.size
+
+    @property
+    def guess_loss(self) -> float:
+        """A uniform guess gets one row right."""
+        return 1.0 - 1.0 / self.size
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """In l2, gamma is sqrt(n-1) / n and nu 2; in l1, 1 / (2n) and 4."""
+        if norm == "l2":
+            return math.sqrt(self.size - 1) / self.size, 2.0
+        return 0.5 / self.size, 4.0
+
+    def check_rows(self, rows: np.ndarray) -> None:
+        """Refuse rows with a column missing or twice."""
+        refuse_first(not_permutations(rows), rows, f"an order of 0..{self.size - 1}")
+
+    def encode(self, label: np.ndarray) -> np.ndarray:
+        """Return the permutation matrix, flattened."""
+        return np.eye(self.size)[self.check_label(label)].ravel()
+
+    def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
+        """Return the column of the one in each row."""
+        return vertex.reshape(self.size, self.size).argmax(axis=1)

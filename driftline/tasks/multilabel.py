@@ -1,0 +1,99 @@
+r"""Several tags at once, at the share of wrong ones.
+
+Labels are 0/1 vectors, encoded as plus and minus ones:
+
+.. math:: \rho(y) = 2y - 1, \qquad \ell^\rho(\hat y) = -\frac{\rho(\hat y)}{2d}, \qquad c = \frac12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.polytopes import Cube, Polytope
+from driftline.tasks.base import TaskKernels
+from driftline.tasks.structured import VectorTask, refuse_first
+
+__all__ = ["Multilabel"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write plus and minus ones."""
+    for i in range(target.size):
+        target[i] = 2.0 * label[i] - 1.0
+    return 0.5
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the loss encoding of a set of tags."""
+    for i in range(out.size):
+        out[i] = (1.0 - 2.0 * prediction[i]) / (2.0 * out.size)
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, prediction, encoded):
+    """One uniform number against the chance of every tag."""
+    d = mean.size
+    for i in range(d):
+        prediction[i] = 1 if uniforms[0] < 0.5 - d * mean[i] else 0
+        encoded[i] = (1.0 - 2.0 * prediction[i]) / (2.0 * d)
+
+
+@dataclass(frozen=True)
+class Multilabel(VectorTask):
+    """A subset of ``labels`` tags under the Hamming loss, divided by their number.
+
+    >>> task = Multilabel(4)
+    >>> task.loss(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]))
+    0.25
+    """
+
+    labels: int
+
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    entries: ClassVar[str] = "zeros and ones"
+    constant_offset: ClassVar[float] = 0.5
+    guess_loss: ClassVar[float] = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse no tags at all."""
+        if int(self.labels) != self.labels or self.labels < 1:
+            raise InputError(f"a multilabel task needs 1 tag or more, not {self.labels!r}")
+
+    @property
+    def label_hull(self) -> Polytope:
+        """A cube."""
+        return Cube(self.labels)
+
+    @property
+    def dim(self) -> int:
+        """One score per tag."""
+        return self.labels
+
+    @property
+    def loss_factor(self) -> float:
+        """Half the share of one tag."""
+        return -0.5 / self.labels
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """Gamma is 1 / (2 sqrt d) and nu is 2 in the Euclidean norm."""
+        return (0.5 / math.sqrt(self.labels), 2.0) if norm == "l2" else (0.5 / self.labels, 2.0)
+
+    def check_rows(self, rows: np.ndarray) -> None:
+        """Refuse anything but zeros and ones."""
+        refuse_first(((rows != 0) & (rows != 1)).any(axis=1), rows, "made of zeros and ones")
+
+    def encode(self, label: np.ndarray) -> np.ndarray:
+        """Return plus and minus ones."""
+        return 2.0 * self.check_label(label) - 1.0
+
+    def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
+        """Return zeros and ones."""
+        return (vertex > 0.0).astype(np.int64)

@@ -1,0 +1,83 @@
+r"""Ordered levels, at the distance between them.
+
+Level y is encoded by y ones and then minus ones, K - 1 in all:
+
+.. math:: \ell^\rho(\hat y) = -\frac{\rho(\hat y)}{2 (K-1)}, \qquad c = \frac12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.polytopes import OrderSimplex, Polytope
+from driftline.tasks.multiclass import check_class, check_classes
+from driftline.tasks.structured import StructuredTask
+
+__all__ = ["Ordinal"]
+
+
+@dataclass(frozen=True)
+class Ordinal(StructuredTask):
+    """Levels ``0 .. levels-1`` under the absolute error, divided by ``levels - 1``.
+
+    >>> task = Ordinal(5)
+    >>> task.encode(1), task.loss(prediction=3, label=1)
+    (array([ 1., -1., -1., -1.]), 0.5)
+    """
+
+    levels: int
+
+    constant_offset: ClassVar[float] = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than two levels."""
+        if int(self.levels) != self.levels or self.levels < 2:
+            raise InputError(f"an ordinal task needs 2 levels or more, not {self.levels!r}")
+
+    @property
+    def label_hull(self) -> Polytope:
+        """An order simplex."""
+        return OrderSimplex(self.levels - 1)
+
+    @property
+    def all_labels(self) -> range:
+        """All levels."""
+        return range(self.levels)
+
+    @property
+    def loss_factor(self) -> float:
+        """Half a step."""
+        return -0.5 / (self.levels - 1)
+
+    @property
+    def guess_loss(self) -> float:
+        """The worst expected loss of a uniform guess: half the scale."""
+        return 0.5
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """Gamma is 1 / (2 sqrt(K-1)) and nu is 2 in the Euclidean norm."""
+        if norm == "l2":
+            return 0.5 / math.sqrt(self.levels - 1), 2.0
+        return 0.5 / (self.levels - 1), 2.0
+
+    def check_label(self, label: Any) -> np.ndarray:
+        """Return the level as a row of one integer."""
+        return check_class(label, self.levels, "label")
+
+    def check_labels(self, labels: Any) -> np.ndarray:
+        """Return the levels as rows of one integer."""
+        return check_classes(labels, self.levels)
+
+    def encode(self, label: Any) -> np.ndarray:
+        """Return the cumulative encoding."""
+        level = self.check_label(label)[0]
+        return np.where(np.arange(self.levels - 1) < level, 1.0, -1.0)
+
+    def from_vertex(self, vertex: np.ndarray) -> int:
+        """Count the ones."""
+        return int((vertex > 0.0).sum())

@@ -1,0 +1,137 @@
+r"""Tasks whose predictions are labels, encoded as vertices of a polytope.
+
+For all of them the loss encoding is a multiple of the label's own encoding,
+:math:`\ell^\rho(\hat y) = a \rho(\hat y)`, and the offset is a constant. So drawing a
+prediction with a given mean loss encoding is drawing a vertex with a given mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.polytopes import Polytope
+from driftline.tasks.base import Distribution, Task, whole_numbers
+
+__all__ = ["StructuredTask", "VectorTask", "refuse_first"]
+
+
+class StructuredTask(Task):
+    """Base of tasks that live on a polytope.
+
+    They say their ``label_hull``, how a label becomes a vertex and back, the factor
+    ``loss_factor`` (a above) and the constant ``constant_offset``.
+    """
+
+    loss_factor: float
+    constant_offset: float
+
+    @property
+    def label_hull(self) -> Polytope:
+        """The hull of all encodings."""
+        raise InputError(f"{type(self).__name__} does not say its label_hull")
+
+    @property
+    def dim(self) -> int:
+        """One score per coordinate of the encoding."""
+        return self.label_hull.dim
+
+    @property
+    def draws(self) -> int:
+        """As many as the polytope needs."""
+        return self.label_hull.draws
+
+    def from_vertex(self, vertex: np.ndarray) -> Any:
+        """Return the label that a vertex encodes."""
+        raise InputError(f"{type(self).__name__} does not define from_vertex")
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """Return gamma and nu of the first theorem in the norm ``l1`` or ``l2``, if known."""
+        return None
+
+    @property
+    def loss_slope(self) -> float:
+        """Gamma in the Euclidean norm."""
+        return self._euclidean()[0]
+
+    @property
+    def separation(self) -> float:
+        """Nu in the Euclidean norm."""
+        return self._euclidean()[1]
+
+    def _euclidean(self) -> tuple[float, float]:
+        constants = self.constants("l2")
+        if constants is None:
+            raise InputError(f"{type(self).__name__} does not know its constants")
+        return constants
+
+    def label(self, checked: Any) -> Any:
+        """Return a label as users give it."""
+        return self.prediction(checked) if self.label_size == 1 else checked
+
+    def offset(self, label: Any) -> float:
+        """Return the constant."""
+        return self.constant_offset
+
+    def encode_loss(self, prediction: Any) -> np.ndarray:
+        """Return the multiple of the prediction's encoding."""
+        return self.loss_factor * self.encode(prediction)
+
+    def best_prediction(self, mu: np.ndarray) -> Any:
+        """Return the label of the best vertex in the direction of the mean encoding."""
+        return self.from_vertex(self.label_hull.maximize(mu))
+
+    def decompose(self, mean: np.ndarray) -> Distribution:
+        """Return a mixture of labels with this mean loss encoding."""
+        mixture = self.label_hull.decompose(np.asarray(mean) / self.loss_factor)
+        atoms = np.array([self.from_vertex(vertex) for vertex in mixture.vertices])
+        return Distribution(atoms, mixture.weights)
+
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Draw a label with this mean loss encoding."""
+        vertex = self.label_hull.sample(np.asarray(mean) / self.loss_factor, uniforms)
+        return self.from_vertex(vertex)
+
+
+class VectorTask(StructuredTask):
+    """Base of structured tasks whose labels are vectors of whole numbers."""
+
+    #: What the entries of a label are, for messages.
+    entries: ClassVar[str] = "numbers"
+
+    @property
+    def label_size(self) -> int:
+        """The length of a label."""
+        return self.dim
+
+    @property
+    def prediction_size(self) -> int:
+        """The length of a prediction."""
+        return self.label_size
+
+    def check_label(self, label: Any) -> np.ndarray:
+        """Return one label as a vector."""
+        return self.check_labels(np.asarray(label)[np.newaxis])[0]
+
+    def check_labels(self, labels: Any) -> np.ndarray:
+        """Return labels as rows."""
+        rows = whole_numbers(labels, "labels")
+        if rows.ndim != 2 or rows.shape[1] != self.label_size:
+            raise InputError(
+                f"labels must be rows of {self.label_size} {self.entries}, but their shape is "
+                f"{rows.shape}"
+            )
+        self.check_rows(rows)
+        return np.ascontiguousarray(rows)
+
+    def check_rows(self, rows: np.ndarray) -> None:
+        """Refuse rows that are no labels."""
+
+
+def refuse_first(wrong: np.ndarray, rows: np.ndarray, expected: str) -> None:
+    """Raise for the first row that is wrong, if there is one."""
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise InputError(f"label {rows[first].tolist()} in row {first} is not {expected}")

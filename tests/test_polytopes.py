@@ -1,0 +1,243 @@
+"""Laws that every polytope must obey, against all of its vertices."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline import polytopes as po
+from driftline.polytopes.frank_wolfe import ActiveSet, SolverWarning, nearest_point
+
+
+def signs(d):
+    return np.array(list(itertools.product([-1.0, 1.0], repeat=d)))
+
+
+def staircases(d):
+    return np.array([[1.0] * k + [-1.0] * (d - k) for k in range(d + 1)])
+
+
+def subsets(d, m):
+    return np.array(
+        [[float(i in s) for i in range(d)] for s in itertools.combinations(range(d), m)]
+    )
+
+
+def orders(weights):
+    return np.array(list(itertools.permutations(weights)))
+
+
+def matchings(n):
+    return np.array([np.eye(n)[list(p)].ravel() for p in itertools.permutations(range(n))])
+
+
+DIAMOND = np.vstack([np.eye(3), -np.eye(3)])
+POLYTOPES = [
+    (po.Simplex(2), np.eye(2)),
+    (po.Simplex(5), np.eye(5)),
+    (po.Cube(4), signs(4)),
+    (po.Cube(3, 0.0, 1.0), (signs(3) + 1) / 2),
+    (po.OrderSimplex(1), staircases(1)),
+    (po.OrderSimplex(5), staircases(5)),
+    (po.Hypersimplex(5, 2), subsets(5, 2)),
+    (po.Hypersimplex(4, 3), subsets(4, 3)),
+    (po.Permutahedron((3.0, 2.0, 1.0, 0.0)), orders([3.0, 2.0, 1.0, 0.0])),
+    (po.Permutahedron((1.0, 0.5, 0.5, -2.0)), orders([1.0, 0.5, 0.5, -2.0])),
+    (po.Permutahedron((1.0, 0.0)), orders([1.0, 0.0])),
+    (po.Birkhoff(2), matchings(2)),
+    (po.Birkhoff(4), matchings(4)),
+    (po.Hull(3, lambda v: DIAMOND[np.argmax(DIAMOND @ v)]), DIAMOND),
+]
+every_polytope = pytest.mark.parametrize(
+    "hull, vertices", POLYTOPES, ids=[f"{type(h).__name__}-{h.dim}" for h, _ in POLYTOPES]
+)
+
+
+def points(dim):
+    entry = st.one_of(st.floats(-4, 4), st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-9, 100.0]))
+    return st.lists(entry, min_size=dim, max_size=dim).map(np.array)
+
+
+def mixtures(vertices):
+    """Points of the hull: mixtures of all vertices, of few, and vertices themselves."""
+    count = len(vertices)
+    some = st.lists(st.integers(0, count - 1), min_size=1, max_size=4)
+    shares = st.lists(st.floats(0.01, 1), min_size=4, max_size=4)
+    few = st.builds(
+        lambda i, s: np.average(vertices[i], axis=0, weights=np.array(s)[: len(i)]), some, shares
+    )
+    many = st.integers(0, 10**6).map(
+        lambda seed: np.random.default_rng(seed).dirichlet(np.ones(count)) @ vertices
+    )
+    return st.one_of(few, many)
+
+
+@every_polytope
+@given(data=st.data())
+def test_maximize_finds_the_best_vertex(hull, vertices, data):
+    direction = data.draw(points(hull.dim))
+    best = hull.maximize(direction)
+    assert (np.abs(vertices - best).max(axis=1) < 1e-12).any()
+    assert best @ direction == pytest.approx((vertices @ direction).max(), abs=1e-9)
+
+
+@every_polytope
+@given(data=st.data())
+def test_project_satisfies_its_variational_inequality(hull, vertices, data):
+    point = data.draw(points(hull.dim))
+    nearest = hull.project(point)
+    scale = 1.0 + np.abs(point).max()
+    assert ((vertices - nearest) @ (point - nearest)).max() <= 1e-9 * scale
+    assert ((vertices - nearest) @ np.ones(hull.dim)).max() >= -1e-9  # inside, in one direction
+
+
+@every_polytope
+@given(data=st.data())
+def test_project_keeps_points_of_the_hull(hull, vertices, data):
+    point = data.draw(mixtures(vertices))
+    np.testing.assert_allclose(
+        hull.project(point), point, atol=2e-5 if "solve" in dir(hull) else 1e-12
+    )
+
+
+@every_polytope
+@given(data=st.data())
+def test_decompose_reproduces_the_point_with_few_vertices(hull, vertices, data):
+    point = data.draw(mixtures(vertices))
+    mixture = hull.decompose(point)
+    assert (mixture.weights > 0).all() and mixture.weights.sum() == pytest.approx(1.0)
+    assert len(mixture.weights) <= hull.most_vertices
+    for vertex in mixture.vertices:
+        assert (np.abs(vertices - vertex).max(axis=1) < 1e-12).any()
+    tolerance = 2e-5 if isinstance(hull, po.Hull) else 1e-10
+    np.testing.assert_allclose(mixture.mean, point, atol=tolerance)
+
+
+@every_polytope
+@given(data=st.data())
+def test_samples_are_vertices_with_the_right_mean(hull, vertices, data):
+    point = data.draw(mixtures(vertices))
+    generator = np.random.default_rng(data.draw(st.integers(0, 100)))
+    uniforms = generator.random((400, hull.draws))
+    if hull.draws == 1:
+        uniforms = (np.arange(400)[:, None] + 0.5) / 400
+    drawn = np.array([hull.sample(point, u) for u in uniforms])
+    for vertex in drawn[:20]:
+        assert (np.abs(vertices - vertex).max(axis=1) < 1e-12).any()
+    spread = np.ptp(vertices, axis=0).max()
+    noise = 0.02 if hull.draws == 1 else 0.25
+    assert np.abs(drawn.mean(axis=0) - point).max() <= noise * spread
+
+
+@pytest.mark.parametrize("d", [10, 50, 200])
+def test_large_permutahedra(d):
+    generator = np.random.default_rng(d)
+    hull = po.Permutahedron(np.sort(generator.standard_normal(d))[::-1])
+    point = hull.project(2 * generator.standard_normal(d))
+    mixture = hull.decompose(point)
+    assert len(mixture.weights) <= d
+    np.testing.assert_allclose(mixture.mean, point, atol=1e-10)
+    drawn = np.array([hull.sample(point, generator.random(d - 1)) for _ in range(4000)])
+    assert np.abs(drawn.mean(axis=0) - point).max() < 0.15
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_large_birkhoff_decompositions(n):
+    generator = np.random.default_rng(n)
+    matrix = generator.random((n, n))
+    for _ in range(2000):
+        matrix /= matrix.sum(axis=0)
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    hull = po.Birkhoff(n)
+    mixture = hull.decompose(matrix.ravel())
+    assert len(mixture.weights) <= (n - 1) ** 2 + 1
+    np.testing.assert_allclose(mixture.mean, matrix.ravel(), atol=1e-10)
+
+
+# -- Frank-Wolfe
+
+
+def test_frank_wolfe_reaches_a_small_gap_on_the_birkhoff_polytope():
+    generator = np.random.default_rng(0)
+    for n in (3, 6, 10):
+        hull = po.Birkhoff(n, tolerance=1e-9)
+        for _ in range(3):
+            target = generator.standard_normal(n * n)
+            active, gap = hull.solve(target)
+            assert gap <= 1e-8 and len(active) <= hull.most_vertices
+            assert active.weights.sum() == pytest.approx(1.0)
+            np.testing.assert_allclose(
+                active.point, dykstra(target.reshape(n, n)).ravel(), atol=1e-4
+            )
+
+
+def dykstra(matrix, rounds=20_000):
+    """Nearest doubly stochastic matrix by alternating projections with memory."""
+    n = len(matrix)
+    x, p = matrix.copy(), np.zeros_like(matrix)
+    for _ in range(rounds):
+        y = x + (1 - x.sum(1, keepdims=True)) / n
+        y += (1 - y.sum(0, keepdims=True)) / n
+        z = np.maximum(y + p, 0.0)
+        p = y + p - z
+        if np.abs(z - x).max() < 1e-12:
+            break
+        x = z
+    return x
+
+
+def test_a_warm_start_saves_work_and_leaves_its_start_alone():
+    hull = po.Birkhoff(6)
+    generator = np.random.default_rng(1)
+    target = generator.standard_normal(36)
+    active, _ = hull.solve(target)
+    before = active.weights.copy()
+    cached = po.CachedOracle(hull.maximize)
+    nearest_point(cached, target + 1e-6, hull.most_vertices, active)
+    cold = po.CachedOracle(hull.maximize)
+    nearest_point(cold, target + 1e-6, hull.most_vertices)
+    assert cached.calls < cold.calls
+    np.testing.assert_array_equal(active.weights, before)
+
+
+def test_an_active_set_is_never_larger_than_it_must_be():
+    generator = np.random.default_rng(2)
+    active = ActiveSet(generator.standard_normal(3))
+    for _ in range(9):
+        active.pull(active.find(generator.standard_normal(3)), 0.2)
+    point = active.point
+    active.tidy(most=4)
+    assert len(active) <= 4 and (active.weights >= 0).all()
+    np.testing.assert_allclose(active.point, point, atol=1e-12)
+
+
+def test_the_limit_of_iterations_is_a_warning_with_the_gap():
+    hull = po.Birkhoff(6)
+    target = np.random.default_rng(3).standard_normal(36)
+    with pytest.warns(SolverWarning, match="duality gap of"):
+        _, gap = nearest_point(hull.maximize, target, 26, iterations=3)
+    assert gap > 1e-9
+
+
+def test_an_oracle_of_the_wrong_shape_is_named():
+    broken = po.Hull(3, lambda v: np.zeros(2))
+    with pytest.raises(dl.InputError, match="shape"):
+        broken.project(np.ones(3))
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: po.Hypersimplex(3, 3), "between 1 and 2"),
+        (lambda: po.Permutahedron((1.0, 2.0)), "decreasing"),
+        (lambda: po.Simplex(3).project([1.0, 2.0]), "size 3"),
+        (lambda: po.Simplex(2).project([1.0, np.nan]), "finite"),
+        (lambda: po.Birkhoff(2).decompose([0.9, 0.0, 0.0, 0.9]), "doubly stochastic"),
+    ],
+)
+def test_bad_input_is_named(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()

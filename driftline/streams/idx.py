@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
-import zlib
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.streams.readers.lines import read_bytes
 
 __all__ = ["read_idx", "read_mnist"]
 
@@ -60,13 +59,7 @@ def _find(folder: Path, name: str) -> Path:
 
 def read_idx(path: str | Path) -> np.ndarray:
     """Return the array of bytes in an IDX file, plain or compressed by gzip."""
-    path = Path(path)
-    try:
-        content = path.read_bytes()
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is truncated or damaged: {error}") from error
+    content = read_bytes(path)
     if len(content) < 4 or content[:3] != b"\0\0\x08":
         raise InputError(f"{path} is no IDX file of bytes: it begins with {content[:4]!r}")
     start = 4 + 4 * content[3]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from driftline import decoders as decoders
     from driftline import domains as domains
     from driftline import losses as losses
+    from driftline import polytopes as polytopes
     from driftline import rates as rates
+    from driftline import regularizers as regularizers
     from driftline import streams as streams
     from driftline import tasks as tasks
     from driftline.errors import InputError as InputError
@@ -37,7 +39,17 @@ __version__ = "0.1.0"
 
 # Rooms and names are imported when they are first asked for, so that importing the
 # package costs next to nothing.
-_ROOMS = ("comparators", "decoders", "domains", "losses", "rates", "streams", "tasks")
+_ROOMS = (
+    "comparators",
+    "decoders",
+    "domains",
+    "losses",
+    "polytopes",
+    "rates",
+    "regularizers",
+    "streams",
+    "tasks",
+)
 _NAMES = {
     "InputError": "errors",
     "NoGuaranteeError": "errors",

@@ -13,6 +13,7 @@ from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
+from driftline.tasks import Multilabel, StructuredTask
 
 __all__ = ["Argmax"]
 
@@ -29,9 +30,23 @@ def decode_argmax(theta, target, offset, params, work, values, loss_params, mix,
     return write_mean(scratch, target, mean)
 
 
+@kernel(DECODE)
+def decode_signs(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Take every tag of positive score; the risk is the share of wrong ones."""
+    wrong = 0
+    for i in range(theta.size):
+        sign = 1.0 if theta[i] > 0.0 else -1.0
+        mean[i] = -0.5 * sign / theta.size
+        if sign != target[i]:
+            wrong += 1
+    return wrong / theta.size
+
+
 @dataclass(frozen=True)
 class Argmax(Decoder):
-    r"""Deterministic decoding, with a guarantee if the loss is scaled enough.
+    r"""The best label in the direction of the scores (MAP), with certainty.
+
+    It has a guarantee if the loss is scaled enough.
 
     If a wrong argmax costs the surrogate at least :math:`1 / \kappa`, the target loss is at
     most :math:`\kappa L`, and the surrogate gap is :math:`1 - \kappa`. The plain base-2
@@ -48,13 +63,20 @@ class Argmax(Decoder):
 
     loss: Loss
 
-    kernel: ClassVar[Kernel] = decode_argmax
     deterministic: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
-        if not self.loss.task.zero_one:
-            raise NoGuaranteeError(f"Argmax is made for the 0-1 loss, not for {self.loss.task!r}")
+        task = self.loss.task
+        if not (task.zero_one or isinstance(task, StructuredTask)):
+            raise NoGuaranteeError(f"Argmax needs a task that predicts labels, not {task!r}")
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel for classes or for tags."""
+        if self.loss.task.zero_one:
+            return decode_argmax
+        return decode_signs if isinstance(self.loss.task, Multilabel) else None
 
     @property
     def kappa(self) -> float:

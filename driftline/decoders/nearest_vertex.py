@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any
+
+import numpy as np
 
 from driftline.decoders.base import Decoder, write_mean
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
-from driftline.losses import Logistic, Loss
+from driftline.losses import FenchelYoung, Logistic, Loss
+from driftline.tasks import Binary, Multiclass
 
 __all__ = ["NearestVertex"]
 
 
 @kernel(DECODE)
-def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+def nearest_class(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """For classes: top class p with probability 1 - q + q p, where q = min(1, 2 (1 - p))."""
     d = theta.size
     doubt = work[d + 1]
@@ -32,34 +35,56 @@ def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix
 
 @dataclass(frozen=True)
 class NearestVertex(Decoder):
-    r"""The randomized decoding of Sakaue et al. (2024).
+    r"""The randomized decoding of Sakaue et al. (2024), for any Fenchel-Young loss.
 
-    Let :math:`\mu` be the mean prediction of the loss (the softmax), :math:`y^*` the label
-    whose encoding is nearest to it, at distance :math:`\Delta^*`. Return :math:`y^*` with
-    probability :math:`1 - q`, :math:`q = \min(1, 2 \Delta^* / \nu)`, else a random label of
-    mean :math:`\mu`. The expected loss is at most
+    Let :math:`\mu` be the mean prediction of the loss, :math:`y^*` the label whose encoding is
+    nearest to it, at distance :math:`\Delta^*`. Return :math:`y^*` with probability
+    :math:`1 - q`, :math:`q = \min(1, 2 \Delta^* / \nu)`, else a random label of mean
+    :math:`\mu`. The expected loss is at most
     :math:`(2 \gamma / \nu) \|\mu - \rho(y)\|^2 \le \frac{4 \gamma}{\lambda \nu} L`, hence the
     surrogate gap :math:`1 - 4 \gamma / (\lambda \nu)`, for the logistic loss in base b
     :math:`1 - \ln b`. (The published form of the bound prints
     :math:`4 \gamma / (\lambda \nu)` for the gap itself: a slip.)
+
+    >>> from driftline.losses import SparseMAP
+    >>> from driftline.tasks import Multilabel
+    >>> NearestVertex(SparseMAP(Multilabel(4), 1.0)).surrogate_gap
+    0.5
     """
 
     loss: Loss
     allow_no_gap: bool = False
 
-    kernel: ClassVar[Kernel] = nearest_vertex
-
     def __post_init__(self) -> None:
         """Refuse losses that are not of Fenchel-Young type, or without a gap."""
-        if not isinstance(self._family, Logistic):
+        if not self._of_classes and not isinstance(self._family, FenchelYoung):
             raise NoGuaranteeError(
-                f"NearestVertex needs a Fenchel-Young loss, such as Logistic, not {self.loss!r}"
+                f"NearestVertex needs a Fenchel-Young loss, such as Logistic or SparseMAP, not "
+                f"{self.loss!r}"
             )
+        ratio = self.loss.nearest_vertex_ratio
         self._require_gap(
-            self.loss.nearest_vertex_ratio,
-            "4 gamma / (lambda nu) is "
-            f"{self.loss.nearest_vertex_ratio:.4g}, which is not below 1; use a base below e",
+            ratio,
+            "its constants are not known"
+            if ratio is None
+            else f"4 gamma / (lambda nu) is {ratio:.4g}, which is not below 1; "
+            + (
+                "use a base below e"
+                if self._of_classes
+                else f"a scale above {ratio:.4g} times the present one will do"
+            ),
         )
+
+    @property
+    def _of_classes(self) -> bool:
+        """Whether this is the logistic loss of classes, which has a kernel."""
+        family = self._family
+        return isinstance(family, Logistic) and isinstance(family.task, (Multiclass, Binary))
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel for classes."""
+        return nearest_class if self._of_classes else None
 
     @property
     def surrogate_gap(self) -> float:
@@ -68,16 +93,47 @@ class NearestVertex(Decoder):
         return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
 
     @property
-    def numerical_surrogate_gap(self) -> float:
-        """The gap found by numerical search: 0.4824 in base 2."""
-        return max(0.0, 1.0 - 0.5176 / self.loss.unit)
+    def numerical_surrogate_gap(self) -> float | None:
+        """The gap found by numerical search for classes: 0.4824 in base 2."""
+        return max(0.0, 1.0 - 0.5176 / self.loss.unit) if self._of_classes else None
 
     @property
     def numerical_rate_floor(self) -> float | None:
         """0.8555 for the base-2 logistic loss, twice that with one score."""
-        return self._found(0.8555)
+        return self._found(0.8555) if self._of_classes else None
 
     @property
     def scratch(self) -> int:
-        """One number per label."""
+        """One number per label, for classes."""
         return len(self.loss.task.all_labels)
+
+    def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the mean encoding of the prediction at scores ``theta``."""
+        family: Any = self._family
+        hull = family.task.label_hull
+        mu = family.mean_prediction(theta)  # a factor of the loss does not move it
+        vertex = hull.maximize(mu)
+        norm = family.nearest_vertex_norm
+        distance = np.linalg.norm(vertex - mu, 1 if norm == "l1" else 2)
+        q = min(1.0, 2.0 * float(distance) / family.task.constants(norm)[1])
+        return vertex + q * (mu - vertex)
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the expected loss encoding of the prediction at scores ``theta``."""
+        if self._of_classes:
+            return super().mean_loss_encoding(theta)
+        task: Any = self.loss.task
+        return task.loss_factor * self.mean_encoding(theta) + self._shift
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the expected target loss, exact where it is small."""
+        if self._of_classes:
+            return super().risk(theta, label)
+        task: Any = self.loss.task
+        target = task.encode(label)
+        return max(0.0, task.loss_factor * float(target @ (self.mean_encoding(theta) - target)))
+
+    @property
+    def _shift(self) -> float:
+        """What a class's loss encoding has beside the multiple of its own encoding."""
+        return 1.0 if isinstance(self.loss.task, Multiclass) else 0.0

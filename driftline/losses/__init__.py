@@ -1,6 +1,8 @@
 """Surrogate losses: convex in the scores, and what a learner descends."""
 
 from driftline.losses.base import Loss as Loss
+from driftline.losses.fenchel_young import FenchelYoung as FenchelYoung
+from driftline.losses.fenchel_young import SparseMAP as SparseMAP
 from driftline.losses.hinge import Hinge as Hinge
 from driftline.losses.logistic import Logistic as Logistic
 from driftline.losses.scaled import Scaled as Scaled

@@ -25,7 +25,7 @@ from typing import ClassVar
 from driftline.errors import InputError
 from driftline.kernels import LOSS, VALUES, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
-from driftline.tasks import Binary, Multiclass
+from driftline.tasks import Binary, Multiclass, Multilabel
 
 __all__ = ["Logistic"]
 
@@ -117,11 +117,32 @@ def values_binary(theta, params, work, values, squares):
         squares[k] = (scale * miss) ** 2
 
 
+@kernel(LOSS)
+def logistic_tags(theta, target, params, work, grad):
+    """Average the losses of all tags; the workspace has doubt and excess of each."""
+    d = theta.size
+    scale = params[0] / d
+    total = 0.0
+    for i in range(d):
+        small = math.exp(-abs(theta[i]))
+        doubt = small / (1.0 + small)
+        value = math.log1p(small)
+        work[i] = doubt
+        work[d + i] = value
+        if target[i] * theta[i] < 0.0 or (theta[i] == 0.0 and target[i] > 0.0):
+            value += abs(theta[i])
+            doubt = 1.0 - doubt
+        total += value
+        grad[i] = -scale * target[i] * doubt
+    return scale * total
+
+
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """Logistic loss of a multiclass or binary task.
+    """Logistic loss of a multiclass, binary or multilabel task.
 
-    In base 2, the default, the loss is never below the 0-1 loss of the argmax.
+    In base 2, the default, the loss is never below the target loss of the argmax. For
+    several tags it is the mean of their losses.
 
     >>> loss = Logistic(Multiclass(4))
     >>> value, grad = loss.value_and_grad([0.0, 0.0, 0.0, 0.0], label=1)
@@ -133,22 +154,27 @@ class Logistic(Loss):
     Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
     """
 
-    task: Multiclass | Binary
+    task: Multiclass | Binary | Multilabel
     base: float = 2.0
 
     _multiclass: ClassVar[LossKernels] = LossKernels(logistic, values)
     _binary: ClassVar[LossKernels] = LossKernels(logistic_binary, values_binary)
+    _multilabel: ClassVar[LossKernels] = LossKernels(logistic_tags)
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if not isinstance(self.task, (Multiclass, Binary)):
-            raise InputError(f"Logistic takes a Multiclass or Binary task, not {self.task!r}")
+        if not isinstance(self.task, (Multiclass, Binary, Multilabel)):
+            raise InputError(
+                f"Logistic takes a Multiclass, Binary or Multilabel task, not {self.task!r}"
+            )
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
 
     @property
     def kernels(self) -> LossKernels:
-        """One score needs kernels of its own."""
+        """One score and several tags need kernels of their own."""
+        if isinstance(self.task, Multilabel):
+            return self._multilabel
         return self._binary if isinstance(self.task, Binary) else self._multiclass
 
     @property
@@ -158,7 +184,9 @@ class Logistic(Loss):
 
     @property
     def workspace(self) -> int:
-        """The mean label encoding and three numbers more."""
+        """The mean label encoding and three numbers more; two numbers for every tag."""
+        if isinstance(self.task, Multilabel):
+            return 2 * self.task.dim
         return self.task.dim + EXTRA
 
     @property
@@ -168,9 +196,9 @@ class Logistic(Loss):
 
     @property
     def self_bound(self) -> float:
-        """The tight constant M."""
-        halves = 2.0 if isinstance(self.task, Binary) else 1.0
-        return SELF_BOUND / (halves * math.log(self.base))
+        """The tight constant M; for d tags it is the d-th part of that for one."""
+        parts = 1.0 if isinstance(self.task, Multiclass) else 2.0 * self.task.dim
+        return SELF_BOUND / (parts * math.log(self.base))
 
     @property
     def argmax_ratio(self) -> float:
@@ -180,15 +208,19 @@ class Logistic(Loss):
     @property
     def uniform_mix_ratio(self) -> float | None:
         """1 - 1/K in base 2; a smaller base only enlarges the loss."""
+        if isinstance(self.task, Multilabel):
+            return None
         return self.task.guess_loss * math.log2(self.base) if self.base <= 2.0 else None
 
     @property
-    def nearest_vertex_ratio(self) -> float:
+    def nearest_vertex_ratio(self) -> float | None:
         """4 gamma / (lambda nu), with 1/ln b strong convexity in the l1 norm."""
         task = self.task
+        if isinstance(task, Multilabel):
+            return None
         return 4.0 * task.loss_slope * math.log(self.base) / task.separation
 
     @property
     def gap_optimal_ratio(self) -> float:
-        """Half the logarithm of the base, whatever the number of classes."""
+        """Half the logarithm of the base, whatever the number of classes or tags."""
         return 0.5 * math.log2(self.base)

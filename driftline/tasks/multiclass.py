@@ -5,6 +5,7 @@ r"""One of K classes, at the price of 1 for a wrong one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
+from driftline.polytopes import Simplex
 from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
 
 __all__ = ["Multiclass", "check_class", "check_classes"]
@@ -73,6 +75,9 @@ class Multiclass(Task):
     loss_slope: ClassVar[float] = 0.5
     separation: ClassVar[float] = 2.0
 
+    #: The loss encoding is this multiple of the label's own encoding, plus 1.
+    loss_factor: ClassVar[float] = -1.0
+
     def __post_init__(self) -> None:
         """Refuse fewer than two classes."""
         count = whole_numbers(self.classes, "the number of classes")
@@ -84,6 +89,17 @@ class Multiclass(Task):
     def dim(self) -> int:
         """One score per class."""
         return self.classes
+
+    @property
+    def label_hull(self) -> Simplex:
+        """The hull of all encodings."""
+        return Simplex(self.classes)
+
+    def constants(self, norm: str) -> tuple[float, float]:
+        """In l1, gamma is 1/2 and nu 2; in l2, sqrt((K-1) / K) and sqrt 2."""
+        if norm == "l1":
+            return self.loss_slope, self.separation
+        return math.sqrt(1.0 - 1.0 / self.classes), math.sqrt(2.0)
 
     @property
     def all_labels(self) -> range:

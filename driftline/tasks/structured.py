@@ -69,7 +69,7 @@ class StructuredTask(Task):
 
     def label(self, checked: Any) -> Any:
         """Return a label as users give it."""
-        return self.prediction(checked) if self.label_size == 1 else checked
+        return self.prediction(checked)
 
     def offset(self, label: Any) -> float:
         """Return the constant."""
@@ -110,6 +110,14 @@ class VectorTask(StructuredTask):
     def prediction_size(self) -> int:
         """The length of a prediction."""
         return self.label_size
+
+    def prediction(self, row: np.ndarray) -> np.ndarray:
+        """Return a vector, were it of length 1."""
+        return row.copy()
+
+    def predictions(self, rows: np.ndarray) -> np.ndarray:
+        """Return a row for every prediction."""
+        return rows
 
     def check_label(self, label: Any) -> np.ndarray:
         """Return one label as a vector."""

@@ -1,0 +1,147 @@
+r"""Fenchel-Young losses: one for every polytope and regularizer.
+
+.. math::
+
+    L_\Omega(\theta, y) = \Omega^*(\theta) + \Omega(\rho(y)) - \langle \theta, \rho(y) \rangle,
+    \qquad \nabla L_\Omega(\theta, y) = \mu(\theta) - \rho(y),
+
+with :math:`\mu(\theta)` the mean prediction. The loss is 0 exactly where
+:math:`\mu(\theta) = \rho(y)`, and if :math:`\Omega` is :math:`\lambda`-strongly convex it is at
+least :math:`\frac\lambda2 \|\mu - \rho(y)\|^2`, hence self-bounding with :math:`M = 1/\lambda`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.losses.base import Loss, check_scores
+from driftline.polytopes import Cube, Simplex
+from driftline.regularizers import Entropy, Quadratic, Regularizer
+from driftline.tasks import Multiclass, StructuredTask
+
+__all__ = ["FenchelYoung", "SparseMAP"]
+
+
+@dataclass(frozen=True)
+class FenchelYoung(Loss):
+    """The Fenchel-Young loss of a task's label polytope and a regularizer.
+
+    >>> from driftline.tasks import Multilabel
+    >>> loss = FenchelYoung(Multilabel(2), Quadratic(1.0))
+    >>> loss.value_and_grad([0.5, -3.0], label=[1, 0])
+    (0.125, array([-0.5,  0. ]))
+
+    References
+    ----------
+    Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
+    """
+
+    task: StructuredTask | Multiclass
+    regularizer: Regularizer
+
+    def __post_init__(self) -> None:
+        """Refuse tasks without a polytope and regularizers that it does not know."""
+        if not hasattr(self.task, "label_hull"):
+            raise InputError(
+                f"a Fenchel-Young loss needs a task with a polytope, not {self.task!r}"
+            )
+        if self.regularizer.strong_convexity(self.task.label_hull, "l2") is None:
+            raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
+
+    def mean_prediction(self, theta: np.ndarray) -> np.ndarray:
+        """Return mu(theta), the mean encoding that the loss believes in."""
+        theta = check_scores(theta, self.task)
+        return self.regularizer.mean_prediction(theta, self.task.label_hull)
+
+    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        """Return the loss at scores ``theta`` and its gradient in them."""
+        theta = check_scores(theta, self.task)
+        hull, target = self.task.label_hull, self.task.encode(label)
+        mu = self.regularizer.mean_prediction(theta, hull)
+        return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
+
+    @property
+    def bounded_rate(self) -> bool:
+        """Whether the loss is exactly 0 on a region, as for the quadratic."""
+        return isinstance(self.regularizer, Quadratic)
+
+    @property
+    def self_bound(self) -> float:
+        """One over the modulus of strong convexity in the Euclidean norm."""
+        modulus = self.regularizer.strong_convexity(self.task.label_hull, "l2")
+        assert modulus is not None
+        return 1.0 / modulus
+
+    @property
+    def nearest_vertex_norm(self) -> str:
+        """The norm in which 4 gamma / (lambda nu) is smallest."""
+        return min(("l2", "l1"), key=lambda norm: self._ratio(norm))
+
+    @property
+    def nearest_vertex_ratio(self) -> float | None:
+        """The smallest known 4 gamma / (lambda nu)."""
+        ratio = self._ratio(self.nearest_vertex_norm)
+        return None if math.isinf(ratio) else ratio
+
+    def _ratio(self, norm: str) -> float:
+        constants = self.task.constants(norm)
+        modulus = self.regularizer.strong_convexity(self.task.label_hull, norm)
+        if constants is None or modulus is None:
+            return math.inf
+        slope, separation = constants
+        return 4.0 * slope / (modulus * separation)
+
+    @property
+    def argmax_ratio(self) -> float | None:
+        """The constant kappa of the best vertex, None where it is infinite or unknown.
+
+        For the quadratic and vertices of one norm, a wrong best vertex leaves a loss of at
+        least an eighth of scale times the squared distance of the two encodings, of which the
+        target loss is a multiple. For the entropy of coordinates, a wrong sign costs ln 2.
+        """
+        hull, scale = self.task.label_hull, self.regularizer.scale
+        if isinstance(self.regularizer, Quadratic) and hull.equal_norms:
+            return 4.0 * abs(self.task.loss_factor) / scale
+        if isinstance(self.regularizer, Entropy) and isinstance(hull, Simplex):
+            return 1.0 / (scale * math.log(2.0))
+        if isinstance(self.regularizer, Entropy) and isinstance(hull, Cube) and hull.equal_norms:
+            return 1.0 / (hull.dim * scale * math.log(2.0))
+        return None
+
+
+class SparseMAP(FenchelYoung):
+    """The Fenchel-Young loss of the quadratic, whose mean predictions mix few labels.
+
+    >>> from driftline.tasks import LabelRanking
+    >>> SparseMAP(LabelRanking(4), 2.0)
+    SparseMAP(LabelRanking(items=4), 2.0)
+
+    References
+    ----------
+    Niculae et al. (2018), *SparseMAP: differentiable sparse structured inference*.
+    """
+
+    def __init__(self, task: StructuredTask | Multiclass, scale: float = 1.0):
+        super().__init__(task, Quadratic(float(scale)))
+
+    def __repr__(self) -> str:
+        """Name the task and the scale."""
+        return f"SparseMAP({self.task!r}, {self.regularizer.scale})"
+
+    def config(self) -> dict[str, Any]:
+        """Return task and scale as plain data."""
+        return {
+            "type": self.part_name(),
+            "task": self.task.config(),
+            "scale": self.regularizer.scale,
+        }
+
+    @classmethod
+    def field_names(cls) -> list[str]:
+        """Return what the part is made from."""
+        return ["task", "scale"]

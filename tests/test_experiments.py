@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.cli import main
-from driftline.experiments import Results, Settings, draw, reproduce, tables
+from driftline.experiments import EXPERIMENTS, Results, Settings, draw, reproduce, tables
 from driftline.experiments.results import Mean, Run
 
 SMALL = Settings(rounds=600, flips=(1, 5), trials=2)
@@ -37,9 +37,7 @@ def test_processes_change_nothing(results):
 
 
 def test_the_papers_constant_is_ln_2_over_k():
-    from driftline.experiments import METHODS
-
-    constant = next(m for m in METHODS if m.name == "Constant")
+    constant = next(m for m in EXPERIMENTS["classification"].methods if m.name == "Constant")
     for task, classes in ((dl.tasks.Binary(), 2), (dl.tasks.Multiclass(3), 3)):
         learner = constant.make(task)
         assert learner.rate.eta == pytest.approx(math.log(2) / classes)
@@ -50,7 +48,7 @@ def test_mean_and_interval():
     mean = Mean.of([1.0, 2.0, 3.0])
     assert mean.value == 2.0
     assert mean.half == pytest.approx(4.30265 / math.sqrt(3), rel=1e-5)
-    assert math.isnan(Mean.of([5.0]).half) and str(Mean.of([5.0])) == "5"
+    assert math.isnan(Mean.of([5.0]).half) and str(Mean.of([5.0])) == "5.0"
 
 
 def test_files(results, tmp_path):
@@ -145,6 +143,8 @@ def test_version_and_help():
         (("--rounds", "50", "--flips", "100"), "no room for 100 flips"),
         (("--data", "cats"), "cats"),
         (("--trials", "0"), "trials"),
+        (("--task", "chess"), "chess"),
+        (("--task", "ranking", "--data", "digits"), "must be among planted"),
     ],
 )
 def test_bad_options_are_named(arguments, words, tmp_path):
@@ -158,7 +158,29 @@ def test_mnist_without_data_says_what_to_set(monkeypatch, tmp_path):
     assert result.exit_code == 1 and "DRIFTLINE_DATA" in result.output
 
 
-@pytest.mark.parametrize("change", [{"data": ()}, {"data": ("cats",)}, {"trials": 0}])
+@pytest.mark.parametrize(
+    "change", [{"flips": ()}, {"data": ("cats",)}, {"trials": -1}, {"task": ""}]
+)
 def test_bad_settings_are_named(change):
     with pytest.raises(dl.InputError):
         Settings(**change)
+
+
+@pytest.mark.parametrize("task", [name for name in EXPERIMENTS if name != "classification"])
+def test_structured_experiments_run(task, tmp_path):
+    result = invoke(
+        *("reproduce", "--task", task, "--rounds", "60", "--trials", "2", "--flips", "1"),
+        *("--jobs", "1", "--out", str(tmp_path)),
+    )
+    assert result.exit_code == 0, result.output
+    assert "free Polyak, MAP" in result.output
+    assert (tmp_path / "reproduce.png").exists()
+
+
+def test_real_sets_without_a_folder_say_what_to_set(monkeypatch, tmp_path):
+    monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
+    result = invoke(
+        *("reproduce", "--task", "ranking", "--data", "vowel", "--jobs", "1"),
+        *("--out", str(tmp_path)),
+    )
+    assert result.exit_code == 1 and "DRIFTLINE_DATA" in result.output

@@ -230,7 +230,10 @@ class TestHinge:
     [
         (lambda: dl.losses.Logistic(BINARY, base=1.0), "must exceed 1"),
         (lambda: dl.losses.Logistic(BINARY, base=math.inf), "must exceed 1"),
-        (lambda: dl.losses.Logistic(dl.tasks.CostSensitive([[0, 1], [1, 0]])), "Multiclass or"),
+        (
+            lambda: dl.losses.Logistic(dl.tasks.CostSensitive([[0, 1], [1, 0]])),
+            "takes a Multiclass",
+        ),
         (lambda: dl.losses.SmoothHinge(dl.tasks.CostSensitive([[0, 1], [1, 0]])), "Multiclass"),
         (lambda: dl.losses.Scaled(dl.losses.Logistic(BINARY), 0.0), "must be positive"),
         (lambda: dl.losses.Hinge(BINARY, kappa=2.0), "0..1"),

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import driftline as dl
 from driftline.streams.idx import read_idx, read_mnist
@@ -135,3 +136,58 @@ def test_without_a_folder_the_message_says_what_to_set(monkeypatch):
     monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
     with pytest.raises(dl.InputError, match="set DRIFTLINE_DATA"):
         dl.streams.DigitTriples(source="mnist")
+
+
+# -- structured streams
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        dl.tasks.Multilabel(4),
+        dl.tasks.FixedSize(5, 2),
+        dl.tasks.Ordinal(5),
+        dl.tasks.LabelRanking(4),
+        dl.tasks.Matching(3),
+        dl.tasks.Multiclass(3),
+    ],
+    ids=repr,
+)
+def test_planted_labels_are_best_for_the_comparator(task):
+    stream = dl.streams.Planted(task, rounds=60, flips=3, seed=0)
+    task.check_labels(stream.labels)
+    assert stream.comparator.largest_norm == pytest.approx(1.0)
+    for t in range(60):
+        best = task.best_prediction(stream.comparator.at(t) @ stream.inputs[t])
+        np.testing.assert_array_equal(best, stream.labels[t])
+
+
+def test_planted_noise_changes_a_share_of_the_labels():
+    task = dl.tasks.Multilabel(6)
+    noisy = dl.streams.Planted(task, rounds=2000, flips=0, noise=0.3, seed=0)
+    best = [task.best_prediction(noisy.comparator.at(0) @ x) for x in noisy.inputs]
+    changed = (np.array(best) != noisy.labels).any(axis=1).mean()
+    assert 0.25 < changed < 0.35
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_relabelled_rows_are_permuted_at_each_flip(kind):
+    generator = np.random.default_rng(0)
+    inputs = generator.random((40, 3)) + 0.1
+    inputs[7] = 0.0
+    labels = (inputs > 0.5).astype(int)
+    stream = dl.streams.Relabelled(dl.tasks.Multilabel(3), kind(inputs), labels, flips=3, seed=1)
+    rows = stream.inputs if kind is np.asarray else stream.inputs.toarray()
+    norms = np.linalg.norm(rows, axis=1)
+    assert np.isclose(norms, 1.0).sum() == 39 and (norms == 0.0).sum() == 1
+    assert len(stream.starts) == 4
+    np.testing.assert_array_equal(np.sort(stream.labels.sum(axis=1)), np.sort(labels.sum(axis=1)))
+    still = dl.streams.Relabelled(dl.tasks.Multilabel(3), kind(inputs), labels, 20, seed=1)
+    assert len(still) == 20
+
+
+def test_bad_structured_streams_are_named():
+    with pytest.raises(dl.InputError, match="noise"):
+        dl.streams.Planted(dl.tasks.Multilabel(2), noise=2.0)
+    with pytest.raises(dl.InputError, match="5 inputs but 4 labels"):
+        dl.streams.Relabelled(dl.tasks.Multilabel(2), np.ones((5, 2)), np.ones((4, 2)))

@@ -1,7 +1,7 @@
 """The paper's experiments, and what the library adds to them."""
 
+from driftline.experiments.catalog import EXPERIMENTS as EXPERIMENTS
 from driftline.experiments.figures import draw as draw
-from driftline.experiments.methods import METHODS as METHODS
 from driftline.experiments.methods import Method as Method
 from driftline.experiments.reproduce import Settings as Settings
 from driftline.experiments.reproduce import reproduce as reproduce

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.experiments.catalog import EXPERIMENTS
 from driftline.experiments.results import Mean, Results
 from driftline.streams.base import segment_starts
 
@@ -15,18 +16,22 @@ __all__ = ["draw"]
 
 #: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
-NAMES = {"synthetic": "Synthetic", "digits": "Digits 8x8", "mnist": "MNIST"}
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
-    """Draw the paper's figure and the library's, and return their paths."""
+    """Draw a figure of the first group of methods and one of the second; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    paper = {name: name for name in results.methods("paper")}
-    ours = {name: name for name in results.methods("library")}
-    reference = {"Polyak": "Polyak (paper)"}
+    first, second = list(EXPERIMENTS[results.settings["task"]].groups)[:2]
+    plain = {name: name for name in results.methods(first)}
+    other = {name: name for name in results.methods(second)}
     return [
-        _panels(results, paper, folder / "reproduce.png", best_sgd=False),
-        _panels(results, reference | ours, folder / "recommended.png", best_sgd=True),
+        _panels(results, plain, folder / "reproduce.png", best_sgd=False),
+        _panels(
+            results,
+            {"Polyak": f"Polyak ({first})"} | other,
+            folder / "recommended.png",
+            best_sgd=bool(results.methods("sgd")),
+        ),
     ]
 
 
@@ -48,7 +53,7 @@ def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: boo
     for row, name in zip(axes, data, strict=True):
         for panel, count in zip(row, flips, strict=True):
             _draw_panel(panel, results, name, count, methods, best_sgd)
-        row[0].set_ylabel("cumulative mistakes")
+        row[0].set_ylabel("cumulative target loss")
     for panel in axes[-1]:
         panel.set_xlabel("round")
     handles, labels = axes[0][0].get_legend_handles_labels()
@@ -77,7 +82,8 @@ def _draw_panel(
     if flips <= 20:
         for start in segment_starts(results.settings["rounds"], flips)[1:]:
             panel.axvline(start, color="0.85", linewidth=0.8, zorder=0)
-    panel.set_title(f"{NAMES[data]}, {flips} flip{'' if flips == 1 else 's'}", fontsize=10)
+    title = EXPERIMENTS[results.settings["task"]].titles.get(data, data)
+    panel.set_title(f"{title}, {flips} flip{'' if flips == 1 else 's'}", fontsize=10)
     panel.set_xlim(0, results.settings["rounds"])
     panel.set_ylim(bottom=0)
     panel.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""Who takes part in the experiment: the paper's three, the library's own, plain SGD."""
+"""Who takes part in the paper's experiment: its three rates, the library's own, plain SGD."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.learner import OGD
 from driftline.losses import Logistic, Scaled, SmoothHinge
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
 
-__all__ = ["GROUPS", "METHODS", "Method"]
+__all__ = ["CLASSIFIERS", "DOMAIN", "GROUPS", "Method"]
 
 #: The groups in the order of the tables, with their headings.
 GROUPS = {
@@ -66,7 +66,7 @@ def _sgd(step: float, domain: Domain) -> Callable[[Any], OGD]:
     return make
 
 
-METHODS = (
+CLASSIFIERS = (
     Method("Constant", "paper", _paper(lambda classes: Constant(math.log(2.0) / classes))),
     Method("AdaGrad", "paper", _paper(lambda classes: AdaGrad())),
     Method("Polyak", "paper", _paper(lambda classes: Polyak())),

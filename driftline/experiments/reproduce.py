@@ -7,44 +7,57 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.experiments.methods import METHODS
+from driftline.experiments.catalog import EXPERIMENTS, Experiment
 from driftline.experiments.results import Results, Run
-from driftline.streams import DigitTriples, LabelFlips, Stream
+from driftline.streams import Stream
 
-__all__ = ["DATA", "Settings", "reproduce"]
+__all__ = ["Settings", "reproduce"]
 
-#: The streams by name, and how many points of a curve are kept.
-DATA = ("synthetic", "digits", "mnist")
+#: How many points of a curve are kept.
 POINTS = 200
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run. The defaults are the paper's."""
+    """What to run. What is left open is as in the experiment's own plan."""
 
-    data: tuple[str, ...] = ("synthetic", "digits")
+    task: str = "classification"
+    data: tuple[str, ...] = ()
     flips: tuple[int, ...] = (1, 10, 100)
-    rounds: int = 10_000
-    trials: int = 10
+    rounds: int = 0
+    trials: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse unknown streams and empty experiments."""
-        if not self.data or not self.flips:
-            raise InputError("an experiment needs at least one stream and one number of flips")
+        """Fill in what is open; refuse unknown streams and empty experiments."""
+        if self.task not in EXPERIMENTS:
+            raise InputError(f"task must be among {', '.join(EXPERIMENTS)}, but is {self.task!r}")
+        plan = self.experiment
+        for name in ("rounds", "trials"):
+            object.__setattr__(self, name, getattr(self, name) or getattr(plan, name))
+        object.__setattr__(self, "data", tuple(self.data) or plan.default_data)
+        if not self.flips:
+            raise InputError("an experiment needs at least one number of flips")
         for name in self.data:
-            if name not in DATA:
-                raise InputError(f"data must be among {', '.join(DATA)}, but one is {name!r}")
+            if name not in plan.streams:
+                raise InputError(
+                    f"data for {self.task} must be among {', '.join(plan.streams)}, but one is "
+                    f"{name!r}"
+                )
         if self.trials < 1:
             raise InputError(f"trials must be at least 1, but is {self.trials}")
         for flips in self.flips:
             if not 0 <= flips < self.rounds:
                 raise InputError(f"{self.rounds} rounds have no room for {flips} flips")
+
+    @property
+    def experiment(self) -> Experiment:
+        """Who plays, on which streams."""
+        return EXPERIMENTS[self.task]
 
     def units(self) -> Iterator[tuple[str, int, int]]:
         """Yield every data set, number of flips and trial."""
@@ -56,20 +69,18 @@ class Settings:
 
 def make_stream(settings: Settings, data: str, flips: int, trial: int) -> tuple[Stream, int]:
     """Return the stream of a trial, and the seed for the learners on it."""
-    entropy = (settings.seed, DATA.index(data), flips, trial)
+    streams = settings.experiment.streams
+    entropy = (settings.seed, list(streams).index(data), flips, trial)
     stream_seed, learner_seed = np.random.SeedSequence(entropy).generate_state(2)
-    if data == "synthetic":
-        return LabelFlips(settings.rounds, flips, int(stream_seed)), int(learner_seed)
-    source: Any = data
-    return DigitTriples(settings.rounds, flips, int(stream_seed), source), int(learner_seed)
+    return streams[data](settings.rounds, flips, int(stream_seed)), int(learner_seed)
 
 
 def run_unit(settings: Settings, data: str, flips: int, trial: int) -> list[Run]:
     """Let every method play one stream."""
     stream, seed = make_stream(settings, data, flips, trial)
-    kept = curve_points(settings.rounds) - 1
+    kept = np.minimum(curve_points(settings.rounds), len(stream)) - 1
     runs = []
-    for method in METHODS:
+    for method in settings.experiment.methods:
         trace = method.make(stream.task).run(stream, seed=seed)
         runs.append(
             Run(

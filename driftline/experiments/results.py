@@ -47,8 +47,10 @@ class Mean(NamedTuple):
         return cls(float(values.mean()), float(stdtrit(len(values) - 1, 0.975) * error))
 
     def __str__(self) -> str:
-        """Round both to whole numbers."""
-        return f"{self.value:.0f}" + ("" if math.isnan(self.half) else f" ±{self.half:.0f}")
+        """Round both to whole numbers, or to one digit more where they are small."""
+        digits = 0 if abs(self.value) >= 100 else 1
+        half = "" if math.isnan(self.half) else f" ±{self.half:.{digits}f}"
+        return f"{self.value:.{digits}f}{half}"
 
 
 @dataclass(frozen=True)

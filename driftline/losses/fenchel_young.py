@@ -54,15 +54,22 @@ class FenchelYoung(Loss):
             raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
 
     def mean_prediction(self, theta: np.ndarray) -> np.ndarray:
-        """Return mu(theta), the mean encoding that the loss believes in."""
+        """Return mu(theta), the mean encoding that the loss believes in.
+
+        The last answer is remembered: loss and decoder of a round ask for the same one.
+        """
         theta = check_scores(theta, self.task)
-        return self.regularizer.mean_prediction(theta, self.task.label_hull)
+        last = self.__dict__.get("_last")
+        if last is None or not np.array_equal(last[0], theta):
+            mu = self.regularizer.mean_prediction(theta, self.task.label_hull)
+            last = self.__dict__["_last"] = (theta.copy(), mu)
+        return last[1].copy()
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta = check_scores(theta, self.task)
         hull, target = self.task.label_hull, self.task.encode(label)
-        mu = self.regularizer.mean_prediction(theta, hull)
+        mu = self.mean_prediction(theta)
         return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
 
     @property

@@ -92,7 +92,7 @@ class Hypersimplex(Polytope):
     @property
     def scratch(self) -> int:
         """An order, and room to find it."""
-        return 2 * self.dim
+        return 4 * self.dim
 
     @property
     def most_vertices(self) -> int:

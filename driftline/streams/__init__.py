@@ -3,4 +3,6 @@
 from driftline.streams.base import Stream as Stream
 from driftline.streams.digit_triples import DigitTriples as DigitTriples
 from driftline.streams.label_flips import LabelFlips as LabelFlips
+from driftline.streams.planted import Planted as Planted
+from driftline.streams.relabelled import Relabelled as Relabelled
 from driftline.streams.rotation import Rotation as Rotation

@@ -1,0 +1,84 @@
+"""Who takes part in the experiments on structured tasks: one loss and its decoders, four rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from driftline.decoders import Argmax, Coordinatewise, Decoder, NearestVertex
+from driftline.domains import Ball
+from driftline.experiments.methods import Method
+from driftline.learner import OGD
+from driftline.losses import Logistic, Loss, Scaled, SparseMAP
+from driftline.rates import AdaGrad, Constant, Polyak, Rate
+
+__all__ = ["GROUPS", "structured_methods"]
+
+GROUPS = {
+    "random": "the decoder of the first theorem, in a ball of diameter 20 sqrt(scores)",
+    "certain": "the best label (MAP) with the loss scaled by twice its kappa, in the same ball",
+}
+
+
+def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], Decoder]) -> Any:
+    """Return the methods for a task, from its loss and its random decoder."""
+    free = Polyak(monotone=False, cap=100.0)
+    rates: dict[str, Rate] = {
+        "Constant": Constant(),
+        "AdaGrad": AdaGrad(),
+        "Polyak": Polyak(),
+        "free Polyak": free,
+    }
+    random = (Method(name, "random", _random(loss, decoder, rate)) for name, rate in rates.items())
+    certain = (
+        Method(f"{name}, MAP", "certain", _certain(loss, rate)) for name, rate in rates.items()
+    )
+    return (*random, *certain)
+
+
+def _random(loss: Any, decoder: Any, rate: Rate) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        made = loss(task)
+        chosen = decoder(made)
+        return OGD(made, chosen, _above(rate, chosen), _ball(task))
+
+    return make
+
+
+def _certain(loss: Any, rate: Rate) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        plain = loss(task)
+        made = Scaled(plain, 2.0 * Argmax(plain).kappa)
+        chosen = Argmax(made)
+        return OGD(made, chosen, _above(rate, chosen), _ball(task))
+
+    return make
+
+
+def _ball(task: Any) -> Ball:
+    """Leave every score as much room as one class has in the paper's ball."""
+    return Ball(20.0 * math.sqrt(task.dim))
+
+
+def _above(rate: Rate, decoder: Decoder) -> Rate:
+    """Raise the cap of a free rate to ten times the floor of the parts it serves."""
+    if isinstance(rate, Polyak) and not rate.monotone:
+        return Polyak(monotone=False, cap=10.0 * decoder.rate_floor)
+    return rate
+
+
+def multilabel_methods() -> Any:
+    """Return the methods for tags: the logistic loss and the coordinatewise decoder."""
+    return structured_methods(Logistic, Coordinatewise)
+
+
+def sparsemap_methods() -> Any:
+    """Return the methods for other polytopes: SparseMAP at twice the scale that has a gap."""
+    return structured_methods(_sparsemap, NearestVertex)
+
+
+def _sparsemap(task: Any) -> Loss:
+    ratio = SparseMAP(task, 1.0).nearest_vertex_ratio
+    assert ratio is not None
+    return SparseMAP(task, 2.0 * ratio)

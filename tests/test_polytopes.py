@@ -34,6 +34,11 @@ def matchings(n):
     return np.array([np.eye(n)[list(p)].ravel() for p in itertools.permutations(range(n))])
 
 
+def walks(n, k):
+    hull = po.Chain(n, k)
+    return np.array([hull.vertex(s) for s in itertools.product(range(k), repeat=n)])
+
+
 DIAMOND = np.vstack([np.eye(3), -np.eye(3)])
 POLYTOPES = [
     (po.Simplex(2), np.eye(2)),
@@ -49,6 +54,9 @@ POLYTOPES = [
     (po.Permutahedron((1.0, 0.0)), orders([1.0, 0.0])),
     (po.Birkhoff(2), matchings(2)),
     (po.Birkhoff(4), matchings(4)),
+    (po.Chain(1, 3), walks(1, 3)),
+    (po.Chain(3, 2), walks(3, 2)),
+    (po.Chain(4, 3), walks(4, 3)),
     (po.Hull(3, lambda v: DIAMOND[np.argmax(DIAMOND @ v)]), DIAMOND),
 ]
 every_polytope = pytest.mark.parametrize(
@@ -157,6 +165,55 @@ def test_large_birkhoff_decompositions(n):
     np.testing.assert_allclose(mixture.mean, matrix.ravel(), atol=1e-10)
 
 
+# -- chains
+
+
+def naive_marginals(theta, n, k):
+    """The sum over all sequences."""
+    vertices = walks(n, k)
+    scores = vertices @ theta
+    top = scores.max()
+    weights = np.exp(scores - top)
+    return top + np.log(weights.sum()), weights @ vertices / weights.sum()
+
+
+@pytest.mark.parametrize("n, k", [(1, 3), (2, 2), (5, 3), (4, 4)])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1e4])
+def test_forward_backward_equals_the_sum_over_all_sequences(n, k, scale):
+    hull = po.Chain(n, k)
+    generator = np.random.default_rng(n + k)
+    for _ in range(5):
+        theta = scale * generator.standard_normal(hull.dim)
+        normaliser, marginals = hull.marginals(theta)
+        expected = naive_marginals(theta, n, k)
+        assert normaliser == pytest.approx(expected[0], rel=1e-12)
+        np.testing.assert_allclose(marginals, expected[1], atol=1e-10)
+        nodes, edges = hull.split(marginals)
+        np.testing.assert_allclose(nodes.sum(axis=1), 1.0)
+        np.testing.assert_allclose(edges.sum(axis=2), nodes[:-1], atol=1e-10)
+        np.testing.assert_allclose(edges.sum(axis=1), nodes[1:], atol=1e-10)
+
+
+def test_the_gradient_of_the_normaliser_is_the_marginals():
+    hull = po.Chain(4, 3)
+    theta = np.random.default_rng(0).standard_normal(hull.dim)
+    direction = np.cos(np.arange(hull.dim))
+    ahead, behind = (hull.marginals(theta + s * 1e-5 * direction)[0] for s in (1, -1))
+    slope = (ahead - behind) / 2e-5
+    assert slope == pytest.approx(hull.marginals(theta)[1] @ direction, abs=1e-8)
+
+
+def test_frank_wolfe_reaches_a_small_gap_on_a_chain():
+    hull = po.Chain(10, 5, tolerance=1e-9)
+    target = np.random.default_rng(0).standard_normal(hull.dim)
+    active, gap = hull.solve(target)
+    assert gap <= 1e-8 and len(active) <= hull.most_vertices
+    # an independent solution: the same least squares in weights of the sequences it found
+    nodes, edges = hull.split(active.point)
+    np.testing.assert_allclose(edges.sum(axis=2), nodes[:-1], atol=1e-9)
+    assert ((hull.maximize(target - active.point) - active.point) @ (target - active.point)) <= 1e-8
+
+
 # -- Frank-Wolfe
 
 
@@ -235,6 +292,10 @@ def test_an_oracle_of_the_wrong_shape_is_named():
         (lambda: po.Permutahedron((1.0, 2.0)), "decreasing"),
         (lambda: po.Simplex(3).project([1.0, 2.0]), "size 3"),
         (lambda: po.Simplex(2).project([1.0, np.nan]), "finite"),
+        (lambda: po.Chain(0, 3), "1 position or more"),
+        (lambda: po.Chain(3, 1), "2 tags or more"),
+        (lambda: po.Chain(3, 2).vertex([0, 1]), "expected 3 tags"),
+        (lambda: po.Chain(2, 2).decompose(np.full(8, 0.1)), "no vector of marginals"),
         (lambda: po.Birkhoff(2).decompose([0.9, 0.0, 0.0, 0.9]), "doubly stochastic"),
     ],
 )

@@ -10,6 +10,7 @@ from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.program import Program as Program
+from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE
 from driftline.kernels.signatures import DRAW as DRAW
 from driftline.kernels.signatures import ENCODE as ENCODE

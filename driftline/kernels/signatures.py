@@ -94,3 +94,7 @@ SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.
 
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
 POINT = types.void(vector, vector, vector, vector)
+
+#: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope
+#: and its gradient, the mean prediction.
+CONJUGATE = types.float64(vector, vector, vector, vector)

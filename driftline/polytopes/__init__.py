@@ -3,6 +3,7 @@
 from driftline.polytopes.base import Mixture as Mixture
 from driftline.polytopes.base import Polytope as Polytope
 from driftline.polytopes.birkhoff import Birkhoff as Birkhoff
+from driftline.polytopes.chain import Chain as Chain
 from driftline.polytopes.cube import Cube as Cube
 from driftline.polytopes.frank_wolfe import ActiveSet as ActiveSet
 from driftline.polytopes.frank_wolfe import nearest_point as nearest_point

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from driftline.engines import Parts
 from driftline.losses import Hinge, Scaled
@@ -15,7 +16,7 @@ def describe(parts: Parts, largest_input: float) -> str:
     """Return the description of a learner made of these parts."""
     loss, decoder, rate, domain, _ = parts
     lines = [
-        f"task     {loss.task!r}, {loss.task.dim} score{'s' if loss.task.dim > 1 else ''}",
+        f"task     {loss.task!r}, {_scores(loss.task)}",
         f"loss     {loss!r}, self-bounding with M = {loss.self_bound:.4g}",
         f"decoder  {type(decoder).__name__}, {_gap(parts)}",
         f"rate     {rate!r}, {_range(parts)}",
@@ -33,6 +34,12 @@ def describe(parts: Parts, largest_input: float) -> str:
             "Python"
         )
     return "\n".join(lines)
+
+
+def _scores(task: Any) -> str:
+    if task.ragged:
+        return "as many scores as positions and transitions need"
+    return f"{task.dim} score{'s' if task.dim > 1 else ''}"
 
 
 def _gap(parts: Parts) -> str:

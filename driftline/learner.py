@@ -128,13 +128,14 @@ class OGD:
         """
         if labels is None:
             inputs, labels = _unpack(inputs)
-        rows = models.rows_of(inputs)
+        rows = self.task.rows_of(inputs)
         labels = self.task.check_labels(labels)
         if rows.rounds != len(labels):
             raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
         if rows.rounds == 0:
             raise InputError("the stream is empty: expected at least one round")
         self._check_features(rows)
+        rows.check_labels(labels)
 
         # A bad row must leave no mark. Remember the weights, or look at all rows first:
         # whichever is less to read.
@@ -149,7 +150,8 @@ class OGD:
             self._generator, self._ahead = np.random.default_rng(seed), None
         self.engine.hold(rows)
         columns = np.empty((len(at.TRACE_COLUMNS), rows.rounds))
-        predictions = np.empty((rows.rounds, self.task.prediction_size), dtype=np.int64)
+        width = self.task.prediction_width(labels)
+        predictions = np.full((rows.rounds, width), -1, dtype=np.int64)
         for start in range(0, rows.rounds, BLOCK):
             stop = min(start + BLOCK, rows.rounds)
             count, part = stop - start, slice(start, stop)
@@ -170,7 +172,7 @@ class OGD:
         if keep and snapshot is not None:
             first_weights = snapshot.weights
             if first_weights is None:
-                first_weights = np.zeros((self.task.dim, rows.features + self.parts.intercept))
+                first_weights = np.zeros_like(self.weights)
         return Trace(
             **dict(zip(at.TRACE_COLUMNS, columns, strict=True)),
             prediction=self.task.predictions(predictions),
@@ -194,7 +196,7 @@ class OGD:
 
     def scores(self, x: Any) -> np.ndarray:
         """Return the scores of an input."""
-        row = models.row_of(x)
+        row = self._row(x)
         self._check_features(row)
         if row.first_bad_row() is not None:
             models.refuse(row, 0)
@@ -266,19 +268,26 @@ class OGD:
     # -- behind the scenes
 
     def _play_one(self, x: Any, label: Any, uniforms: np.ndarray, used: bool) -> Round:
-        row = models.row_of(x)
+        row = self._row(x)
         label = self.task.check_label(label)
         self._check_features(row)
+        if self.task.ragged:
+            row.check_labels([label])
         if self.engine.stored is None and row.first_bad_row() is not None:
             models.refuse(row, 0)
         self.engine.hold(row)
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
         columns, prediction = self._columns, self._prediction
+        if self.task.ragged:
+            prediction = np.full((1, len(label)), -1, dtype=np.int64)
         if not self.engine.play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
             models.refuse(row, 0)
         if used:
             self._ahead = None
         return Round(self.task.prediction(prediction[0]), *columns[:, 0].tolist())
+
+    def _row(self, x: Any) -> Any:
+        return self.task.rows_of([x]) if self.task.ragged else models.row_of(x)
 
     def _peek(self) -> np.ndarray:
         if self._ahead is None:
@@ -300,10 +309,10 @@ class OGD:
 
     def _check_initial(self, initial: Any) -> np.ndarray:
         weights = np.array(initial, dtype=np.float64, order="C")
-        if weights.ndim != 2 or weights.shape[0] != self.task.dim:
+        if weights.ndim != 2 or weights.shape[0] != self.task.weight_rows:
             raise InputError(
-                f"first weights must have {self.task.dim} rows, one per score, but their shape "
-                f"is {weights.shape}"
+                f"first weights must have {self.task.weight_rows} rows, but their shape is "
+                f"{weights.shape}"
             )
         if not np.isfinite(weights).all():
             raise InputError("first weights must be finite, but one is not")

@@ -13,7 +13,7 @@ from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
-from driftline.tasks import Multilabel, StructuredTask
+from driftline.tasks import Multilabel, Sequence, StructuredTask
 
 __all__ = ["Argmax"]
 
@@ -68,7 +68,7 @@ class Argmax(Decoder):
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
         task = self.loss.task
-        if not (task.zero_one or isinstance(task, StructuredTask)):
+        if not (task.zero_one or isinstance(task, (StructuredTask, Sequence))):
             raise NoGuaranteeError(f"Argmax needs a task that predicts labels, not {task!r}")
 
     @property

@@ -93,21 +93,25 @@ class Engine:
     def start(self, weights: np.ndarray) -> None:
         """Begin with these weights, one row per score."""
         self.stored, self.transposed = weights, False
-        self.features = weights.shape[1] - self.parts.intercept
+        extra = self.parts.intercept + self.parts.loss.task.extra_columns
+        self.features = weights.shape[1] - extra
         self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
         self.state[at.REFRESH] = max(4096, weights.size)
 
     def hold(self, rows: Rows) -> None:
         """Make the weights ready for rows of this kind; they begin at zero."""
         if self.stored is None:
-            columns = rows.features + self.parts.intercept
-            shape = self.parts.loss.task.dim, columns
+            shape = self._shape(rows)
             self.stored = np.zeros(shape[::-1] if self.wants_transposed(rows) else shape)
             self.transposed, self.features = self.wants_transposed(rows), rows.features
             self.state[at.REFRESH] = max(4096, self.stored.size)
         elif self.transposed != self.wants_transposed(rows):
             self.stored = np.ascontiguousarray(self.stored.T)
             self.transposed = self.wants_transposed(rows)
+
+    def _shape(self, rows: Rows) -> tuple[int, int]:
+        task = self.parts.loss.task
+        return task.weight_rows, rows.features + self.parts.intercept + task.extra_columns
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether these rows want the weights transposed."""
@@ -130,15 +134,8 @@ class Engine:
 
     def scores(self, rows: Rows, t: int) -> np.ndarray:
         """Return the scores of one row, at the cost of its entries."""
-        if self.stored is None:
-            return np.zeros(self.parts.loss.task.dim)
-        columns, values = rows.entries(t)
-        if self.transposed:
-            scores = values @ self.stored[columns]
-        else:
-            scores = self.stored[:, columns] @ values
-        if self.parts.intercept:
-            scores = scores + (self.stored[-1] if self.transposed else self.stored[:, -1])
+        stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored
+        scores = rows.scores(stored, self.transposed, t, self.parts.intercept)
         return scores * self.state[at.SCALE]
 
     def play(self, block: Block) -> int:

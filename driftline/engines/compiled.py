@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import Program
-from driftline.models import Rows
+from driftline.models import Rows, Sequences
 
 __all__ = ["CompiledEngine"]
 
@@ -48,6 +48,7 @@ class CompiledEngine(Engine):
         """Hand the rounds to the loop."""
         program = self.program
         rows, start, stop, labels, uniforms, trace, predictions = block
+        assert not isinstance(rows, Sequences)
         return rows.loop.compiled(
             program.code,
             program.params,

@@ -24,14 +24,12 @@ class PlainEngine(Engine):
     def _play_round(self, block: Block, t: int) -> bool:
         loss, decoder, rate, domain, intercept = self.parts
         setting, state = self.parts.setting, self.state
-        x = block.rows.row(block.start + t)
-        if intercept:
-            x = np.append(x, 1.0)
-        input_sq = float(x @ x)
+        rows, index = block.rows, block.start + t
+        input_sq = rows.norm_sq(index, intercept)
         if not np.isfinite(input_sq):
             return False
         assert self.stored is not None
-        theta = self.stored @ x
+        theta = rows.scores(self.stored, False, index, intercept)
 
         label = loss.task.label(block.labels[t])
         value, grad = loss.value_and_grad(theta, label)
@@ -39,7 +37,8 @@ class PlainEngine(Engine):
             return False
         risk = decoder.risk(theta, label)
         prediction = decoder.draw(theta, block.uniforms[t])
-        grad_sq = float(grad @ grad) * input_sq
+        gradient = rows.gradient(grad, index, intercept)
+        grad_sq = float(np.vdot(gradient, gradient))
 
         eta = 0.0
         if grad_sq > TINY:
@@ -47,11 +46,12 @@ class PlainEngine(Engine):
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
         if eta > 0.0:
             state[at.ETA] = eta
-            self.stored = domain.project(self.stored - eta * np.outer(grad, x))
+            self.stored = domain.project(self.stored - eta * gradient)
         state[at.ROUNDS] += 1
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 
         target_loss = loss.task.loss(prediction, label)
         block.trace[:, t] = value, risk, target_loss, state[at.ETA], grad_sq
-        block.predictions[t] = prediction
+        written = np.ravel(prediction)
+        block.predictions[t, : written.size] = written
         return True

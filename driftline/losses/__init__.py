@@ -1,6 +1,7 @@
 """Surrogate losses: convex in the scores, and what a learner descends."""
 
 from driftline.losses.base import Loss as Loss
+from driftline.losses.crf import CRF as CRF
 from driftline.losses.fenchel_young import FenchelYoung as FenchelYoung
 from driftline.losses.fenchel_young import SparseMAP as SparseMAP
 from driftline.losses.hinge import Hinge as Hinge

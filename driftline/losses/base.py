@@ -110,8 +110,9 @@ class Loss(Part):
 def check_scores(theta: Any, task: Task) -> np.ndarray:
     """Return scores as a float64 vector, or say what is wrong with them."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
-    if scores.shape != (task.dim,):
-        raise InputError(f"expected {task.dim} scores, but got an array of shape {scores.shape}")
+    if scores.ndim != 1 or scores.size != task.score_size(scores):
+        expected = "" if task.ragged else f" {task.dim}"
+        raise InputError(f"expected{expected} scores, but got an array of shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise InputError("scores must be finite, but one is not")
     return scores

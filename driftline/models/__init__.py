@@ -6,4 +6,5 @@ from driftline.models.rows import fingerprint as fingerprint
 from driftline.models.rows import refuse as refuse
 from driftline.models.rows import row_of as row_of
 from driftline.models.rows import rows_of as rows_of
+from driftline.models.sequences import Sequences as Sequences
 from driftline.models.sparse import SparseRows as SparseRows

@@ -8,11 +8,12 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel, play_dense
+from driftline.models.base import LinearRows
 
 __all__ = ["DenseRows"]
 
 
-class DenseRows:
+class DenseRows(LinearRows):
     """A two-dimensional array of inputs, one row a round. It is never copied whole.
 
     >>> rows = DenseRows(np.ones((3, 2), dtype=np.float32))

@@ -9,11 +9,12 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.models.dense import DenseRows
+from driftline.models.sequences import Sequences
 from driftline.models.sparse import SparseRows
 
 __all__ = ["Rows", "fingerprint", "refuse", "row_of", "rows_of"]
 
-Rows = DenseRows | SparseRows
+Rows = DenseRows | SparseRows | Sequences
 
 
 def rows_of(inputs: Any) -> Rows:
@@ -48,7 +49,9 @@ def fingerprint(rows: Rows, labels: Any) -> str:
     """Return a fingerprint of a stream: its shape, all labels, and 64 of its rows."""
     picked = np.unique(np.linspace(0, rows.rounds - 1, 64).astype(np.int64))
     text = hashlib.sha256(repr((rows.rounds, rows.features)).encode())
-    text.update(np.ascontiguousarray(labels).tobytes())
+    parts = labels if isinstance(labels, list) else [labels]
+    for part in parts:
+        text.update(np.ascontiguousarray(part).tobytes())
     text.update(rows.sample(picked))
     return text.hexdigest()
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel, play_sparse_32, play_sparse_64
+from driftline.models.base import LinearRows
 
 __all__ = ["SparseRows"]
 
 
-class SparseRows:
+class SparseRows(LinearRows):
     """SciPy's ``csr_array`` or ``csr_matrix`` of inputs, one row a round."""
 
     #: Whether the stored weights have a row per feature instead of one per score.

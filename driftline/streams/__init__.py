@@ -6,3 +6,4 @@ from driftline.streams.label_flips import LabelFlips as LabelFlips
 from driftline.streams.planted import Planted as Planted
 from driftline.streams.relabelled import Relabelled as Relabelled
 from driftline.streams.rotation import Rotation as Rotation
+from driftline.streams.words import OCRWords as OCRWords

@@ -11,4 +11,5 @@ from driftline.tasks.matching import Matching as Matching
 from driftline.tasks.multiclass import Multiclass as Multiclass
 from driftline.tasks.multilabel import Multilabel as Multilabel
 from driftline.tasks.ordinal import Ordinal as Ordinal
+from driftline.tasks.sequence import Sequence as Sequence
 from driftline.tasks.structured import StructuredTask as StructuredTask

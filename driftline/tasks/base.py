@@ -18,6 +18,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
+from driftline.models import rows_of
 from driftline.parts import Part
 
 __all__ = ["Distribution", "Task", "TaskKernels"]
@@ -52,6 +53,9 @@ class Task(Part):
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
 
+    #: Whether inputs and labels have different lengths from round to round.
+    ragged: ClassVar[bool] = False
+
     #: How many uniform numbers one random prediction takes.
     draws: ClassVar[int] = 1
 
@@ -81,6 +85,24 @@ class Task(Part):
         """How many integers make a prediction, for the kernels."""
         return 1
 
+    @property
+    def weight_rows(self) -> int:
+        """How many rows the weights have: one per score."""
+        return self.dim
+
+    @property
+    def extra_columns(self) -> int:
+        """How many columns the weights have beside those of the features."""
+        return 0
+
+    def score_size(self, theta: np.ndarray) -> int:
+        """Return how many scores there must be, given those that there are."""
+        return self.dim
+
+    def rows_of(self, inputs: Any) -> Any:
+        """Wrap a stream's inputs: an array with a row per round, or a CSR matrix."""
+        return rows_of(inputs)
+
     # -- labels as users give them
 
     def check_label(self, label: Any) -> Any:
@@ -98,6 +120,10 @@ class Task(Part):
     def prediction(self, row: Any) -> Any:
         """Return a prediction as users get it from one row of integers."""
         return int(row[0]) if row.size == 1 else row.copy()
+
+    def prediction_width(self, labels: Any) -> int:
+        """Return how many integers the predictions for these labels take."""
+        return self.prediction_size
 
     def predictions(self, rows: np.ndarray) -> np.ndarray:
         """Return many predictions as users get them."""

@@ -1,0 +1,75 @@
+r"""The loss of a conditional random field: minus the log-probability of the true sequence.
+
+.. math::
+
+    L(\theta, y) = \frac{\ln \sum_{y'} e^{\langle \theta, \rho(y') \rangle}
+    - \langle \theta, \rho(y) \rangle}{\ln b}, \qquad
+    \nabla L(\theta, y) = \frac{\mu(\theta) - \rho(y)}{\ln b},
+
+with :math:`\mu` the marginals of the Gibbs distribution. The second derivative of the
+normaliser is the covariance of the encoding, whose largest eigenvalue is at most a quarter of
+the largest squared distance of two encodings: :math:`(2n-1)/2` for n positions. So
+:math:`\|g\|^2 \le 2 M (2n-1) L` with :math:`M = 1 / (2 \ln b)`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.losses.base import Loss, check_scores
+from driftline.tasks import Sequence
+
+__all__ = ["CRF"]
+
+
+@dataclass(frozen=True)
+class CRF(Loss):
+    """Negative log-likelihood of tag sequences along a chain.
+
+    In base 2, the default, the loss is never below the Hamming loss of the best sequence: a
+    sequence that is not the best has probability 1/2 at most.
+
+    >>> loss = CRF(Sequence(2))
+    >>> value, _ = loss.value_and_grad(np.zeros(14), label=[0, 1, 1])
+    >>> value
+    3.0
+
+    References
+    ----------
+    Lafferty, McCallum and Pereira (2001), *Conditional random fields*.
+    """
+
+    task: Sequence
+    base: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse a base that has no logarithm, and tasks of another kind."""
+        if not isinstance(self.task, Sequence):
+            raise InputError(f"CRF takes a Sequence task, not {self.task!r}; use Logistic")
+        if not (math.isfinite(self.base) and self.base > 1.0):
+            raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
+
+    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        """Return the loss at scores ``theta`` and its gradient in them."""
+        theta = check_scores(theta, self.task)
+        target = self.task.encode(label)
+        if target.size != theta.size:
+            raise InputError(f"{theta.size} scores do not fit a label of {len(label)} tags")
+        normaliser, marginals = self.task.hull_of(theta).marginals(theta)
+        value = max(0.0, normaliser - float(theta @ target))
+        return value / math.log(self.base), (marginals - target) / math.log(self.base)
+
+    @property
+    def self_bound(self) -> float:
+        """M for an encoding of norm 1; the length is part of the inputs' norm."""
+        return 0.5 / math.log(self.base)
+
+    @property
+    def argmax_ratio(self) -> float:
+        """A sequence that is not the best has probability 1/2 at most, and costs 1 at most."""
+        return math.log2(self.base)

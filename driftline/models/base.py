@@ -1,0 +1,44 @@
+"""What rows of inputs offer to an engine that plays in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LinearRows"]
+
+
+class LinearRows:
+    """Base of rows with one weight vector per score: scores are weights times input."""
+
+    __slots__ = ()
+
+    def row(self, t: int) -> np.ndarray:
+        """Return one row as a vector."""
+        raise NotImplementedError
+
+    def entries(self, t: int) -> tuple[Any, np.ndarray]:
+        """Return the features of one row that may differ from 0, and their values."""
+        raise NotImplementedError
+
+    def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
+        """Return the scores of one row, at the cost of its entries."""
+        columns, values = self.entries(t)
+        scores = values @ stored[columns] if transposed else stored[:, columns] @ values
+        if intercept:
+            scores = scores + (stored[-1] if transposed else stored[:, -1])
+        return scores
+
+    def gradient(self, grad: np.ndarray, t: int, intercept: bool) -> np.ndarray:
+        """Return the gradient in the weights from the gradient in the scores."""
+        x = self.row(t)
+        return np.outer(grad, np.append(x, 1.0) if intercept else x)
+
+    def norm_sq(self, t: int, intercept: bool) -> float:
+        """Return the squared norm of the map from weights to scores."""
+        _, values = self.entries(t)
+        return float(values @ values) + intercept
+
+    def check_labels(self, labels: Any) -> None:
+        """Refuse labels that do not fit their rows; any label fits a plain row."""

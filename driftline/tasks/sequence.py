@@ -1,0 +1,161 @@
+r"""Tag sequences of any length, at the share of wrong tags.
+
+A sequence of n tags is encoded by its n unit vectors and n - 1 pairs of neighbours (see
+:class:`~driftline.polytopes.Chain`); the loss looks at the unit vectors alone:
+
+.. math:: \ell^\rho(\hat y) = \big( (1 - \rho_{\mathrm{nodes}}(\hat y)) / n,\; 0 \big),
+   \qquad c = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.models import Sequences
+from driftline.polytopes import Chain
+from driftline.tasks.base import Distribution, Task, whole_numbers
+
+__all__ = ["Sequence"]
+
+
+@dataclass(frozen=True)
+class Sequence(Task):
+    """A tag from ``0 .. tags-1`` for every position, under the Hamming loss per position.
+
+    With ``transitions=False`` neighbouring tags have no scores together, and every position is
+    predicted for itself. Predictions in a trace are padded by -1 to the longest sequence.
+
+    >>> task = Sequence(3)
+    >>> task.loss([0, 2, 1, 1], [0, 2, 2, 1])
+    0.25
+    """
+
+    tags: int
+    transitions: bool = True
+
+    #: Lengths differ from round to round.
+    ragged: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse fewer than two tags."""
+        if int(self.tags) != self.tags or self.tags < 2:
+            raise InputError(f"a sequence task needs 2 tags or more, not {self.tags!r}")
+
+    @property
+    def weight_rows(self) -> int:
+        """One row of weights per tag."""
+        return self.tags
+
+    @property
+    def extra_columns(self) -> int:
+        """The weights of transitions."""
+        return self.tags if self.transitions else 0
+
+    @property
+    def guess_loss(self) -> float:
+        """The expected loss of guessing uniformly."""
+        return 1.0 - 1.0 / self.tags
+
+    def hull(self, length: int) -> Chain:
+        """Return the polytope of sequences of this length."""
+        return _chain(length, self.tags)
+
+    def hull_of(self, theta: np.ndarray) -> Chain:
+        """Return the polytope that scores of this size belong to."""
+        length, rest = divmod(np.size(theta) + self.tags**2, self.tags + self.tags**2)
+        if rest or length < 1:
+            raise InputError(f"{np.size(theta)} scores fit no sequence of {self.tags} tags")
+        return self.hull(int(length))
+
+    def score_size(self, theta: np.ndarray) -> int:
+        """Any size that fits a sequence is right."""
+        return self.hull_of(theta).dim
+
+    def rows_of(self, inputs: Any) -> Sequences:
+        """Return inputs as sequences."""
+        return Sequences(inputs, self.tags, self.transitions)
+
+    def check_label(self, label: Any) -> np.ndarray:
+        """Return the tags as a vector of integers."""
+        tags = whole_numbers(label, "tags")
+        if tags.ndim != 1 or tags.size == 0:
+            raise InputError(f"a label must be a vector of tags, but has shape {tags.shape}")
+        if tags.min() < 0 or tags.max() >= self.tags:
+            raise InputError(f"label {tags.tolist()} has a tag outside 0..{self.tags - 1}")
+        return tags
+
+    def check_labels(self, labels: Any) -> list[np.ndarray]:
+        """Return every label as a vector of integers."""
+        return [self.check_label(label) for label in labels]
+
+    def label(self, checked: Any) -> np.ndarray:
+        """Return a label as users give it."""
+        return checked
+
+    def prediction(self, row: np.ndarray) -> np.ndarray:
+        """Return the tags without the padding."""
+        return row[row >= 0].copy()
+
+    def predictions(self, rows: np.ndarray) -> np.ndarray:
+        """Return the padded rows."""
+        return rows
+
+    def prediction_width(self, labels: Any) -> int:
+        """Return the length of the longest sequence."""
+        return max(len(label) for label in labels)
+
+    def encode(self, label: Any) -> np.ndarray:
+        """Return unit vectors and pairs."""
+        tags = self.check_label(label)
+        return self.hull(len(tags)).vertex(tags)
+
+    def offset(self, label: Any) -> float:
+        """Return 0."""
+        return 0.0
+
+    def encode_loss(self, prediction: Any) -> np.ndarray:
+        """Return the share of a position for every other tag."""
+        vertex = self.encode(prediction)
+        count = len(np.asarray(prediction)) * self.tags
+        return np.r_[(1.0 - vertex[:count]) / len(prediction), np.zeros(vertex.size - count)]
+
+    def loss(self, prediction: Any, label: Any) -> float:
+        """Return the share of wrong tags."""
+        left, right = self.check_label(prediction), self.check_label(label)
+        if left.shape != right.shape:
+            raise InputError(f"a prediction of {left.size} tags for a label of {right.size}")
+        return float(np.mean(left != right))
+
+    def best_prediction(self, mu: np.ndarray) -> np.ndarray:
+        """Return the best sequence, by Viterbi's algorithm."""
+        hull = self.hull_of(mu)
+        return hull.sequence(hull.maximize(mu))
+
+    def decompose(self, mean: np.ndarray) -> Distribution:
+        """Return sequences whose mean loss encoding this is: the positions one by one."""
+        hull = self.hull_of(mean)
+        chances = 1.0 - hull.length * hull.split(np.asarray(mean))[0]
+        ends = np.unique(np.r_[0.0, np.cumsum(chances, axis=1).ravel(), 1.0].clip(0.0, 1.0))
+        widths = np.diff(ends)
+        kept = widths > 1e-15
+        middles = (ends[:-1] + widths / 2)[kept]
+        sums = np.cumsum(chances, axis=1)
+        atoms = np.array([[np.searchsorted(row, u) for row in sums] for u in middles])
+        return Distribution(np.minimum(atoms, self.tags - 1), widths[kept] / widths[kept].sum())
+
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+        """Draw a sequence: one uniform number against the chances of all positions."""
+        hull = self.hull_of(mean)
+        sums = np.cumsum(1.0 - hull.length * hull.split(np.asarray(mean))[0], axis=1)
+        tags = [np.searchsorted(row, uniforms[0], side="right") for row in sums]
+        return np.minimum(tags, self.tags - 1)
+
+
+@lru_cache(maxsize=256)
+def _chain(length: int, tags: int) -> Chain:
+    return Chain(length, tags)

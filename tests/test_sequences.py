@@ -1,0 +1,178 @@
+"""Tag sequences: the task, the CRF loss, Viterbi decoding, ragged streams."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+
+TASK = dl.tasks.Sequence(3)
+LOSS = dl.losses.CRF(TASK)
+
+
+def all_sequences(n, k=3):
+    return [np.array(s) for s in itertools.product(range(k), repeat=n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_decomposition_reproduces_the_loss(n):
+    for prediction in all_sequences(n):
+        for label in all_sequences(n):
+            split = TASK.encode(label) @ TASK.encode_loss(prediction) + TASK.offset(label)
+            assert split == pytest.approx(np.mean(prediction != label))
+            assert TASK.loss(prediction, label) == pytest.approx(np.mean(prediction != label))
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 4))
+def test_the_loss_is_minus_the_log_probability(seed, n):
+    generator = np.random.default_rng(seed)
+    theta = 10.0 ** generator.uniform(-1, 1.5) * generator.standard_normal(TASK.hull(n).dim)
+    sequences = all_sequences(n)
+    scores = np.array([TASK.encode(s) @ theta for s in sequences])
+    weights = np.exp(scores - scores.max())
+    for s, score in zip(sequences, scores, strict=True):
+        value, grad = LOSS.value_and_grad(theta, s)
+        expected = (scores.max() + math.log(weights.sum()) - score) / math.log(2)
+        assert value == pytest.approx(expected, abs=1e-9 * (1 + abs(scores).max()))
+        assert grad @ grad <= 2 * LOSS.self_bound * (2 * n - 1) * value * (1 + 1e-9) + 1e-12
+        # Viterbi's best sequence is never worse than the loss says
+        assert TASK.loss(TASK.best_prediction(theta), s) <= LOSS.argmax_ratio * value + 1e-9
+
+
+def test_scores_of_any_size_stay_finite():
+    theta = 1e4 * np.random.default_rng(0).standard_normal(TASK.hull(10).dim)
+    value, grad = LOSS.value_and_grad(theta, [0] * 10)
+    assert np.isfinite(value) and np.isfinite(grad).all()
+
+
+@given(seed=st.integers(0, 10**6))
+def test_draws_and_mixtures_have_the_mean(seed):
+    generator = np.random.default_rng(seed)
+    pi = generator.dirichlet(np.full(27, 0.3))
+    mean = pi @ np.array([TASK.encode_loss(s) for s in all_sequences(3)])
+    atoms, weights = TASK.decompose(mean)
+    again = weights @ np.array([TASK.encode_loss(atom) for atom in atoms])
+    np.testing.assert_allclose(again, mean, atol=1e-9)
+    grid = (np.arange(500) + 0.5) / 500
+    drawn = np.mean([TASK.encode_loss(TASK.draw(mean, np.array([u]))) for u in grid], axis=0)
+    np.testing.assert_allclose(drawn, mean, atol=0.01)
+
+
+def words(rounds=300, features=6, seed=0, noise=0.6):
+    """Tags that follow each other in a circle, with inputs that hardly tell them apart."""
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((3, features))
+    inputs, labels = [], []
+    for _ in range(rounds):
+        n = generator.integers(1, 9)
+        tags = (generator.integers(3) + np.arange(n)) % 3
+        x = centres[tags] + noise * 3 * generator.standard_normal((n, features))
+        inputs.append(x / np.linalg.norm(x, axis=1, keepdims=True))
+        labels.append(tags)
+    return inputs, labels
+
+
+def learner(transitions=True, **options):
+    loss = dl.losses.Scaled(dl.losses.CRF(dl.tasks.Sequence(3, transitions)), 2.0)
+    return dl.OGD(loss, dl.decoders.Argmax(loss), **options)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("transitions", [False, True])
+def test_step_equals_run_and_both_forms_of_input(intercept, transitions):
+    inputs, labels = words(60)
+    runs = []
+    for form in (inputs, (np.concatenate(inputs), np.cumsum([0, *map(len, inputs)]))):
+        runs.append(learner(transitions, intercept=intercept).run(form, labels, seed=0))
+    one = learner(transitions, intercept=intercept)
+    steps = [one.step(x, y) for x, y in zip(inputs, labels, strict=True)]
+    for column in ("loss", "risk", "target_loss", "eta", "grad_sq"):
+        np.testing.assert_array_equal(getattr(runs[0], column), getattr(runs[1], column))
+        np.testing.assert_array_equal(getattr(runs[0], column), [getattr(s, column) for s in steps])
+    assert runs[0].prediction.shape == (60, 8)
+    for row, step, label in zip(runs[0].prediction, steps, labels, strict=True):
+        np.testing.assert_array_equal(row[row >= 0], step.prediction)
+        assert len(step.prediction) == len(label)
+    assert one.weights.shape == (3, 6 + intercept + 3 * transitions)
+    assert runs[0].admissible.all()
+
+
+def test_gradient_in_the_weights():
+    inputs, labels = words(3, seed=4)
+    for transitions in (False, True):
+        task = dl.tasks.Sequence(3, transitions)
+        loss, rows = dl.losses.CRF(task), task.rows_of(inputs)
+        generator = np.random.default_rng(0)
+        shape = 3, 6 + 1 + 3 * transitions
+        W, direction = generator.standard_normal((2, *shape))
+        for t, label in enumerate(labels):
+
+            def value(V, t=t, label=label, rows=rows, loss=loss):
+                return loss.value_and_grad(rows.scores(V, False, t, True), label)[0]
+
+            slope = (value(W + 1e-5 * direction) - value(W - 1e-5 * direction)) / 2e-5
+            _, grad = loss.value_and_grad(rows.scores(W, False, t, True), label)
+            gradient = rows.gradient(grad, t, True)
+            assert slope == pytest.approx(np.vdot(gradient, direction), abs=1e-6)
+            # the norm of the map from weights to scores, as the rate's floor needs it
+            length = (2 * len(label) - 1) if transitions else len(label)
+            assert np.vdot(gradient, gradient) <= rows.norm_sq(t, True) / length * (grad @ grad) * (
+                1 + 1e-9
+            )
+
+
+def test_transitions_help_where_neighbours_tell():
+    inputs, labels = words(400)
+    with_them = learner(True).run(inputs, labels).target_loss.sum()
+    without = learner(False).run(inputs, labels).target_loss.sum()
+    assert with_them < 0.8 * without
+
+
+def test_looking_before_the_first_round_changes_nothing():
+    inputs, labels = words(5)
+    one = learner()
+    assert len(one.predict(inputs[0])) == len(labels[0])
+    assert one.engine.stored is None
+    assert "positions and transitions" in one.describe()
+
+
+@pytest.mark.parametrize(
+    "change, words_",
+    [
+        (lambda X, y: (X, y[:-1]), "5 inputs but 4 labels"),
+        (lambda X, y: (X, [*y[:-1], [0]]), "positions, but its label has 1 tags"),
+        (lambda X, y: (X, [*y[:-1], []]), "vector of tags"),
+        (lambda X, y: (X, [*y[:-1], [5] * len(X[-1])]), "outside 0..2"),
+        (lambda X, y: ([*X[:-1], np.empty((0, 6))], y), "sequence 4 is empty"),
+        (lambda X, y: ([*X[:-1], np.ones((2, 5))], y), "has 5 features"),
+        (lambda X, y: ([*X[:-1], X[-1] * np.nan], y), "nan"),
+    ],
+)
+def test_bad_input_leaves_the_learner_unchanged(change, words_):
+    inputs, labels = words(5)
+    one = learner()
+    one.run(inputs, labels)
+    before = one.weights
+    with pytest.raises(dl.InputError, match=words_):
+        one.run(*change(inputs, labels))
+    np.testing.assert_array_equal(one.weights, before)
+
+
+@pytest.mark.parametrize(
+    "make, text",
+    [
+        (lambda: dl.tasks.Sequence(1), "2 tags or more"),
+        (lambda: dl.losses.CRF(dl.tasks.Multiclass(3)), "takes a Sequence"),
+        (lambda: LOSS.value_and_grad(np.zeros(5), [0]), "fit no sequence"),
+        (lambda: LOSS.value_and_grad(np.zeros(3), [0, 1]), "do not fit a label"),
+        (lambda: dl.streams.OCRWords(), "set DRIFTLINE_DATA"),
+    ],
+)
+def test_bad_parts_are_named(make, text, monkeypatch):
+    monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
+    with pytest.raises(dl.InputError, match=text):
+        make()

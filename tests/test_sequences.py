@@ -176,3 +176,17 @@ def test_bad_parts_are_named(make, text, monkeypatch):
     monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
     with pytest.raises(dl.InputError, match=text):
         make()
+
+
+def test_planted_sequences_are_best_for_the_comparator():
+    stream = dl.streams.PlantedSequences(rounds=40, flips=2, seed=3)
+    rows = stream.task.rows_of(stream.inputs)
+    for t, label in enumerate(stream.labels):
+        theta = rows.scores(stream.comparator.at(t), False, t, False)
+        best = (
+            max(stream.task.encode(s) @ theta for s in all_sequences(min(len(label), 3), 5))
+            if (len(label) <= 3)
+            else stream.task.encode(label) @ theta
+        )
+        assert stream.task.encode(label) @ theta >= best - 1e-12
+    assert stream.comparator.largest_norm == pytest.approx(1.0)

@@ -13,7 +13,9 @@ __all__ = ["reproduce"]
 @click.command()
 @click.option(
     "--task",
-    type=click.Choice(["classification", "multilabel", "ordinal", "ranking", "matching"]),
+    type=click.Choice(
+        ["classification", "multilabel", "ordinal", "ranking", "matching", "sequence"]
+    ),
     default="classification",
     show_default=True,
     help="What is predicted; classification is the paper's experiment.",
@@ -23,7 +25,8 @@ __all__ = ["reproduce"]
     multiple=True,
     help="Streams to run on; may be given several times. classification: synthetic, digits (both "
     "by default), mnist; all others: planted (the default); multilabel: emotions, bibtex, "
-    "tmc2007; ranking: vowel, pendigits. Real sets are read from the folder DRIFTLINE_DATA.",
+    "tmc2007; ranking: vowel, pendigits; sequence: ocr. Real sets are read from the folder "
+    "DRIFTLINE_DATA.",
 )
 @click.option(
     "--flips",
@@ -56,7 +59,8 @@ def reproduce(out: Path | None, jobs: int | None, **options: Any) -> None:
     Constant, AdaGrad and Polyak rates with the base-2 logistic loss and the uniform mix, as
     in the paper; then, apart, the decoders and rates that the library recommends, and plain
     SGD at several steps. With another --task, the same rates on a drifting stream of that task,
-    with the random decoder of the theorem and with the best label.
+    with the random decoder of the theorem and with the best label; sequences are played with
+    and without transitions.
     """
     from rich.console import Console
     from rich.progress import Progress

@@ -11,7 +11,15 @@ from typing import Any
 from driftline.errors import InputError
 from driftline.experiments import methods, structured
 from driftline.experiments.methods import Method
-from driftline.streams import DigitTriples, LabelFlips, Planted, Relabelled, Stream
+from driftline.streams import (
+    DigitTriples,
+    LabelFlips,
+    OCRWords,
+    Planted,
+    PlantedSequences,
+    Relabelled,
+    Stream,
+)
 from driftline.streams.readers import read_label_ranking, read_mulan
 from driftline.tasks import LabelRanking, Matching, Multilabel, Ordinal, Task
 
@@ -108,4 +116,16 @@ EXPERIMENTS = {
         pendigits=_ranking("pendigits"),
     ),
     "matching": _structured(Matching(4), structured.sparsemap_methods(), 1500),
+    "sequence": Experiment(
+        structured.chain_methods(),
+        structured.CHAIN_GROUPS,
+        {
+            "planted": lambda rounds, flips, seed: PlantedSequences(rounds, flips, seed=seed),
+            "ocr": lambda rounds, flips, seed: OCRWords(rounds, flips, seed),
+        },
+        ("planted",),
+        3000,
+        3,
+        {"planted": "Sequence(tags=5)", "ocr": "OCR words"},
+    ),
 }

@@ -10,15 +10,44 @@ from driftline.decoders import Argmax, Coordinatewise, Decoder, NearestVertex
 from driftline.domains import Ball
 from driftline.experiments.methods import Method
 from driftline.learner import OGD
-from driftline.losses import Logistic, Loss, Scaled, SparseMAP
+from driftline.losses import CRF, Logistic, Loss, Scaled, SparseMAP
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
+from driftline.tasks import Sequence
 
-__all__ = ["GROUPS", "structured_methods"]
+__all__ = ["CHAIN_GROUPS", "GROUPS", "chain_methods", "multilabel_methods", "sparsemap_methods"]
 
 GROUPS = {
     "random": "the decoder of the first theorem, in a ball of diameter 20 sqrt(scores)",
     "certain": "the best label (MAP) with the loss scaled by twice its kappa, in the same ball",
 }
+
+
+CHAIN_GROUPS = {
+    "chain": "best path (Viterbi), CRF loss in base 2 scaled by 2, transitions, a ball of diameter "
+    "60",
+    "alone": "the same learner without transitions: every position for itself",
+}
+
+
+def chain_methods() -> Any:
+    """Return the methods for sequences, with and without transitions."""
+    rates: dict[str, Rate] = {
+        "Constant": Constant(input_norm=12.0),
+        "AdaGrad": AdaGrad(),
+        "Polyak": Polyak(),
+        "free Polyak": Polyak(monotone=False, cap=1.0),
+    }
+    chain = (Method(name, "chain", _chain(rate, True)) for name, rate in rates.items())
+    alone = (Method(f"{n}, alone", "alone", _chain(rate, False)) for n, rate in rates.items())
+    return (*chain, *alone)
+
+
+def _chain(rate: Rate, transitions: bool) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        loss = Scaled(CRF(Sequence(task.tags, transitions)), 2.0)
+        return OGD(loss, Argmax(loss), rate, Ball(60.0))
+
+    return make
 
 
 def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], Decoder]) -> Any:

@@ -22,7 +22,7 @@ class Stream:
 
     task: Task
     inputs: Any
-    labels: np.ndarray
+    labels: Any
     comparator: Piecewise | None = None
     starts: np.ndarray
 

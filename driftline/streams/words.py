@@ -48,4 +48,4 @@ class OCRWords(Stream):
         segment = np.searchsorted(self.starts, np.arange(len(picked)), side="right") - 1
         names = [np.arange(26), *(generator.permutation(26) for _ in range(flips))]
         letters = (data.letters[span] for span in spans)
-        self.labels = [names[s][word] for s, word in zip(segment, letters, strict=True)]  # type: ignore[assignment]
+        self.labels = [names[s][word] for s, word in zip(segment, letters, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline import models
-from driftline.decoders import Decoder, GapOptimal
+from driftline.decoders import Decoder, default_decoder
 from driftline.description import describe
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
@@ -43,7 +43,8 @@ class OGD:
     ----------
     loss, decoder
         The surrogate that is descended, and how scores become predictions; the decoder was
-        made for this loss. Default: the gap-optimal decoder.
+        made for this loss. Default: :func:`~driftline.decoders.default_decoder`, which is the
+        gap-optimal one for classes.
     rate
         The rule for step sizes. Default: the Polyak-style rate of the paper.
     domain
@@ -76,7 +77,8 @@ class OGD:
         intercept: bool = False,
         seed: int | None = 0,
     ):
-        decoder = GapOptimal(loss) if decoder is None else decoder
+        if decoder is None:
+            loss, decoder = default_decoder(loss)
         rate = Polyak() if rate is None else rate
         domain = Ball(20.0) if domain is None else domain
         if decoder.loss != loss:

@@ -440,3 +440,25 @@ def test_tags_run_compiled_with_the_same_result_as_plainly(make):
 def test_bad_input_is_named(make, words):
     with pytest.raises(dl.InputError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    "loss, decoder",
+    [
+        (dl.losses.Logistic(dl.tasks.Multiclass(3)), dl.decoders.GapOptimal),
+        (dl.losses.SmoothHinge(dl.tasks.Binary()), dl.decoders.GapOptimal),
+        (dl.losses.Logistic(dl.tasks.Multilabel(3)), dl.decoders.Coordinatewise),
+        (dl.losses.SparseMAP(dl.tasks.LabelRanking(4)), dl.decoders.NearestVertex),
+        (dl.losses.FenchelYoung(dl.tasks.Multiclass(3), E(2.0)), dl.decoders.NearestVertex),
+        (
+            dl.losses.Scaled(dl.losses.SparseMAP(dl.tasks.Ordinal(6)), 2.0),
+            dl.decoders.NearestVertex,
+        ),
+        (dl.losses.CRF(dl.tasks.Sequence(3)), dl.decoders.Argmax),
+        (dl.losses.Scaled(dl.losses.CRF(dl.tasks.Sequence(3)), 3.0), dl.decoders.Argmax),
+    ],
+)
+def test_every_loss_has_a_decoder_of_its_own(loss, decoder):
+    learner = dl.OGD(loss)
+    assert type(learner.decoder) is decoder and learner.decoder.rate_floor > 0
+    assert "bound    " in learner.describe() and "none" not in learner.describe()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.kernels import POINT, kernel, play_dense, sort_decreasing, sorting_room
 from driftline.kernels import compile as compiling
-from driftline.kernels import play_dense
 
 
 def python(code, **env):
@@ -88,6 +88,28 @@ def test_all_parts_share_one_compiled_loop():
             for rate in (dl.rates.Polyak(), dl.rates.AdaGrad(), dl.rates.Constant()):
                 dl.OGD(loss, make(loss), rate).run(X, y)
     assert len(play_dense.compiled.overloads) == before == 1
+
+
+@kernel(POINT)
+def order_of(point, params, scratch, out):
+    """Sort, for the test below."""
+    sort_decreasing(point, out, scratch)
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 100, 1000, 5000])
+def test_sorting_is_stable_at_every_size(n):
+    generator = np.random.default_rng(n)
+    for values in (
+        generator.standard_normal(n),
+        generator.integers(-3, 4, n).astype(float),
+        10.0 ** generator.uniform(-300, 300, n) * generator.choice([-1, 1], n),
+        np.zeros(n),
+        np.where(generator.random(n) < 0.5, 0.0, -0.0),
+        np.arange(n, dtype=float),
+    ):
+        out = np.empty(n)
+        order_of(values, np.zeros(1), np.empty(sorting_room(n)), out)
+        np.testing.assert_array_equal(out, np.argsort(-values, kind="stable"))
 
 
 def test_kernels_are_named():

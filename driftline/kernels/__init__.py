@@ -22,5 +22,6 @@ from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing
+from driftline.kernels.sorting import sorting_room as sorting_room
 from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64

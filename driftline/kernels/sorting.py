@@ -2,76 +2,99 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from driftline.kernels.compile import helper
 
+#: How much room sorting n numbers takes: three numbers for each, and counters.
+COUNTERS = 8 * 256
+LOWEST = np.int64(-(2**63))
 
-@helper
-def merge(keys, order, start, middle, stop, out_keys, out_order):
-    """Merge two sorted runs; which side is taken is arithmetic, since no one could guess it.
+#: Up to this many numbers, inserting one after the other is fastest.
+FEW = 32
 
-    Runs of equal length are merged from both ends at once, which needs no check of bounds.
-    """
-    left, right = start, middle
-    if middle - start == stop - middle:
-        left_end, right_end = middle - 1, stop - 1
-        for i in range(middle - start):
-            from_left = int(keys[left] >= keys[right])
-            taken = right + from_left * (left - right)
-            out_keys[start + i] = keys[taken]
-            out_order[start + i] = order[taken]
-            left += from_left
-            right += 1 - from_left
-            from_right = int(keys[left_end] >= keys[right_end])
-            taken = left_end + from_right * (right_end - left_end)
-            out_keys[stop - 1 - i] = keys[taken]
-            out_order[stop - 1 - i] = order[taken]
-            right_end -= from_right
-            left_end -= 1 - from_right
-        return
-    for out in range(start, stop):
-        from_left = 0
-        if left < middle:
-            from_left = 1 if right >= stop else int(keys[left] >= keys[right])
-        taken = left if from_left else right
-        out_keys[out] = keys[taken]
-        out_order[out] = order[taken]
-        left += from_left
-        right += 1 - from_left
+
+def sorting_room(n: int) -> int:
+    """Return the size of the buffer that :func:`sort_decreasing` needs."""
+    return 3 * n + COUNTERS
 
 
 @helper
 def sort_decreasing(values, order, buffer):
     """Write the indices of ``values``, largest value first, equal ones in their order.
 
-    A merge sort of keys and indices side by side, from runs of four; the buffer has room for
-    three numbers per value. Indices are kept as floats, which hold them exactly.
+    A radix sort by the bytes of the numbers: no comparison, hence no branch to guess, and
+    linear in their number. Indices are kept as floats, which hold them exactly.
     """
+    if values.size <= FEW:
+        insert_decreasing(values, order)
+        return
     n = values.size
-    keys, other_keys, other = buffer[:n], buffer[n : 2 * n], buffer[2 * n : 3 * n]
-    run = 4
-    for start in range(0, n, run):
-        for i in range(start, min(start + run, n)):
-            key = values[i]
-            j = i - 1
-            while j >= start and keys[j] < key:
-                keys[j + 1] = keys[j]
-                order[j + 1] = order[j]
-                j -= 1
-            keys[j + 1] = key
-            order[j + 1] = i
+    floats = buffer[:n]
+    for i in range(n):
+        floats[i] = values[i] + 0.0  # minus zero is zero
+        order[i] = i
+    keys = floats.view(np.int64)
+    other_keys = buffer[n : 2 * n].view(np.int64)
+    other = buffer[2 * n : 3 * n]
+    counts = buffer[3 * n : 3 * n + COUNTERS].view(np.int64)
+    for i in range(COUNTERS):
+        counts[i] = 0
+    for i in range(n):
+        bits = keys[i]
+        key = ~(bits ^ ((bits >> 63) | LOWEST))  # ascends, as bytes, where the numbers descend
+        keys[i] = key
+        for byte in range(8):
+            counts[256 * byte + ((key >> (8 * byte)) & 255)] += 1
     swapped = False
-    while run < n:
-        for start in range(0, n, 2 * run):
-            middle, stop = min(start + run, n), min(start + 2 * run, n)
-            if swapped:
-                merge(other_keys, other, start, middle, stop, keys, order)
-            else:
-                merge(keys, order, start, middle, stop, other_keys, other)
+    for byte in range(8):
+        first = 256 * byte
+        if starts_of(counts[first : first + 256], n):
+            continue
+        if swapped:
+            scatter(other_keys, other, counts[first : first + 256], byte, keys, order)
+        else:
+            scatter(keys, order, counts[first : first + 256], byte, other_keys, other)
         swapped = not swapped
-        run *= 2
     if swapped:
         for i in range(n):
             order[i] = other[i]
+
+
+@helper
+def starts_of(counts, n):
+    """Turn counts into where each value begins; say whether there is only one value."""
+    total = 0
+    alone = False
+    for value in range(256):
+        count = counts[value]
+        alone = alone or count == n
+        counts[value] = total
+        total += count
+    return alone
+
+
+@helper
+def scatter(keys, order, places, byte, out_keys, out_order):
+    """Move keys and indices to the places of their byte."""
+    for i in range(keys.size):
+        key = keys[i]
+        value = (key >> (8 * byte)) & 255
+        place = places[value]
+        places[value] = place + 1
+        out_keys[place] = key
+        out_order[place] = order[i]
+
+
+@helper
+def insert_decreasing(values, order):
+    """Sort few numbers by inserting one after the other."""
+    for i in range(values.size):
+        j = i - 1
+        while j >= 0 and values[int(order[j])] < values[i]:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = i
 
 
 @helper

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import POINT, Kernel, kernel, sort_decreasing
+from driftline.kernels import POINT, Kernel, kernel, sort_decreasing, sorting_room
 from driftline.polytopes.base import Mixture, Polytope
 
 __all__ = ["Hypersimplex"]
@@ -92,7 +92,7 @@ class Hypersimplex(Polytope):
     @property
     def scratch(self) -> int:
         """An order, and room to find it."""
-        return 4 * self.dim
+        return self.dim + sorting_room(self.dim)
 
     @property
     def most_vertices(self) -> int:

@@ -10,7 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import POINT, Kernel, kernel, pool_decreasing, sort_decreasing
+from driftline.kernels import (
+    POINT,
+    Kernel,
+    kernel,
+    pool_decreasing,
+    sort_decreasing,
+    sorting_room,
+)
 from driftline.polytopes.base import Mixture, Polytope
 
 __all__ = ["Permutahedron"]
@@ -77,7 +84,7 @@ class Permutahedron(Polytope):
     @property
     def scratch(self) -> int:
         """An order, the excess over the weights, its pooled form, and the blocks of that."""
-        return 5 * self.dim
+        return max(5 * self.dim, self.dim + sorting_room(self.dim))
 
     @property
     def most_vertices(self) -> int:

@@ -75,3 +75,36 @@ def bare_sparse(values, columns, starts, y, W):
             row = W[columns[i]]
             for k in range(classes):
                 row[k] += theta[k] * values[i]
+
+
+@njit(fastmath=True)
+def bare_forward_backward(nodes, edges, ahead, behind, node_out, edge_out):
+    """Sum over a chain in log space and write the marginals; nothing is checked."""
+    n, K = nodes.shape
+    ahead[0] = nodes[0]
+    for t in range(1, n):
+        for k in range(K):
+            top = (ahead[t - 1] + edges[t - 1, :, k]).max()
+            total = 0.0
+            for i in range(K):
+                total += math.exp(ahead[t - 1, i] + edges[t - 1, i, k] - top)
+            ahead[t, k] = top + math.log(total) + nodes[t, k]
+    behind[n - 1] = 0.0
+    for t in range(n - 2, -1, -1):
+        for i in range(K):
+            top = (edges[t, i] + nodes[t + 1] + behind[t + 1]).max()
+            total = 0.0
+            for k in range(K):
+                total += math.exp(edges[t, i, k] + nodes[t + 1, k] + behind[t + 1, k] - top)
+            behind[t, i] = top + math.log(total)
+    top = ahead[n - 1].max()
+    normaliser = top + math.log(np.exp(ahead[n - 1] - top).sum())
+    for t in range(n):
+        for k in range(K):
+            node_out[t, k] = math.exp(ahead[t, k] + behind[t, k] - normaliser)
+    for t in range(n - 1):
+        for i in range(K):
+            for k in range(K):
+                later = nodes[t + 1, k] + behind[t + 1, k] - normaliser
+                edge_out[t, i, k] = math.exp(ahead[t, i] + edges[t, i, k] + later)
+    return normaliser

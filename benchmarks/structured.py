@@ -9,8 +9,10 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 import driftline as dl
+from benchmarks.references import bare_forward_backward
 from benchmarks.timing import best_times
-from driftline.polytopes import Birkhoff, CachedOracle, Permutahedron, nearest_point
+from driftline.polytopes import Birkhoff, CachedOracle, Chain, Permutahedron, nearest_point
+from driftline.polytopes.chain import forward_backward
 
 GENERATOR = np.random.default_rng(0)
 
@@ -37,6 +39,29 @@ def permutahedron():
         rate = len(points) / times["ours"]
         what = f"permutahedron, d = {d}: time / (argsort + isotonic)"
         yield "polytope", what, times["ours"] / times["scipy"], "<= 2", rate
+
+
+def chains():
+    """Forward and backward sums over 14 positions and 26 tags, beside a bare loop."""
+    hull = Chain(14, 26)
+    thetas = GENERATOR.standard_normal((50, hull.dim))
+    params, scratch, out = np.array(hull.params), np.empty(hull.scratch), np.empty(hull.dim)
+    kernel = forward_backward.compiled
+    ahead, behind, nodes_out = np.empty((3, 14, 26))
+    edges_out = np.empty((13, 26, 26))
+
+    def ours():
+        for theta in thetas:
+            kernel(theta, params, scratch, out)
+
+    def bare():
+        for theta in thetas:
+            bare_forward_backward(*hull.split(theta), ahead, behind, nodes_out, edges_out)
+
+    times = best_times({"ours": ours, "bare": bare})
+    rate = len(thetas) / times["ours"]
+    what = "forward-backward, 14 x 26: time / bare loop"
+    yield "chain", what, times["ours"] / times["bare"], "<= 3", rate
 
 
 def numpy_tags(X, Y, radius):

@@ -8,6 +8,7 @@ from typing import Any
 from driftline.engines import Parts
 from driftline.losses import Hinge, Scaled
 from driftline.rates import AdaGrad, Constant, Polyak
+from driftline.tasks import Sequence
 
 __all__ = ["describe"]
 
@@ -37,7 +38,7 @@ def describe(parts: Parts, largest_input: float) -> str:
 
 
 def _scores(task: Any) -> str:
-    if task.ragged:
+    if isinstance(task, Sequence):
         return "as many scores as positions and transitions need"
     return f"{task.dim} score{'s' if task.dim > 1 else ''}"
 

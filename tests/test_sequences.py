@@ -144,7 +144,7 @@ def test_looking_before_the_first_round_changes_nothing():
     "change, words_",
     [
         (lambda X, y: (X, y[:-1]), "5 inputs but 4 labels"),
-        (lambda X, y: (X, [*y[:-1], [0]]), "positions, but its label has 1 tags"),
+        (lambda X, y: (X, [*y[:-1], [0]]), "positions, but its label has 1 entries"),
         (lambda X, y: (X, [*y[:-1], []]), "vector of tags"),
         (lambda X, y: (X, [*y[:-1], [5] * len(X[-1])]), "outside 0..2"),
         (lambda X, y: ([*X[:-1], np.empty((0, 6))], y), "sequence 4 is empty"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import Program
-from driftline.models import Rows, Sequences
+from driftline.models import Groups, Rows
 
 __all__ = ["CompiledEngine"]
 
@@ -48,7 +48,7 @@ class CompiledEngine(Engine):
         """Hand the rounds to the loop."""
         program = self.program
         rows, start, stop, labels, uniforms, trace, predictions = block
-        assert not isinstance(rows, Sequences)
+        assert not isinstance(rows, Groups)
         return rows.loop.compiled(
             program.code,
             program.params,

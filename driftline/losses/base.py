@@ -111,8 +111,8 @@ def check_scores(theta: Any, task: Task) -> np.ndarray:
     """Return scores as a float64 vector, or say what is wrong with them."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
     if scores.ndim != 1 or scores.size != task.score_size(scores):
-        expected = "" if task.ragged else f" {task.dim}"
-        raise InputError(f"expected{expected} scores, but got an array of shape {scores.shape}")
+        expected = task.score_size(scores)
+        raise InputError(f"expected {expected} scores, but got an array of shape {scores.shape}")
     if not np.isfinite(scores).all():
         raise InputError("scores must be finite, but one is not")
     return scores

@@ -126,7 +126,7 @@ class SparseMAP(FenchelYoung):
 
     >>> from driftline.tasks import LabelRanking
     >>> SparseMAP(LabelRanking(4), 2.0)
-    SparseMAP(LabelRanking(items=4), 2.0)
+    SparseMAP(LabelRanking(items=4, shared=False), 2.0)
 
     References
     ----------

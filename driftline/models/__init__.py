@@ -1,6 +1,8 @@
 """How inputs and weights make scores: one weight vector per score, dense or sparse rows."""
 
 from driftline.models.dense import DenseRows as DenseRows
+from driftline.models.groups import Groups as Groups
+from driftline.models.items import Items as Items
 from driftline.models.rows import Rows as Rows
 from driftline.models.rows import fingerprint as fingerprint
 from driftline.models.rows import refuse as refuse

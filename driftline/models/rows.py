@@ -9,12 +9,13 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.models.dense import DenseRows
+from driftline.models.items import Items
 from driftline.models.sequences import Sequences
 from driftline.models.sparse import SparseRows
 
 __all__ = ["Rows", "fingerprint", "refuse", "row_of", "rows_of"]
 
-Rows = DenseRows | SparseRows | Sequences
+Rows = DenseRows | SparseRows | Sequences | Items
 
 
 def rows_of(inputs: Any) -> Rows:

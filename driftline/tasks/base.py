@@ -53,8 +53,8 @@ class Task(Part):
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
 
-    #: Whether inputs and labels have different lengths from round to round.
-    ragged: ClassVar[bool] = False
+    #: Whether the input of a round is several vectors, one for each entry of its label.
+    ragged: bool = False
 
     #: How many uniform numbers one random prediction takes.
     draws: ClassVar[int] = 1

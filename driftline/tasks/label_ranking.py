@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.models import Items
 from driftline.polytopes import Permutahedron, Polytope
 from driftline.tasks.structured import VectorTask, refuse_first
 
@@ -28,6 +29,9 @@ __all__ = ["LabelRanking", "not_permutations"]
 class LabelRanking(VectorTask):
     """``rank[i]`` of each of ``items`` items, 0 is best.
 
+    Every item has a weight vector of its own, and the input of a round is one vector. With
+    ``shared=True`` all items share one weight vector, and the input has a row for each item.
+
     >>> task = LabelRanking(3)
     >>> task.encode([2, 0, 1])
     array([-1.,  1.,  0.])
@@ -36,6 +40,7 @@ class LabelRanking(VectorTask):
     """
 
     items: int
+    shared: bool = False
 
     entries: ClassVar[str] = "ranks"
     constant_offset: ClassVar[float] = 0.5
@@ -45,6 +50,20 @@ class LabelRanking(VectorTask):
         """Refuse fewer than two items."""
         if int(self.items) != self.items or self.items < 2:
             raise InputError(f"a ranking needs 2 items or more, not {self.items!r}")
+
+    @property
+    def ragged(self) -> bool:
+        """Items that share their weights come with a row of features each."""
+        return self.shared
+
+    @property
+    def weight_rows(self) -> int:
+        """One row of weights per item, or one for all."""
+        return 1 if self.shared else self.items
+
+    def rows_of(self, inputs: Any) -> Any:
+        """Wrap a stream's inputs: one row a round, or an array with a row per item."""
+        return Items(inputs) if self.shared else super().rows_of(inputs)
 
     @cached_property
     def label_hull(self) -> Polytope:

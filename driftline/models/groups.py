@@ -1,0 +1,83 @@
+"""Inputs of several vectors a round, as many as it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["Groups"]
+
+
+class Groups:
+    """Base of inputs with one array (members x features) a round.
+
+    Parameters
+    ----------
+    inputs
+        A list of two-dimensional arrays, or a pair of one array with all members and the rows
+        at which groups start, with the number of rows at the end.
+    """
+
+    transposed = False
+
+    #: What a group and its members are called, for messages.
+    group, members = "group", "members"
+
+    def __init__(self, inputs: Any):
+        if isinstance(inputs, tuple) and len(inputs) == 2:
+            whole, starts = np.asarray(inputs[0]), np.asarray(inputs[1])
+            inputs = [whole[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        self.groups = [np.asarray(array) for array in inputs]
+        self.rounds = len(self.groups)
+        self.features = self.groups[0].shape[-1] if self.groups else 0
+        for t, array in enumerate(self.groups):
+            if array.ndim != 2 or array.dtype.kind not in "fiub":
+                raise InputError(
+                    f"{self.group} {t} must be an array of numbers with a row for each of its "
+                    f"{self.members}, but has shape {array.shape} and type {array.dtype}"
+                )
+            if len(array) == 0:
+                raise InputError(f"{self.group} {t} is empty: it has no {self.members}")
+            if array.shape[1] != self.features:
+                raise InputError(
+                    f"{self.group} {t} has {array.shape[1]} features, but {self.group} 0 has "
+                    f"{self.features}"
+                )
+        self.size = sum(array.size for array in self.groups)
+
+    def matrix(self, t: int, intercept: bool) -> np.ndarray:
+        """Return one group, with a column of ones for an intercept."""
+        x = np.asarray(self.groups[t], dtype=np.float64)
+        return np.column_stack([x, np.ones(len(x))]) if intercept else x
+
+    def largest_sq(self, t: int, intercept: bool) -> float:
+        """Return the squared operator norm of one group, nan if an entry is not finite."""
+        x = self.matrix(t, intercept)
+        return float(np.linalg.norm(x, 2)) ** 2 if np.isfinite(x).all() else float("nan")
+
+    def row(self, t: int) -> np.ndarray:
+        """Return all entries of one group as a vector."""
+        return self.matrix(t, False).ravel()
+
+    def first_bad_row(self) -> int | None:
+        """Return the first group with an entry that is not finite, or None."""
+        for t in range(self.rounds):
+            if not np.isfinite(np.vdot(self.row(t), self.row(t))):
+                return t
+        return None
+
+    def sample(self, rows: np.ndarray) -> Any:
+        """Return some groups as bytes, for a digest."""
+        return b"".join(self.row(int(t)).tobytes() for t in rows)
+
+    def check_labels(self, labels: Any) -> None:
+        """Refuse labels of another length than their group."""
+        for t, (array, label) in enumerate(zip(self.groups, labels, strict=True)):
+            if len(array) != len(label):
+                raise InputError(
+                    f"{self.group} {t} has {len(array)} {self.members}, but its label has "
+                    f"{len(label)} entries"
+                )

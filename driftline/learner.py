@@ -154,13 +154,21 @@ class OGD:
         columns = np.empty((len(at.TRACE_COLUMNS), rows.rounds))
         width = self.task.prediction_width(labels)
         predictions = np.full((rows.rounds, width), -1, dtype=np.int64)
+        gaps = np.zeros(rows.rounds) if self.loss.inexact else None
         for start in range(0, rows.rounds, BLOCK):
             stop = min(start + BLOCK, rows.rounds)
             count, part = stop - start, slice(start, stop)
             uniforms = self._take_uniforms(count)
             played = self.engine.play(
                 Block(
-                    rows, start, stop, labels[part], uniforms, columns[:, part], predictions[part]
+                    rows,
+                    start,
+                    stop,
+                    labels[part],
+                    uniforms,
+                    columns[:, part],
+                    predictions[part],
+                    None if gaps is None else gaps[part],
                 )
             )
             if played < count:
@@ -179,6 +187,7 @@ class OGD:
             **dict(zip(at.TRACE_COLUMNS, columns, strict=True)),
             prediction=self.task.predictions(predictions),
             first_weights=first_weights,
+            gap=gaps,
             config=self.config(),
             digest=models.fingerprint(rows, labels),
         )

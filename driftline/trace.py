@@ -15,6 +15,7 @@ from driftline.errors import InputError
 __all__ = ["Trace"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
+OPTIONAL = ("first_weights", "gap")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,9 +25,9 @@ class Trace:
     Per round: the surrogate ``loss``; the ``risk``, which is the expected target loss; the
     ``target_loss`` of the ``prediction`` that was drawn; the step ``eta`` (that of the round
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
-    weights. Beside these, the learner's ``config``, the weights before the first round (None
-    where keeping them was too much) and a digest of the stream, so that the run can be
-    replayed and audited.
+    weights; where a solver was at work, the duality ``gap`` it left. Beside these, the
+    learner's ``config``, the weights before the first round (None where keeping them was too
+    much) and a digest of the stream, so that the run can be replayed and audited.
     """
 
     loss: np.ndarray
@@ -36,6 +37,7 @@ class Trace:
     grad_sq: np.ndarray
     prediction: np.ndarray
     first_weights: np.ndarray | None = None
+    gap: np.ndarray | None = None
     config: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
 
@@ -97,8 +99,9 @@ class Trace:
             path = path.with_name(path.name + ".npz")
         about = json.dumps({"config": self.config, "digest": self.digest})
         columns: dict[str, Any] = self.to_dict()
-        if self.first_weights is not None:
-            columns["first_weights"] = self.first_weights
+        for name in OPTIONAL:
+            if getattr(self, name) is not None:
+                columns[name] = getattr(self, name)
         np.savez_compressed(path, about=np.array(about), **columns)
         return path
 
@@ -108,8 +111,7 @@ class Trace:
         try:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in COLUMNS}
-                if "first_weights" in file:
-                    arrays["first_weights"] = file["first_weights"]
+                arrays |= {name: file[name] for name in OPTIONAL if name in file}
                 about = json.loads(str(file["about"]))
                 trace = cls(**arrays, config=about["config"], digest=about["digest"])
         except FileNotFoundError:

@@ -462,3 +462,25 @@ def test_every_loss_has_a_decoder_of_its_own(loss, decoder):
     learner = dl.OGD(loss)
     assert type(learner.decoder) is decoder and learner.decoder.rate_floor > 0
     assert "bound    " in learner.describe() and "none" not in learner.describe()
+
+
+def test_the_gap_of_a_solver_is_kept(tmp_path):
+    stream = dl.streams.Planted(dl.tasks.Matching(3), rounds=30, flips=1, features=4, seed=0)
+    loss = dl.losses.SparseMAP(stream.task, 2.0)
+    trace = dl.OGD(loss).run(stream)
+    assert trace.gap.shape == (30,) and (trace.gap >= 0).all() and trace.gap.max() <= 1e-9
+    again = dl.Trace.load(trace.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.gap, trace.gap)
+    exact = dl.streams.Planted(dl.tasks.Ordinal(3), rounds=30, flips=1, seed=0)
+    assert dl.OGD(dl.losses.SparseMAP(exact.task, 2.0)).run(exact).gap is None
+
+
+def test_the_gap_bounds_what_the_solver_misses():
+    hull = po.Birkhoff(5, tolerance=1e-3)
+    exact = po.Birkhoff(5, tolerance=1e-12)
+    for seed in range(10):
+        theta = np.random.default_rng(seed).standard_normal(25)
+        mu, gap = Q(1.5).solve(theta, hull)
+        best = Q(1.5).conjugate(theta, exact)
+        value = theta @ mu - Q(1.5).value(mu, hull)
+        assert value <= best + 1e-10 <= value + gap + 2e-10

@@ -54,6 +54,7 @@ class Block(NamedTuple):
     uniforms: np.ndarray
     trace: np.ndarray
     predictions: np.ndarray
+    gaps: np.ndarray | None = None
 
 
 class Snapshot(NamedTuple):

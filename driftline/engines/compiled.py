@@ -47,7 +47,7 @@ class CompiledEngine(Engine):
     def play(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         program = self.program
-        rows, start, stop, labels, uniforms, trace, predictions = block
+        rows, start, stop, labels, uniforms, trace, predictions, _ = block
         assert not isinstance(rows, Groups)
         return rows.loop.compiled(
             program.code,

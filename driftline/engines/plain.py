@@ -52,6 +52,8 @@ class PlainEngine(Engine):
 
         target_loss = loss.task.loss(prediction, label)
         block.trace[:, t] = value, risk, target_loss, state[at.ETA], grad_sq
+        if block.gaps is not None:
+            block.gaps[t] = loss.solver_gap(theta)
         written = np.ravel(prediction)
         block.predictions[t, : written.size] = written
         return True

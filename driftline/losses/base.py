@@ -49,6 +49,9 @@ class Loss(Part):
     #: rate needs a cap.
     bounded_rate: bool = False
 
+    #: Whether values come from a solver with a duality gap, see :meth:`solver_gap`.
+    inexact: bool = False
+
     #: How many times the member of its family for which decoders were made.
     unit: float = 1.0
 
@@ -79,6 +82,10 @@ class Loss(Part):
         work, grad = np.empty(self.workspace), np.empty_like(theta)
         value = kernels.loss(theta, self.task.encode(label), self._params(), work, grad)
         return float(value), grad
+
+    def solver_gap(self, theta: np.ndarray) -> float:
+        """Return by how much the value at these scores may be too small, 0 if it is exact."""
+        return 0.0
 
     def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for every label, the loss and the squared norm of its gradient."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
-from driftline.polytopes import Cube, Simplex
+from driftline.polytopes import Cube, Simplex, SolvedPolytope
 from driftline.regularizers import Entropy, Quadratic, Regularizer
 from driftline.tasks import Multiclass, StructuredTask
 
@@ -58,12 +58,25 @@ class FenchelYoung(Loss):
 
         The last answer is remembered: loss and decoder of a round ask for the same one.
         """
-        theta = check_scores(theta, self.task)
+        return self._solve(check_scores(theta, self.task))[1].copy()
+
+    def _solve(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return scores, mean prediction and duality gap."""
         last = self.__dict__.get("_last")
         if last is None or not np.array_equal(last[0], theta):
-            mu = self.regularizer.mean_prediction(theta, self.task.label_hull)
-            last = self.__dict__["_last"] = (theta.copy(), mu)
-        return last[1].copy()
+            mu, gap = self.regularizer.solve(theta, self.task.label_hull)
+            last = self.__dict__["_last"] = (theta.copy(), mu, gap)
+        return last
+
+    def solver_gap(self, theta: np.ndarray) -> float:
+        """Return by how much the mean prediction at these scores may miss the best value."""
+        return self._solve(check_scores(theta, self.task))[2]
+
+    @property
+    def inexact(self) -> bool:
+        """Whether mean predictions come from a solver, and not from a closed form."""
+        solved = isinstance(self.task.label_hull, SolvedPolytope)
+        return solved and isinstance(self.regularizer, Quadratic)
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""

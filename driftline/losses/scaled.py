@@ -50,6 +50,15 @@ class Scaled(Loss):
         values, squares = self.loss.values(theta)
         return self.factor * values, self.factor**2 * squares
 
+    def solver_gap(self, theta: np.ndarray) -> float:
+        """Return the scaled gap of the loss inside."""
+        return self.factor * self.loss.solver_gap(theta)
+
+    @property
+    def inexact(self) -> bool:
+        """As the loss inside."""
+        return self.loss.inexact
+
     @property
     def task(self) -> Task:
         """The task of the loss inside."""

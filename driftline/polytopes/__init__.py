@@ -13,3 +13,4 @@ from driftline.polytopes.hypersimplex import Hypersimplex as Hypersimplex
 from driftline.polytopes.order_simplex import OrderSimplex as OrderSimplex
 from driftline.polytopes.permutahedron import Permutahedron as Permutahedron
 from driftline.polytopes.simplex import Simplex as Simplex
+from driftline.polytopes.solved import SolvedPolytope as SolvedPolytope

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.polytopes.base import Mixture, Polytope
-from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
+from driftline.polytopes.base import Mixture
+from driftline.polytopes.solved import SolvedPolytope
 
 __all__ = ["Birkhoff"]
 
 
 @dataclass(frozen=True)
-class Birkhoff(Polytope):
+class Birkhoff(SolvedPolytope):
     """Square matrices with nonnegative entries, rows and columns adding up to 1, flattened.
 
     The oracle is the assignment problem; a point is a mixture of permutation matrices by the
@@ -40,16 +40,6 @@ class Birkhoff(Polytope):
     def maximize(self, direction: np.ndarray) -> np.ndarray:
         """Solve the assignment problem."""
         return self._matching(self.check(direction).reshape(self.size, self.size))
-
-    def project(self, point: np.ndarray) -> np.ndarray:
-        """Return the nearest point, by Frank-Wolfe."""
-        return self.solve(point)[0].point
-
-    def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
-        """Return the active set of the nearest point, and its duality gap."""
-        return nearest_point(
-            self.maximize, self.check(point), self.most_vertices, start, self.tolerance
-        )
 
     def decompose(self, point: np.ndarray) -> Mixture:
         """Take matchings on the positive entries, each as far as its smallest entry allows."""

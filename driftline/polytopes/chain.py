@@ -17,8 +17,8 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel
-from driftline.polytopes.base import Mixture, Polytope
-from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
+from driftline.polytopes.base import Mixture
+from driftline.polytopes.solved import SolvedPolytope
 
 __all__ = ["Chain"]
 
@@ -113,7 +113,7 @@ def forward_backward(point, params, scratch, out):
 
 
 @dataclass(frozen=True)
-class Chain(Polytope):
+class Chain(SolvedPolytope):
     """Node and edge marginals of sequences of ``length`` tags out of ``tags``.
 
     >>> hull = Chain(length=3, tags=2)
@@ -190,16 +190,6 @@ class Chain(Polytope):
         params, scratch = np.array(self.params), np.empty(self.scratch)
         normaliser = forward_backward(self.check(theta), params, scratch, out)
         return float(normaliser), out
-
-    def project(self, point: np.ndarray) -> np.ndarray:
-        """Return the nearest point, by Frank-Wolfe."""
-        return self.solve(point)[0].point
-
-    def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
-        """Return the active set of the nearest point, and its duality gap."""
-        return nearest_point(
-            self.maximize, self.check(point), self.most_vertices, start, self.tolerance
-        )
 
     def decompose(self, point: np.ndarray) -> Mixture:
         """Take paths out of the flow, each as far as its narrowest edge allows.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftline.polytopes.base import Mixture, Polytope
-from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
+from driftline.polytopes.base import Mixture
+from driftline.polytopes.solved import SolvedPolytope
 
 __all__ = ["CachedOracle", "Hull"]
 
@@ -42,7 +42,7 @@ class CachedOracle:
 
 
 @dataclass(frozen=True)
-class Hull(Polytope):
+class Hull(SolvedPolytope):
     """The hull of what a function returns: the best vertex in a direction.
 
     Projections and mixtures come from Frank-Wolfe, to ``tolerance`` in the duality gap.
@@ -61,16 +61,6 @@ class Hull(Polytope):
         """Ask the oracle."""
         return np.asarray(self.oracle(self.check(direction)), dtype=np.float64)
 
-    def project(self, point: np.ndarray) -> np.ndarray:
-        """Return the nearest point."""
-        return self.solve(point)[0].point
-
     def decompose(self, point: np.ndarray) -> Mixture:
         """Write the point as what is found on the way to it."""
         return self.solve(point)[0].mixture
-
-    def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
-        """Return the active set of the nearest point, and its duality gap."""
-        return nearest_point(
-            self.maximize, self.check(point), self.most_vertices, start, self.tolerance
-        )

@@ -29,6 +29,10 @@ class Regularizer(Part):
         """Return the point of the polytope that is best for the scores."""
         raise InputError(f"{type(self).__name__} does not define mean_prediction")
 
+    def solve(self, theta: np.ndarray, hull: Polytope) -> tuple[np.ndarray, float]:
+        """Return the mean prediction and how far its value may be from the best."""
+        return self.mean_prediction(theta, hull), 0.0
+
     def conjugate(self, theta: np.ndarray, hull: Polytope) -> float:
         """Return the value of the best point."""
         mu = self.mean_prediction(theta, hull)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftline.polytopes import Polytope
+from driftline.polytopes import Polytope, SolvedPolytope
 from driftline.regularizers.base import Regularizer
 
 __all__ = ["Quadratic"]
@@ -37,6 +37,13 @@ class Quadratic(Regularizer):
     def mean_prediction(self, theta: np.ndarray, hull: Polytope) -> np.ndarray:
         """Project the scores."""
         return hull.project(np.asarray(theta) / self.scale)
+
+    def solve(self, theta: np.ndarray, hull: Polytope) -> tuple[np.ndarray, float]:
+        """Project the scores; where only a solver can, its duality gap comes along."""
+        if not isinstance(hull, SolvedPolytope):
+            return self.mean_prediction(theta, hull), 0.0
+        active, gap = hull.solve(np.asarray(theta) / self.scale)
+        return active.point, self.scale * gap
 
     def loss(self, theta: np.ndarray, target: np.ndarray, mu: np.ndarray, hull: Polytope) -> float:
         """Return the loss as one product of differences, which keeps it exact near 0."""

@@ -166,7 +166,7 @@ def test_bad_input_leaves_the_learner_unchanged(change, words_):
     "make, text",
     [
         (lambda: dl.tasks.Sequence(1), "2 tags or more"),
-        (lambda: dl.losses.CRF(dl.tasks.Multiclass(3)), "takes a Sequence"),
+        (lambda: dl.losses.CRF(dl.tasks.Binary()), "takes a Sequence"),
         (lambda: LOSS.value_and_grad(np.zeros(5), [0]), "fit no sequence"),
         (lambda: LOSS.value_and_grad(np.zeros(3), [0, 1]), "do not fit a label"),
         (lambda: dl.streams.OCRWords(), "set DRIFTLINE_DATA"),

@@ -484,3 +484,48 @@ def test_the_gap_bounds_what_the_solver_misses():
         best = Q(1.5).conjugate(theta, exact)
         value = theta @ mu - Q(1.5).value(mu, hull)
         assert value <= best + 1e-10 <= value + gap + 2e-10
+
+
+@given(seed=st.integers(0, 10**6))
+def test_crf_without_a_chain_is_logistic(seed):
+    theta = random_scores(4, seed)
+    for base in (2.0, math.e):
+        crf = dl.losses.CRF(dl.tasks.Multiclass(4), base)
+        value, grad = crf.value_and_grad(theta, 1)
+        expected = dl.losses.Logistic(dl.tasks.Multiclass(4), base).value_and_grad(theta, 1)
+        assert value == pytest.approx(expected[0], abs=1e-9)
+        np.testing.assert_allclose(grad, expected[1], atol=1e-9)
+        assert crf.argmax_ratio == pytest.approx(math.log2(base))
+        label = np.array([1, 0, 0, 1])
+        tags = dl.losses.CRF(dl.tasks.Multilabel(4), base)
+        value, grad = tags.value_and_grad(theta, label)
+        mean, slope = dl.losses.Logistic(dl.tasks.Multilabel(4), base).value_and_grad(
+            2 * theta, label
+        )
+        assert value == pytest.approx(4 * mean, abs=1e-8 * (1 + mean))
+        np.testing.assert_allclose(grad, 8 * slope, atol=1e-9)
+        assert grad @ grad <= 2 * tags.self_bound * value + 1e-9
+
+
+def test_a_task_given_by_its_oracle_is_the_one_it_describes():
+    ours = dl.tasks.FixedSize(5, 2)
+    gamma, nu = ours.constants("l2")
+
+    def best(direction):
+        chosen = np.zeros(5, dtype=int)
+        chosen[np.argsort(-direction, kind="stable")[:2]] = 1
+        return chosen
+
+    theirs = dl.tasks.Oracle(5, best, -2 / 5, 2.0, gamma, nu)
+    X, y, _ = stream("fixed size", rounds=60)
+    runs = []
+    for task in (ours, theirs):
+        loss = dl.losses.SparseMAP(task, 2.0)
+        runs.append(dl.OGD(loss).run(X, y, seed=0))
+    np.testing.assert_allclose(runs[0].loss, runs[1].loss, atol=1e-6)
+    np.testing.assert_allclose(runs[0].risk, runs[1].risk, atol=1e-4)
+    assert runs[1].gap.max() <= 1e-9 and runs[0].gap is None
+    with pytest.raises(dl.InputError, match="squared norm 3"):
+        theirs.check_label([1, 1, 1, 0, 0])
+    with pytest.raises(dl.InputError, match="must be negative"):
+        dl.tasks.Oracle(5, best, 2 / 5, 2.0)

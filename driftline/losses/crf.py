@@ -16,20 +16,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
-from driftline.tasks import Sequence
+from driftline.losses.fenchel_young import FenchelYoung
+from driftline.regularizers import Entropy
+from driftline.tasks import Multiclass, Multilabel, Sequence
 
 __all__ = ["CRF"]
 
 
 @dataclass(frozen=True)
 class CRF(Loss):
-    """Negative log-likelihood of tag sequences along a chain.
+    """Negative log-likelihood of tag sequences along a chain, or of classes or tags.
+
+    For classes this is the logistic loss, for tags the sum of theirs with twice the scores.
 
     In base 2, the default, the loss is never below the Hamming loss of the best sequence: a
     sequence that is not the best has probability 1/2 at most.
@@ -44,18 +49,24 @@ class CRF(Loss):
     Lafferty, McCallum and Pereira (2001), *Conditional random fields*.
     """
 
-    task: Sequence
+    task: Sequence | Multiclass | Multilabel
     base: float = 2.0
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if not isinstance(self.task, Sequence):
-            raise InputError(f"CRF takes a Sequence task, not {self.task!r}; use Logistic")
+        if not isinstance(self.task, (Sequence, Multiclass, Multilabel)):
+            raise InputError(
+                f"CRF takes a Sequence, Multiclass or Multilabel task, not {self.task!r}"
+            )
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
+        if self._entropic is not None:
+            value, grad = self._entropic.value_and_grad(theta, label)
+            return value / math.log(self.base), grad / math.log(self.base)
+        assert isinstance(self.task, Sequence)
         theta = check_scores(theta, self.task)
         target = self.task.encode(label)
         if target.size != theta.size:
@@ -64,12 +75,23 @@ class CRF(Loss):
         value = max(0.0, normaliser - float(theta @ target))
         return value / math.log(self.base), (marginals - target) / math.log(self.base)
 
+    @cached_property
+    def _entropic(self) -> FenchelYoung | None:
+        """The same loss as that of the entropy, where there is no chain."""
+        if isinstance(self.task, Sequence):
+            return None
+        return FenchelYoung(self.task, Entropy())
+
     @property
     def self_bound(self) -> float:
         """M for an encoding of norm 1; the length is part of the inputs' norm."""
+        if self._entropic is not None:
+            return self._entropic.self_bound / math.log(self.base)
         return 0.5 / math.log(self.base)
 
     @property
     def argmax_ratio(self) -> float:
-        """A sequence that is not the best has probability 1/2 at most, and costs 1 at most."""
+        """A label that is not the best has probability 1/2 at most, and costs 1 at most."""
+        if self._entropic is not None and self._entropic.argmax_ratio is not None:
+            return self._entropic.argmax_ratio * math.log(self.base)
         return math.log2(self.base)

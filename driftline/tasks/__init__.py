@@ -10,6 +10,7 @@ from driftline.tasks.label_ranking import LabelRanking as LabelRanking
 from driftline.tasks.matching import Matching as Matching
 from driftline.tasks.multiclass import Multiclass as Multiclass
 from driftline.tasks.multilabel import Multilabel as Multilabel
+from driftline.tasks.oracle import Oracle as Oracle
 from driftline.tasks.ordinal import Ordinal as Ordinal
 from driftline.tasks.sequence import Sequence as Sequence
 from driftline.tasks.structured import StructuredTask as StructuredTask

@@ -529,3 +529,28 @@ def test_a_task_given_by_its_oracle_is_the_one_it_describes():
         theirs.check_label([1, 1, 1, 0, 0])
     with pytest.raises(dl.InputError, match="must be negative"):
         dl.tasks.Oracle(5, best, 2 / 5, 2.0)
+
+
+def test_gap_optimal_decoding_of_a_finite_task_is_best_at_every_score():
+    costs = np.array([[0, 1, 4, 0.5], [1, 0, 1, 0.5], [4, 1, 0, 0.5]])
+    task = dl.tasks.CostSensitive(costs)
+    loss = dl.losses.FenchelYoung(task, Q(8.0))
+    with pytest.raises(dl.NoGuaranteeError):
+        dl.decoders.GapOptimal(loss)
+    decoder = dl.decoders.GapOptimal(loss, allow_no_gap=True)
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        theta = 4 * generator.standard_normal(3)
+        values, _ = loss.values(theta)
+        if values.min() < 1e-6:
+            continue
+        risks = np.array([decoder.risk(theta, y) for y in range(3)])
+        atoms, weights = decoder.distribution(theta)
+        np.testing.assert_allclose(costs[:, atoms] @ weights, risks)
+        best = (risks / values).max()
+        for pi in generator.dirichlet(np.full(4, 0.3), 300):
+            assert best <= (costs @ pi / values).max() + 1e-9
+    X, y, _ = stream("classes", rounds=60)
+    trace = dl.OGD(loss, decoder, dl.rates.Constant(0.1)).run(X, np.minimum(y, 2), seed=0)
+    assert np.isfinite(trace.loss).all()
+    assert trace.target_loss.mean() == pytest.approx(trace.risk.mean(), abs=0.25)

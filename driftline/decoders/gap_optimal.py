@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from driftline.decoders.base import ValueDecoder
+import numpy as np
+
+from driftline.decoders.base import Decoder, ValueDecoder, decode_by_values
 from driftline.kernels import MIX, Kernel, kernel
 from driftline.losses import Loss
+from driftline.tasks import Finite
 
 __all__ = ["GapOptimal"]
 
@@ -33,6 +36,25 @@ def gap_optimal(values, squares, params, wrong):
         wrong[k] = min(1.0, c * values[k])
 
 
+def least_ratio(losses: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the distribution over predictions (columns) with the least ratio of losses to values.
+
+    A linear program: the least c with expected losses at most c times the values.
+    """
+    from scipy.optimize import linprog
+
+    labels, predictions = losses.shape
+    result = linprog(
+        np.r_[np.zeros(predictions), 1.0],
+        A_ub=np.hstack([losses, -values[:, np.newaxis]]),
+        b_ub=np.zeros(labels),
+        A_eq=np.r_[np.ones(predictions), 0.0][np.newaxis],
+        b_eq=[1.0],
+    )
+    weights = np.maximum(result.x[:-1], 0.0)
+    return weights / weights.sum()
+
+
 @dataclass(frozen=True)
 class GapOptimal(ValueDecoder):
     r"""Minimise the largest ratio of risk to loss over all labels.
@@ -46,6 +68,10 @@ class GapOptimal(ValueDecoder):
     the m smallest losses sum to at least :math:`m \log_b m`, and
     :math:`(m-1) / (m \log_b m)` is largest at m = 2. Two classes tied at 1/2 show that no
     decoder does better. For the smooth hinge it is 1/K, attained at equal scores.
+
+    For any other finite task the least c solves a linear program in every round. How large it
+    gets is not known beforehand, so that such a pair is admitted only with
+    ``allow_no_gap=True``.
 
     >>> import numpy as np
     >>> from driftline.losses import Logistic
@@ -64,8 +90,27 @@ class GapOptimal(ValueDecoder):
 
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
-        self._check_parts()
+        if not isinstance(self.loss.task, Finite):
+            self._check_parts()
         self._require_best_gap()
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel for the 0-1 loss; any other finite loss takes a linear program."""
+        return None if isinstance(self.loss.task, Finite) else decode_by_values
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the expected loss encoding of the prediction at scores ``theta``."""
+        task = self.loss.task
+        if not isinstance(task, Finite):
+            return super().mean_loss_encoding(theta)
+        return least_ratio(task.loss_matrix, self.loss.values(theta)[0]) @ task.prediction_matrix
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the expected target loss at scores ``theta`` when ``label`` is true."""
+        if isinstance(self.loss.task, Finite):
+            return Decoder.risk(self, theta, label)
+        return super().risk(theta, label)
 
     @property
     def surrogate_gap(self) -> float:

@@ -41,7 +41,7 @@ class FenchelYoung(Loss):
     Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
     """
 
-    task: StructuredTask | Multiclass
+    task: Any
     regularizer: Regularizer
 
     def __post_init__(self) -> None:
@@ -85,6 +85,13 @@ class FenchelYoung(Loss):
         mu = self.mean_prediction(theta)
         return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
 
+    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for every label, the loss and the squared norm of its gradient."""
+        if not len(self.task.all_labels):
+            raise InputError(f"{self.task!r} has too many labels to list their losses")
+        both = [self.value_and_grad(theta, label) for label in self.task.all_labels]
+        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+
     @property
     def bounded_rate(self) -> bool:
         """Whether the loss is exactly 0 on a region, as for the quadratic."""
@@ -125,6 +132,8 @@ class FenchelYoung(Loss):
         target loss is a multiple. For the entropy of coordinates, a wrong sign costs ln 2.
         """
         hull, scale = self.task.label_hull, self.regularizer.scale
+        if not hasattr(self.task, "loss_factor"):
+            return None
         if isinstance(self.regularizer, Quadratic) and hull.equal_norms:
             return 4.0 * abs(self.task.loss_factor) / scale
         if isinstance(self.regularizer, Entropy) and isinstance(hull, Simplex):

@@ -15,11 +15,7 @@ __all__ = ["CachedOracle", "Hull"]
 
 
 class CachedOracle:
-    """An oracle that looks among its last answers first.
-
-    An old vertex is returned if it is better than the bound that the true one could have
-    over it, ``slack``; 0 asks the oracle unless the direction was asked before.
-    """
+    """An oracle that remembers its last answers, and counts its calls."""
 
     def __init__(self, oracle: Callable[[np.ndarray], np.ndarray], size: int = 256):
         self.oracle = oracle

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.polytopes import Hull
 from driftline.tasks.base import Distribution, Task
 from driftline.tasks.multiclass import check_class, check_classes
 
@@ -85,6 +86,19 @@ class Finite(Task):
         """The loss of every label (row) and prediction (column)."""
         losses = self.label_matrix @ self.prediction_matrix.T + np.array(self.offsets)[:, None]
         return np.maximum(losses, 0.0)
+
+    @cached_property
+    def label_hull(self) -> Hull:
+        """The hull of the encodings."""
+        norms = (self.label_matrix**2).sum(axis=1)
+        return Hull(self.dim, self._best_label, equal_norms=bool(np.ptp(norms) < 1e-12))
+
+    def _best_label(self, direction: np.ndarray) -> np.ndarray:
+        return self.label_matrix[np.argmax(self.label_matrix @ direction)]
+
+    def constants(self, norm: str) -> None:
+        """Return None: predictions need not be labels."""
+        return None
 
     @property
     def dim(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,18 @@ import numpy as np
 __all__ = ["LinearRows"]
 
 
-class LinearRows:
+class LinearRows(ABC):
     """Base of rows with one weight vector per score: scores are weights times input."""
 
     __slots__ = ()
 
+    @abstractmethod
     def row(self, t: int) -> np.ndarray:
         """Return one row as a vector."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entries(self, t: int) -> tuple[Any, np.ndarray]:
         """Return the features of one row that may differ from 0, and their values."""
-        raise NotImplementedError
 
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
         """Return the scores of one row, at the cost of its entries."""
@@ -42,3 +43,4 @@ class LinearRows:
 
     def check_labels(self, labels: Any) -> None:
         """Refuse labels that do not fit their rows; any label fits a plain row."""
+        return

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.kernels import POINT, Kernel, kernel
-from driftline.polytopes.base import Mixture, Polytope, keep_positive
+from driftline.polytopes.base import Mixture, keep_positive
+from driftline.polytopes.box import Box
 
 __all__ = ["Cube"]
 
@@ -28,41 +29,22 @@ def project(point, params, scratch, out):
 
 
 @dataclass(frozen=True)
-class Cube(Polytope):
+class Cube(Box):
     """Vectors with entries from ``low`` to ``high``.
 
     >>> Cube(3).decompose(np.array([0.5, -1.0, 0.0])).weights
     array([0.25, 0.25, 0.5 ])
     """
 
-    dim: int
-    low: float = -1.0
-    high: float = 1.0
-
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
 
-    @property
-    def equal_norms(self) -> bool:
-        """Only around the origin."""
-        return self.low == -self.high
-
-    @property
-    def params(self) -> tuple[float, ...]:
-        """The bounds."""
-        return (self.low, self.high)
-
     def decompose(self, point: np.ndarray) -> Mixture:
         """Chain of thresholds: coordinates switch to the upper bound largest first."""
-        chance = (self.check(point) - self.low) / (self.high - self.low)
+        chance = self.chances(point)
         order = np.argsort(-chance, kind="stable")
         levels = np.r_[1.0, chance[order], 0.0]
         vertices = np.full((self.dim + 1, self.dim), self.low)
         for count in range(1, self.dim + 1):
             vertices[count:, order[count - 1]] = self.high
         return keep_positive(vertices, -np.diff(levels))
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """One uniform number for all coordinates."""
-        chance = (np.asarray(point) - self.low) / (self.high - self.low)
-        return np.where(uniforms[0] < chance, self.high, self.low)

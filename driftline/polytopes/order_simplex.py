@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.kernels import POINT, Kernel, kernel, pool_decreasing
-from driftline.polytopes.base import Mixture, Polytope, keep_positive
+from driftline.polytopes.base import Mixture, keep_positive
+from driftline.polytopes.box import Box
 
 __all__ = ["OrderSimplex"]
 
@@ -37,29 +38,15 @@ def project(point, params, scratch, out):
 
 
 @dataclass(frozen=True)
-class OrderSimplex(Polytope):
+class OrderSimplex(Box):
     """Vectors with ``high >= v_1 >= ... >= v_dim >= low``.
 
     >>> OrderSimplex(3).project(np.array([0.0, 1.0, -3.0]))
     array([ 0.5,  0.5, -1. ])
     """
 
-    dim: int
-    low: float = -1.0
-    high: float = 1.0
-
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
-
-    @property
-    def equal_norms(self) -> bool:
-        """Only around the origin."""
-        return self.low == -self.high
-
-    @property
-    def params(self) -> tuple[float, ...]:
-        """The bounds."""
-        return (self.low, self.high)
 
     @property
     def scratch(self) -> int:
@@ -68,12 +55,7 @@ class OrderSimplex(Polytope):
 
     def decompose(self, point: np.ndarray) -> Mixture:
         """Take the steps down as weights; there is no other way to write the point."""
-        chance = (self.check(point) - self.low) / (self.high - self.low)
+        chance = self.chances(point)
         levels = np.r_[1.0, chance, 0.0]
         vertices = np.where(np.tri(self.dim + 1, self.dim, -1, dtype=bool), self.high, self.low)
         return keep_positive(vertices, -np.diff(levels))
-
-    def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """One uniform number for all coordinates."""
-        chance = (np.asarray(point) - self.low) / (self.high - self.low)
-        return np.where(uniforms[0] < chance, self.high, self.low)

@@ -75,7 +75,7 @@ def _ranking(name: str) -> Maker:
     return make
 
 
-def _structured(task: Task, made: Any, rounds: int, **real: Maker) -> Experiment:
+def _structured(title: str, task: Task, made: Any, rounds: int, **real: Maker) -> Experiment:
     return Experiment(
         made,
         structured.GROUPS,
@@ -83,7 +83,7 @@ def _structured(task: Task, made: Any, rounds: int, **real: Maker) -> Experiment
         ("planted",),
         rounds,
         3,
-        {"planted": repr(task)},
+        {"planted": title},
     )
 
 
@@ -100,6 +100,7 @@ EXPERIMENTS = {
         titles={"synthetic": "Synthetic", "digits": "Digits 8x8", "mnist": "MNIST"},
     ),
     "multilabel": _structured(
+        "10 tags",
         Multilabel(10),
         structured.multilabel_methods(),
         10_000,
@@ -107,15 +108,16 @@ EXPERIMENTS = {
         bibtex=_mulan("bibtex", "bibtex"),
         tmc2007=_mulan("tmc2007", "tmc2007-500"),
     ),
-    "ordinal": _structured(Ordinal(6), structured.sparsemap_methods(), 4000),
+    "ordinal": _structured("6 levels", Ordinal(6), structured.sparsemap_methods(), 4000),
     "ranking": _structured(
+        "Rankings of 5",
         LabelRanking(5),
         structured.sparsemap_methods(),
         4000,
         vowel=_ranking("vowel"),
         pendigits=_ranking("pendigits"),
     ),
-    "matching": _structured(Matching(4), structured.sparsemap_methods(), 1500),
+    "matching": _structured("Matchings of 4", Matching(4), structured.sparsemap_methods(), 1500),
     "sequence": Experiment(
         structured.chain_methods(),
         structured.CHAIN_GROUPS,
@@ -126,6 +128,6 @@ EXPERIMENTS = {
         ("planted",),
         3000,
         3,
-        {"planted": "Sequence(tags=5)", "ocr": "OCR words"},
+        {"planted": "Sequences of 5 tags", "ocr": "OCR words"},
     ),
 }

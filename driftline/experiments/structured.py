@@ -52,12 +52,11 @@ def _chain(rate: Rate, transitions: bool) -> Callable[[Any], OGD]:
 
 def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], Decoder]) -> Any:
     """Return the methods for a task, from its loss and its random decoder."""
-    free = Polyak(monotone=False, cap=100.0)
     rates: dict[str, Rate] = {
         "Constant": Constant(),
         "AdaGrad": AdaGrad(),
         "Polyak": Polyak(),
-        "free Polyak": free,
+        "free Polyak": Polyak(monotone=False),
     }
     random = (Method(name, "random", _random(loss, decoder, rate)) for name, rate in rates.items())
     certain = (
@@ -91,7 +90,7 @@ def _ball(task: Any) -> Ball:
 
 
 def _above(rate: Rate, decoder: Decoder) -> Rate:
-    """Raise the cap of a free rate to ten times the floor of the parts it serves."""
+    """Cap a free rate at ten times the floor of the parts it serves."""
     if isinstance(rate, Polyak) and not rate.monotone:
         return Polyak(monotone=False, cap=10.0 * decoder.rate_floor)
     return rate

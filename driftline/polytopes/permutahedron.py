@@ -110,7 +110,7 @@ class Permutahedron(Polytope):
         blocks = [np.arange(self.dim)]
         vertices, weights, left = [], [], 1.0
         while left > 0.0:
-            vertex, ordered = self._sorted_like(rest, blocks)
+            vertex = self._sorted_like(rest, blocks)
             share, where = self._largest_share(rest, vertex, blocks)
             vertices.append(vertex)
             weights.append(left * share)
@@ -124,17 +124,14 @@ class Permutahedron(Polytope):
         kept = total > 1e-16
         return Mixture(np.array(vertices)[kept], total[kept] / total[kept].sum())
 
-    def _sorted_like(
-        self, point: np.ndarray, blocks: list[np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
+    def _sorted_like(self, point: np.ndarray, blocks: list[np.ndarray]) -> np.ndarray:
         """Return the vertex sorted like the point within each block."""
-        vertex, start, ordered = np.empty(self.dim), 0, []
+        vertex, start = np.empty(self.dim), 0
         for block in blocks:
             order = block[np.argsort(-point[block], kind="stable")]
             vertex[order] = self._weights[start : start + len(block)]
             start += len(block)
-            ordered.append(order)
-        return vertex, ordered
+        return vertex
 
     def _largest_share(
         self, point: np.ndarray, vertex: np.ndarray, blocks: list[np.ndarray]

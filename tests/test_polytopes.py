@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import polytopes as po
-from driftline.polytopes.frank_wolfe import ActiveSet, SolverWarning, nearest_point
+from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
 
 
 def signs(d):
@@ -39,6 +39,7 @@ def walks(n, k):
     return np.array([hull.vertex(s) for s in itertools.product(range(k), repeat=n)])
 
 
+I2 = np.eye(2)
 DIAMOND = np.vstack([np.eye(3), -np.eye(3)])
 POLYTOPES = [
     (po.Simplex(2), np.eye(2)),
@@ -54,6 +55,8 @@ POLYTOPES = [
     (po.Permutahedron((1.0, 0.0)), orders([1.0, 0.0])),
     (po.Birkhoff(2), matchings(2)),
     (po.Birkhoff(4), matchings(4)),
+    (po.Positions(1, 3), np.eye(3)),
+    (po.Positions(3, 2), np.array([np.r_[a, b, c] for a in I2 for b in I2 for c in I2])),
     (po.Chain(1, 3), walks(1, 3)),
     (po.Chain(3, 2), walks(3, 2)),
     (po.Chain(4, 3), walks(4, 3)),
@@ -302,12 +305,54 @@ def test_an_active_set_is_never_larger_than_it_must_be():
     np.testing.assert_allclose(active.point, point, atol=1e-12)
 
 
-def test_the_limit_of_iterations_is_a_warning_with_the_gap():
+def test_the_limit_of_iterations_is_a_warning_with_the_gap(monkeypatch):
     hull = po.Birkhoff(6)
     target = np.random.default_rng(3).standard_normal(36)
-    with pytest.warns(SolverWarning, match="duality gap of"):
-        _, gap = nearest_point(hull.maximize, target, 26, iterations=3)
+    active, gap = nearest_point(hull.maximize, target, 26, iterations=3)
     assert gap > 1e-9
+    monkeypatch.setattr(po.SolvedPolytope, "iterations", 3)
+    with pytest.warns(po.SolverWarning, match="duality gap of"):
+        np.testing.assert_array_equal(hull.project(target), active.point)
+
+
+@pytest.mark.parametrize("steps", ["pairwise", "away"])
+@pytest.mark.parametrize(
+    "hull", [po.Birkhoff(5), po.Chain(6, 3), po.Hull(3, lambda v: DIAMOND[np.argmax(DIAMOND @ v)])]
+)
+def test_both_kinds_of_steps_reach_the_same_point(hull, steps):
+    for seed in range(5):
+        target = np.random.default_rng(seed).standard_normal(hull.dim)
+        active, gap = nearest_point(
+            hull.maximize, target, hull.most_vertices, tolerance=1e-11, steps=steps
+        )
+        assert gap <= 1e-11 and len(active) <= hull.most_vertices
+        assert (active.weights > 0).all() and active.weights.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(active.point, hull.project(target), atol=2e-5)
+
+
+def test_any_convex_function_can_be_minimised():
+    class Softmax:  # log-sum-exp plus a linear function, on the simplex
+        def __init__(self, tilt):
+            self.tilt = tilt
+
+        def descent(self, point):
+            powers = np.exp(point - point.max())
+            return self.tilt - powers / powers.sum()
+
+        def step(self, point, direction, limit):
+            low, high = 0.0, limit
+            for _ in range(60):
+                middle = (low + high) / 2
+                if self.descent(point + middle * direction) @ direction > 0:
+                    low = middle
+                else:
+                    high = middle
+            return low
+
+    hull, tilt = po.Simplex(4), np.array([0.3, 0.25, 0.2, 0.1])
+    active, gap = po.minimize(Softmax(tilt), hull.maximize, ActiveSet(np.eye(4)[0]), 4, 1e-10)
+    down = Softmax(tilt).descent(active.point)
+    assert gap <= 1e-10 and down.max() - down @ active.point <= 1e-10
 
 
 def test_an_oracle_of_the_wrong_shape_is_named():

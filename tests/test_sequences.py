@@ -119,7 +119,7 @@ def test_gradient_in_the_weights():
             gradient = rows.gradient(grad, t, True)
             assert slope == pytest.approx(np.vdot(gradient, direction), abs=1e-6)
             # the norm of the map from weights to scores, as the rate's floor needs it
-            length = (2 * len(label) - 1) if transitions else len(label)
+            length = 2 * len(label) - 1 if transitions else 1
             assert np.vdot(gradient, gradient) <= rows.norm_sq(t, True) / length * (grad @ grad) * (
                 1 + 1e-9
             )
@@ -176,6 +176,72 @@ def test_bad_parts_are_named(make, text, monkeypatch):
     monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
     with pytest.raises(dl.InputError, match=text):
         make()
+
+
+# -- Fenchel-Young losses of any length
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("transitions", [True, False])
+@given(seed=st.integers(0, 10**6))
+def test_sparsemap_of_sequences_has_its_gap(n, transitions, seed):
+    task = dl.tasks.Sequence(3, transitions)
+    loss = dl.losses.SparseMAP(task, 2.5)
+    decoder, best = dl.decoders.NearestVertex(loss), dl.decoders.Argmax(loss)
+    generator = np.random.default_rng(seed)
+    labels = all_sequences(n)
+    theta = generator.standard_normal(task.hull(n).dim) * generator.choice([0.3, 1.0, 4.0])
+    if seed % 3 == 0:  # between two sequences, where the gap is smallest
+        pair = task.encode(labels[seed % len(labels)]) + task.encode(labels[-1])
+        theta = 0.1 * theta + 2.5 * pair / 2
+    mu, hull = loss.mean_prediction(theta), task.hull(n)
+    encodings = np.array([task.encode(y) for y in labels])
+    assert ((encodings - mu) @ (theta - 2.5 * mu)).max() <= 1e-8
+    atoms, weights = decoder.distribution(theta)
+    map_prediction = task.best_prediction(theta)
+    for y in labels[:: 1 + len(labels) // 20]:
+        value, grad = loss.value_and_grad(theta, y)
+        slope = theta - 1.25 * (mu + task.encode(y))
+        assert value == pytest.approx(slope @ (mu - task.encode(y)), abs=1e-8)
+        risk = decoder.risk(theta, y)
+        assert risk == pytest.approx(weights @ [np.mean(a != y) for a in atoms], abs=1e-7)
+        assert risk <= (1 - decoder.surrogate_gap) * value + 1e-8
+        assert value - risk >= 0.5 * decoder.rate_floor * (grad @ grad) - 1e-8
+        assert np.mean(map_prediction != y) <= best.kappa * value + 1e-8
+    assert hull.dim == theta.size
+
+
+@pytest.mark.parametrize("transitions", [True, False])
+def test_the_entropy_of_sequences_is_the_crf(transitions):
+    task = dl.tasks.Sequence(3, transitions)
+    entropic = dl.losses.FenchelYoung(task, dl.regularizers.Entropy(1.0))
+    crf = dl.losses.CRF(task, base=np.e)
+    for n in (1, 2, 4):
+        theta = np.random.default_rng(n).standard_normal(task.hull(n).dim)
+        label = np.arange(n) % 3
+        value, grad = crf.value_and_grad(theta, label)
+        got, got_grad = entropic.value_and_grad(theta, label)
+        assert got == pytest.approx(value, abs=1e-10)
+        np.testing.assert_allclose(got_grad, grad, atol=1e-12)
+    assert entropic.self_bound == crf.self_bound
+
+
+def test_nearest_vertex_of_a_chain_crf_is_refused_with_the_reason():
+    loss = dl.losses.FenchelYoung(dl.tasks.Sequence(3), dl.regularizers.Entropy(5.0))
+    with pytest.raises(dl.NoGuaranteeError, match="constants are not known"):
+        dl.decoders.NearestVertex(loss)
+    with pytest.raises(dl.NoGuaranteeError, match="a scale above"):
+        dl.decoders.NearestVertex(dl.losses.SparseMAP(dl.tasks.Sequence(3), 1.0))
+
+
+def test_sparsemap_learns_sequences_within_its_admissible_range():
+    stream = dl.streams.PlantedSequences(rounds=150, flips=1, tags=3, longest=4, seed=0)
+    loss = dl.losses.SparseMAP(stream.task, 4.0)
+    learner = dl.OGD(loss, domain=dl.domains.Ball(60.0))
+    assert isinstance(learner.decoder, dl.decoders.NearestVertex)
+    trace = learner.run(stream)
+    assert trace.admissible.all() and trace.gap.max() <= 1e-7
+    assert trace.risk[100:].mean() < 0.6 * stream.task.guess_loss
 
 
 def test_planted_sequences_are_best_for_the_comparator():

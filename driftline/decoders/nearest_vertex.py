@@ -110,7 +110,7 @@ class NearestVertex(Decoder):
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean encoding of the prediction at scores ``theta``."""
         family: Any = self._family
-        hull = family.task.label_hull
+        hull = family.task.hull_of(np.asarray(theta))
         mu = family.mean_prediction(theta)  # a factor of the loss does not move it
         vertex = hull.maximize(mu)
         norm = family.nearest_vertex_norm
@@ -122,18 +122,12 @@ class NearestVertex(Decoder):
         """Return the expected loss encoding of the prediction at scores ``theta``."""
         if self._of_classes:
             return super().mean_loss_encoding(theta)
-        task: Any = self.loss.task
-        return task.loss_factor * self.mean_encoding(theta) + self._shift
+        return self.loss.task.loss_of_mean(self.mean_encoding(theta))
 
     def risk(self, theta: np.ndarray, label: Any) -> float:
         """Return the expected target loss, exact where it is small."""
         if self._of_classes:
             return super().risk(theta, label)
-        task: Any = self.loss.task
-        target = task.encode(label)
-        return max(0.0, task.loss_factor * float(target @ (self.mean_encoding(theta) - target)))
-
-    @property
-    def _shift(self) -> float:
-        """What a class's loss encoding has beside the multiple of its own encoding."""
-        return 1.0 if isinstance(self.loss.task, Multiclass) else 0.0
+        task = self.loss.task
+        target, mean = task.encode(label), self.mean_encoding(theta)
+        return max(0.0, float(target @ (task.loss_of_mean(mean) - task.loss_of_mean(target))))

@@ -20,7 +20,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
-from driftline.polytopes import Cube, Simplex, SolvedPolytope
+from driftline.polytopes import Chain, Cube, Simplex, SolvedPolytope, warn_inexact
 from driftline.regularizers import Entropy, Quadratic, Regularizer
 from driftline.tasks import Multiclass, StructuredTask
 
@@ -46,10 +46,6 @@ class FenchelYoung(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks without a polytope and regularizers that it does not know."""
-        if not hasattr(self.task, "label_hull"):
-            raise InputError(
-                f"a Fenchel-Young loss needs a task with a polytope, not {self.task!r}"
-            )
         if self.regularizer.strong_convexity(self.task.label_hull, "l2") is None:
             raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
 
@@ -64,9 +60,20 @@ class FenchelYoung(Loss):
         """Return scores, mean prediction and duality gap."""
         last = self.__dict__.get("_last")
         if last is None or not np.array_equal(last[0], theta):
-            mu, gap = self.regularizer.solve(theta, self.task.label_hull)
+            hull = self.task.hull_of(theta)
+            mu, gap = self.regularizer.solve(theta, hull)
             last = self.__dict__["_last"] = (theta.copy(), mu, gap)
+            if isinstance(hull, SolvedPolytope) and hull.missed(
+                gap / self.regularizer.scale, theta
+            ):
+                self._warn(gap, self.regularizer.scale * hull.tolerance)
         return last
+
+    def _warn(self, gap: float, tolerance: float) -> None:
+        """Say once, for all rounds that this loss takes part in, that a solver fell short."""
+        if not self.__dict__.get("_warned"):
+            self.__dict__["_warned"] = True
+            warn_inexact(gap, tolerance)
 
     def solver_gap(self, theta: np.ndarray) -> float:
         """Return by how much the mean prediction at these scores may miss the best value."""
@@ -81,8 +88,10 @@ class FenchelYoung(Loss):
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta = check_scores(theta, self.task)
-        hull, target = self.task.label_hull, self.task.encode(label)
-        mu = self.mean_prediction(theta)
+        target = self.task.encode(label)
+        if target.size != theta.size:
+            raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
+        hull, mu = self.task.hull_of(theta), self.mean_prediction(theta)
         return max(0.0, self.regularizer.loss(theta, target, mu, hull)), mu - target
 
     def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -116,6 +125,8 @@ class FenchelYoung(Loss):
         return None if math.isinf(ratio) else ratio
 
     def _ratio(self, norm: str) -> float:
+        if isinstance(self.task.label_hull, Chain) and isinstance(self.regularizer, Entropy):
+            return math.inf  # (2n-1)^2 / (2n) at length n
         constants = self.task.constants(norm)
         modulus = self.regularizer.strong_convexity(self.task.label_hull, norm)
         if constants is None or modulus is None:

@@ -16,8 +16,8 @@ class Sequences(Groups):
 
     Weights have a row per tag: its weights for the features (and an intercept), then those of
     the transitions from this tag to each. Scores are those of all positions, then the
-    transitions' of all neighbouring pairs, as in :class:`~driftline.polytopes.Chain`. Without
-    ``transitions`` these have no weights, and their scores are 0.
+    transitions' of all neighbouring pairs, as in :class:`~driftline.polytopes.Chain`; only
+    those of positions without ``transitions``.
     """
 
     group, members = "sequence", "positions"
@@ -29,11 +29,10 @@ class Sequences(Groups):
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
         """Return the scores of positions and of transitions."""
         x = self.matrix(t, intercept)
-        nodes = x @ stored[:, : x.shape[1]].T
-        pairs = np.zeros((len(x) - 1, self.tags, self.tags))
-        if self.transitions:
-            pairs += stored[:, -self.tags :]
-        return np.concatenate([nodes.ravel(), pairs.ravel()])
+        nodes = (x @ stored[:, : x.shape[1]].T).ravel()
+        if not self.transitions:
+            return nodes
+        return np.concatenate([nodes, np.tile(stored[:, -self.tags :].ravel(), len(x) - 1)])
 
     def gradient(self, grad: np.ndarray, t: int, intercept: bool) -> np.ndarray:
         """Return the gradient in the weights from the gradient in the scores."""
@@ -47,10 +46,11 @@ class Sequences(Groups):
     def norm_sq(self, t: int, intercept: bool) -> float:
         """Return the squared norm of the map from weights to scores, times the encoding's.
 
-        Transitions are shared by all n - 1 pairs. An encoding has 2n - 1 ones, or n without
-        transitions: this factor is left out of a loss's own constant, which knows no length.
+        Transitions are shared by all n - 1 pairs. With them an encoding has 2n - 1 ones: this
+        factor is left out of a loss's own constant, which knows no length. Without them a loss
+        is a sum over positions, and its constant that of one.
         """
         length, largest = len(self.groups[t]), self.largest_sq(t, intercept)
         if not self.transitions:
-            return largest * length
+            return largest
         return np.maximum(largest, length - 1.0) * (2 * length - 1)

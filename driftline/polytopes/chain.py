@@ -18,6 +18,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel
 from driftline.polytopes.base import Mixture
+from driftline.polytopes.positions import check_tags
 from driftline.polytopes.solved import SolvedPolytope
 
 __all__ = ["Chain"]
@@ -164,11 +165,7 @@ class Chain(SolvedPolytope):
 
     def vertex(self, sequence: np.ndarray) -> np.ndarray:
         """Return the encoding of a sequence."""
-        tags = np.asarray(sequence)
-        if tags.shape != (self.length,) or tags.min() < 0 or tags.max() >= self.tags:
-            raise InputError(
-                f"expected {self.length} tags from 0..{self.tags - 1}, but got {tags.tolist()}"
-            )
+        tags = check_tags(sequence, self.length, self.tags)
         out = np.zeros(self.dim)
         nodes, edges = self.split(out)
         nodes[np.arange(self.length), tags] = 1.0

@@ -3,11 +3,11 @@ r"""Frank-Wolfe: minimise over a polytope that is known only by its linear oracl
 The current point is a mixture of vertices, the *active set*. A round asks the oracle for the
 best vertex :math:`s` in the direction of descent; the duality gap
 :math:`g = \langle -\nabla f(\mu), s - \mu \rangle` bounds how far the value is from its
-minimum. Then weight moves: from the worst vertex of the active set to the best one in it
-(*pairwise*) as long as that promises at least half of the gap, for this costs no oracle
-call; to the new vertex otherwise. The step along a line is exact for a quadratic. A vertex
-whose weight is used up is dropped, and the set is never larger than Caratheodory's theorem
-needs.
+minimum. Then weight moves. With *pairwise* steps it goes from the worst vertex of the active set
+to the best one; with *away* steps from all vertices to the best one, or from the worst one
+to all others, whichever descends more steeply. As long as the vertices of the active set
+promise at least half of the gap among themselves no new one is asked for. A vertex whose
+weight is used up is dropped, and the set is never larger than Caratheodory's theorem needs.
 
 References
 ----------
@@ -19,19 +19,57 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.polytopes.base import Mixture
 
-__all__ = ["ActiveSet", "SolverWarning", "nearest_point"]
+__all__ = ["ActiveSet", "Objective", "SolverWarning", "minimize", "nearest_point", "warn_inexact"]
 
 Oracle = Callable[[np.ndarray], np.ndarray]
 
 
 class SolverWarning(UserWarning):
     """A solver stopped at its limit; its answer comes with the gap it reached."""
+
+
+def warn_inexact(gap: float, tolerance: float, stacklevel: int = 3) -> None:
+    """Say that an answer is not as exact as was asked for."""
+    warnings.warn(
+        f"Frank-Wolfe stopped at its limit of steps with a duality gap of {gap:.2g}, above its "
+        f"tolerance {tolerance:.2g}; the gap is part of the answer",
+        SolverWarning,
+        stacklevel=stacklevel,
+    )
+
+
+class Objective(Protocol):
+    """A convex function to be minimised."""
+
+    def descent(self, point: np.ndarray) -> np.ndarray:
+        """Return minus the gradient."""
+
+    def step(self, point: np.ndarray, direction: np.ndarray, limit: float) -> float:
+        """Return the best step along a direction of descent, at most ``limit``."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Half the squared distance to a target; its steps are exact."""
+
+    target: np.ndarray
+
+    def descent(self, point: np.ndarray) -> np.ndarray:
+        """Return the way to the target."""
+        return self.target - point
+
+    def step(self, point: np.ndarray, direction: np.ndarray, limit: float) -> float:
+        """Return the step to the nearest point on the line."""
+        return min(limit, float((self.target - point) @ direction) / float(direction @ direction))
 
 
 class ActiveSet:
@@ -80,6 +118,11 @@ class ActiveSet:
         self.weights *= 1.0 - share
         self.weights[goal] += share
 
+    def push(self, source: int, share: float) -> None:
+        """Move weight from one vertex to all, in proportion to what they have."""
+        self.weights *= 1.0 + share
+        self.weights[source] -= share
+
     def tidy(self, most: int) -> None:
         """Drop vertices without weight, make weights add up to 1, keep at most ``most``."""
         kept = self.weights > 1e-15
@@ -101,6 +144,61 @@ class ActiveSet:
         self.vertices = np.delete(self.vertices, first, axis=0)
 
 
+def minimize(
+    objective: Objective,
+    oracle: Oracle,
+    start: ActiveSet,
+    most: int,
+    tolerance: float = 1e-9,
+    iterations: int = 20_000,
+    steps: str = "pairwise",
+) -> tuple[ActiveSet, float]:
+    """Return the active set of the best point of a polytope, and its duality gap.
+
+    The gap bounds the value minus its minimum. It is at most ``tolerance`` (or what rounding
+    makes of 0) unless the iterations ran out. ``start`` is left as it is.
+    """
+    active = start.copy()
+    point, gap = active.point, np.inf
+    for count in range(iterations):
+        down = objective.descent(point)
+        noise = 1e-14 * max(1.0, float(np.abs(down).max()))
+        values = active.vertices @ down
+        worst = int(np.argmin(np.where(active.weights > 0.0, values, np.inf)))
+        best = int(np.argmax(values))
+        inside = values[best] - values[worst]
+        if not (inside > 0.5 * gap and inside > noise):
+            vertex = _ask(oracle, down)
+            gap = float(down @ (vertex - point))
+            if gap <= max(tolerance, _rounding(down, vertex, point)):
+                return active, max(gap, 0.0)
+            if inside < 0.5 * gap or inside < gap and values[best] < down @ vertex - noise:
+                best = active.find(vertex)
+        toward, away = active.vertices[best], active.vertices[worst]
+        heavy = float(active.weights[worst])
+        if steps == "pairwise":
+            direction, limit = toward - away, heavy
+            move = partial(active.move, worst, best)
+        elif heavy == 1.0 or down @ (toward + away) >= 2.0 * float(down @ point):
+            direction, limit = toward - point, 1.0
+            move = partial(active.pull, best)
+        else:
+            direction, limit = point - away, heavy / (1.0 - heavy)
+            move = partial(active.push, worst)
+        if not direction.any():
+            break
+        amount = objective.step(point, direction, limit)
+        move(amount)
+        if amount == limit or count % 100 == 99:
+            active.tidy(most)
+            point = active.point
+        else:
+            point = point + amount * direction
+    active.tidy(most)
+    down = objective.descent(active.point)
+    return active, max(0.0, float(down @ (_ask(oracle, down) - active.point)))
+
+
 def nearest_point(
     oracle: Oracle,
     target: np.ndarray,
@@ -108,53 +206,20 @@ def nearest_point(
     start: ActiveSet | None = None,
     tolerance: float = 1e-9,
     iterations: int = 20_000,
+    steps: str = "pairwise",
 ) -> tuple[ActiveSet, float]:
     """Return the active set of the point nearest to ``target``, and its duality gap.
 
     The gap bounds ``|point - target|^2 / 2`` minus its minimum. With ``start`` the search
-    begins at an earlier answer, which is left as it is.
+    begins at an earlier answer.
     """
-    active = ActiveSet(_ask(oracle, target)) if start is None else start.copy()
-    point = active.point
-    scale = max(1.0, float(np.abs(target).max()))
-    gap = np.inf
-    for count in range(iterations):
-        down = target - point
-        values = active.vertices @ down
-        worst = int(np.argmin(np.where(active.weights > 0.0, values, np.inf)))
-        best = int(np.argmax(values))
-        inside = values[best] - values[worst]
-        if not (inside > 0.5 * gap and inside > 1e-14 * scale):
-            vertex = _ask(oracle, down)
-            gap = float(down @ (vertex - point))
-            if gap <= tolerance:
-                return active, max(gap, 0.0)
-            if inside < 0.5 * gap or inside < gap and values[best] < down @ vertex - 1e-14 * scale:
-                best = active.find(vertex)
-            inside = float(down @ (active.vertices[best] - active.vertices[worst]))
-        direction = active.vertices[best] - active.vertices[worst]
-        length = float(direction @ direction)
-        if length == 0.0:
-            break
-        full = float(active.weights[worst])
-        amount = min(full, inside / length)
-        active.move(worst, best, amount)
-        if amount == full or count % 100 == 99:
-            active.tidy(most)
-            point = active.point
-        else:
-            point = point + amount * direction
-    active.tidy(most)
-    down = target - active.point
-    gap = float(down @ (_ask(oracle, down) - active.point))
-    if gap > tolerance:
-        warnings.warn(
-            f"Frank-Wolfe stopped after {iterations} steps with a duality gap of {gap:.2g}, above "
-            f"its tolerance {tolerance:.2g}; the gap is part of the answer",
-            SolverWarning,
-            stacklevel=2,
-        )
-    return active, max(gap, 0.0)
+    start = ActiveSet(_ask(oracle, target)) if start is None else start
+    return minimize(Distance(target), oracle, start, most, tolerance, iterations, steps)
+
+
+def _rounding(down: np.ndarray, vertex: np.ndarray, point: np.ndarray) -> float:
+    """Return how far rounding may move the duality gap."""
+    return 1e-16 * float(np.abs(down) @ (np.abs(vertex) + np.abs(point)))
 
 
 def _ask(oracle: Oracle, direction: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.kernels import POINT, Kernel, argmax, kernel
+from driftline.kernels import POINT, Kernel, argmax, helper, kernel
 from driftline.polytopes.base import Mixture, Polytope, keep_positive
 
 __all__ = ["Simplex"]
@@ -21,11 +21,11 @@ def maximize(point, params, scratch, out):
     out[argmax(point)] = 1.0
 
 
-@kernel(POINT)
-def project(point, params, scratch, out):
-    """Subtract a threshold and cut at 0; Newton's method for it only drops entries.
+@helper
+def simplex_threshold(point):
+    """Return what to subtract so that the positive parts add up to 1.
 
-    Michelot (1986); no sorting.
+    Newton's method, which only drops entries (Michelot, 1986); no sorting.
     """
     threshold = -np.inf
     while True:
@@ -39,8 +39,21 @@ def project(point, params, scratch, out):
         if root <= threshold:
             break
         threshold = root
+    return threshold
+
+
+@helper
+def onto_simplex(point, out):
+    """Write the nearest point: subtract a threshold and cut at 0."""
+    threshold = simplex_threshold(point)
     for i in range(point.size):
         out[i] = max(0.0, point[i] - threshold)
+
+
+@kernel(POINT)
+def project(point, params, scratch, out):
+    """Write the nearest point."""
+    onto_simplex(point, out)
 
 
 @dataclass(frozen=True)

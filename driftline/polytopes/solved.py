@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.polytopes.base import Polytope
-from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
+from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point, warn_inexact
 
 __all__ = ["SolvedPolytope"]
 
@@ -14,13 +14,26 @@ class SolvedPolytope(Polytope):
     """Base of polytopes without a closed projection; ``tolerance`` is that of the solver."""
 
     tolerance: float
+    iterations: int = 20_000
 
     def project(self, point: np.ndarray) -> np.ndarray:
-        """Return the nearest point, up to the tolerance."""
-        return self.solve(point)[0].point
+        """Return the nearest point, up to the tolerance; warn if that was not reached."""
+        active, gap = self.solve(point)
+        if self.missed(gap, point):
+            warn_inexact(gap, self.tolerance)
+        return active.point
+
+    def missed(self, gap: float, point: np.ndarray) -> bool:
+        """Say whether a gap is larger than the tolerance, and not by rounding alone."""
+        return gap > self.tolerance * max(1.0, float(np.abs(point).max()))
 
     def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
         """Return the active set of the nearest point, and its duality gap."""
         return nearest_point(
-            self.maximize, self.check(point), self.most_vertices, start, self.tolerance
+            self.maximize,
+            self.check(point),
+            self.most_vertices,
+            start,
+            self.tolerance,
+            self.iterations,
         )

@@ -3,7 +3,8 @@ r"""Negative entropy.
 On the simplex, the hypersimplex and the Birkhoff polytope
 :math:`\Omega(\mu) = \sigma \sum_i \mu_i \ln \mu_i`; on a cube the sum of the entropies of its
 coordinates, with :math:`p_i` the share of the upper bound,
-:math:`\sigma \sum_i p_i \ln p_i + (1 - p_i) \ln (1 - p_i)`.
+:math:`\sigma \sum_i p_i \ln p_i + (1 - p_i) \ln (1 - p_i)`; along a chain that of the Markov
+chain with the given marginals, edges minus inner nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.polytopes import Birkhoff, Cube, Hypersimplex, Polytope, Simplex
+from driftline.polytopes import (
+    Birkhoff,
+    Chain,
+    Cube,
+    Hypersimplex,
+    Polytope,
+    Positions,
+    Simplex,
+)
 from driftline.regularizers.base import Regularizer
 
 __all__ = ["Entropy"]
@@ -38,10 +47,13 @@ class Entropy(Regularizer):
         if isinstance(hull, Cube):
             share = (mu - hull.low) / (hull.high - hull.low)
             return self.scale * (_entropy(share) + _entropy(1.0 - share))
+        if isinstance(hull, Chain) and hull.length > 1:
+            nodes, edges = hull.split(mu)
+            return self.scale * (_entropy(edges) - _entropy(nodes[1:-1]))
         return self.scale * _entropy(mu)
 
     def mean_prediction(self, theta: np.ndarray, hull: Polytope) -> np.ndarray:
-        """Return softmax, sigmoids, capped softmax, or the limit of Sinkhorn's algorithm."""
+        """Return what the entropy makes of scores: softmax, sigmoids, marginals and the like."""
         scores = np.asarray(theta, dtype=np.float64) / self.scale
         match hull:
             case Simplex():
@@ -53,6 +65,8 @@ class Entropy(Regularizer):
                 )
             case Hypersimplex(_, size):
                 return capped_softmax(scores, size)
+            case Chain() | Positions():
+                return hull.marginals(scores)[1]
             case Birkhoff(size):
                 return sinkhorn(scores.reshape(size, size)).ravel()
         raise InputError(f"no entropy is known on {hull!r}; use Quadratic")
@@ -65,6 +79,11 @@ class Entropy(Regularizer):
             case Cube(dim, low, high):
                 modulus = 4.0 * self.scale / (high - low) ** 2
                 return modulus / dim if norm == "l1" else modulus
+            case Positions(length, _):
+                return self.scale * (1.0 / length if norm == "l1" else 2.0)
+            case Chain(length, _):
+                ones = 2 * length - 1
+                return self.scale * (1.0 / ones**2 if norm == "l1" else 2.0 / ones)
             case Hypersimplex(_, size) | Birkhoff(size):
                 return self.scale / size if norm == "l1" else self.scale
         return None

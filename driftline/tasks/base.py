@@ -20,6 +20,7 @@ from driftline.errors import InputError
 from driftline.kernels import Kernel
 from driftline.models import rows_of
 from driftline.parts import Part
+from driftline.polytopes import Polytope
 
 __all__ = ["Distribution", "Task", "TaskKernels"]
 
@@ -95,6 +96,19 @@ class Task(Part):
         """How many columns the weights have beside those of the features."""
         return 0
 
+    @property
+    def label_hull(self) -> Polytope:
+        """The hull of all encodings; where sizes differ from round to round, the smallest."""
+        raise InputError(f"{type(self).__name__} does not say its label_hull")
+
+    def hull_of(self, theta: np.ndarray) -> Any:
+        """Return the hull of encodings that scores of this size belong to."""
+        return self.label_hull
+
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """Return gamma and nu of the first theorem in the norm ``l1`` or ``l2``, if known."""
+        return None
+
     def score_size(self, theta: np.ndarray) -> int:
         """Return how many scores there must be, given those that there are."""
         return self.dim
@@ -153,6 +167,10 @@ class Task(Part):
         """Return the target loss of a prediction."""
         value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)
         return max(0.0, float(value))
+
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the mean loss encoding of a random label, used as prediction, of this mean."""
+        raise InputError(f"{type(self).__name__} does not predict labels")
 
     # -- predictions
 

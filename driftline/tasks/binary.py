@@ -15,6 +15,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.polytopes import Cube
 from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
 
 __all__ = ["Binary"]
@@ -60,6 +61,9 @@ class Binary(Task):
     loss_slope: ClassVar[float] = 0.5
     separation: ClassVar[float] = 2.0
 
+    #: The loss encoding is this multiple of the label itself.
+    loss_factor: ClassVar[float] = -0.5
+
     def check_label(self, label: Any) -> np.ndarray:
         """Return the sign as a row of one integer."""
         if type(label) is not int:
@@ -81,6 +85,19 @@ class Binary(Task):
             first = int(np.argmax(wrong))
             raise InputError(f"label {numbers[first]} in row {first} is neither -1 nor +1")
         return numbers.reshape(-1, 1)
+
+    @property
+    def label_hull(self) -> Cube:
+        """The numbers from -1 to 1."""
+        return Cube(1)
+
+    def constants(self, norm: str) -> tuple[float, float]:
+        """Gamma is 1/2 and nu 2, for the absolute value."""
+        return self.loss_slope, self.separation
+
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the multiple of a mean label."""
+        return self.loss_factor * mean
 
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the sign of the mean label, -1 for 0."""

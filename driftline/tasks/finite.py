@@ -96,10 +96,6 @@ class Finite(Task):
     def _best_label(self, direction: np.ndarray) -> np.ndarray:
         return self.label_matrix[np.argmax(self.label_matrix @ direction)]
 
-    def constants(self, norm: str) -> None:
-        """Return None: predictions need not be labels."""
-        return None
-
     @property
     def dim(self) -> int:
         """The length of an encoding."""

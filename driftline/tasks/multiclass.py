@@ -119,6 +119,10 @@ class Multiclass(Task):
         """Return the classes as rows of one integer."""
         return check_classes(labels, self.classes)
 
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the probability of every other class."""
+        return 1.0 - mean
+
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the most probable class, the lowest of several."""
         return int(np.argmax(mu))

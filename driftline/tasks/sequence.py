@@ -9,6 +9,7 @@ A sequence of n tags is encoded by its n unit vectors and n - 1 pairs of neighbo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.models import Sequences
-from driftline.polytopes import Chain
+from driftline.polytopes import Chain, Positions
 from driftline.tasks.base import Distribution, Task, whole_numbers
 
 __all__ = ["Sequence"]
@@ -61,13 +62,29 @@ class Sequence(Task):
         """The expected loss of guessing uniformly."""
         return 1.0 - 1.0 / self.tags
 
-    def hull(self, length: int) -> Chain:
-        """Return the polytope of sequences of this length."""
-        return _chain(length, self.tags)
+    #: The loss of one position, the most that a position counts, over its distance.
+    loss_factor: ClassVar[float] = -1.0
 
-    def hull_of(self, theta: np.ndarray) -> Chain:
+    def constants(self, norm: str) -> tuple[float, float] | None:
+        """In l2, gamma is sqrt((K-1) / K) and nu sqrt 2, both attained at length 1.
+
+        At length n the positions alone give gamma sqrt((K-1) / (K n)).
+        """
+        return (math.sqrt(1.0 - 1.0 / self.tags), math.sqrt(2.0)) if norm == "l2" else None
+
+    @property
+    def label_hull(self) -> Chain | Positions:
+        """The polytope of a single position, for which constants are stated."""
+        return self.hull(1)
+
+    def hull(self, length: int) -> Chain | Positions:
+        """Return the polytope of sequences of this length."""
+        return _hull(length, self.tags, self.transitions)
+
+    def hull_of(self, theta: np.ndarray) -> Chain | Positions:
         """Return the polytope that scores of this size belong to."""
-        length, rest = divmod(np.size(theta) + self.tags**2, self.tags + self.tags**2)
+        edges = self.tags**2 if self.transitions else 0
+        length, rest = divmod(np.size(theta) + edges, self.tags + edges)
         if rest or length < 1:
             raise InputError(f"{np.size(theta)} scores fit no sequence of {self.tags} tags")
         return self.hull(int(length))
@@ -120,9 +137,14 @@ class Sequence(Task):
 
     def encode_loss(self, prediction: Any) -> np.ndarray:
         """Return the share of a position for every other tag."""
-        vertex = self.encode(prediction)
-        count = len(np.asarray(prediction)) * self.tags
-        return np.r_[(1.0 - vertex[:count]) / len(prediction), np.zeros(vertex.size - count)]
+        return self.loss_of_mean(self.encode(prediction))
+
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the share of a position for every other tag."""
+        out = np.zeros_like(mean)
+        hull = self.hull_of(mean)
+        hull.split(out)[0][:] = (1.0 - hull.split(mean)[0]) / hull.length
+        return out
 
     def loss(self, prediction: Any, label: Any) -> float:
         """Return the share of wrong tags."""
@@ -138,24 +160,22 @@ class Sequence(Task):
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return sequences whose mean loss encoding this is: the positions one by one."""
-        hull = self.hull_of(mean)
-        chances = 1.0 - hull.length * hull.split(np.asarray(mean))[0]
-        ends = np.unique(np.r_[0.0, np.cumsum(chances, axis=1).ravel(), 1.0].clip(0.0, 1.0))
-        widths = np.diff(ends)
-        kept = widths > 1e-15
-        middles = (ends[:-1] + widths / 2)[kept]
-        sums = np.cumsum(chances, axis=1)
-        atoms = np.array([[np.searchsorted(row, u) for row in sums] for u in middles])
-        return Distribution(np.minimum(atoms, self.tags - 1), widths[kept] / widths[kept].sum())
+        positions, chances = self._chances(mean)
+        vertices, weights = positions.decompose(chances)
+        return Distribution(np.array([positions.sequence(v) for v in vertices]), weights)
 
     def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Draw a sequence: one uniform number against the chances of all positions."""
+        positions, chances = self._chances(mean)
+        return positions.sequence(positions.sample(chances, uniforms))
+
+    def _chances(self, mean: np.ndarray) -> tuple[Positions, np.ndarray]:
+        """Return the probability of every tag at every position."""
         hull = self.hull_of(mean)
-        sums = np.cumsum(1.0 - hull.length * hull.split(np.asarray(mean))[0], axis=1)
-        tags = [np.searchsorted(row, uniforms[0], side="right") for row in sums]
-        return np.minimum(tags, self.tags - 1)
+        chances = 1.0 - hull.length * hull.split(np.asarray(mean))[0]
+        return Positions(hull.length, self.tags), chances.ravel()
 
 
 @lru_cache(maxsize=256)
-def _chain(length: int, tags: int) -> Chain:
-    return Chain(length, tags)
+def _hull(length: int, tags: int, transitions: bool) -> Chain | Positions:
+    return Chain(length, tags) if transitions else Positions(length, tags)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.polytopes import Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
 
 __all__ = ["StructuredTask", "VectorTask", "refuse_first"]
@@ -29,11 +28,6 @@ class StructuredTask(Task):
     constant_offset: float
 
     @property
-    def label_hull(self) -> Polytope:
-        """The hull of all encodings."""
-        raise InputError(f"{type(self).__name__} does not say its label_hull")
-
-    @property
     def dim(self) -> int:
         """One score per coordinate of the encoding."""
         return self.label_hull.dim
@@ -46,10 +40,6 @@ class StructuredTask(Task):
     def from_vertex(self, vertex: np.ndarray) -> Any:
         """Return the label that a vertex encodes."""
         raise InputError(f"{type(self).__name__} does not define from_vertex")
-
-    def constants(self, norm: str) -> tuple[float, float] | None:
-        """Return gamma and nu of the first theorem in the norm ``l1`` or ``l2``, if known."""
-        return None
 
     @property
     def loss_slope(self) -> float:
@@ -77,7 +67,11 @@ class StructuredTask(Task):
 
     def encode_loss(self, prediction: Any) -> np.ndarray:
         """Return the multiple of the prediction's encoding."""
-        return self.loss_factor * self.encode(prediction)
+        return self.loss_of_mean(self.encode(prediction))
+
+    def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
+        """Return the multiple of a mean encoding."""
+        return self.loss_factor * mean
 
     def best_prediction(self, mu: np.ndarray) -> Any:
         """Return the label of the best vertex in the direction of the mean encoding."""

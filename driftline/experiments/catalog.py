@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +99,17 @@ EXPERIMENTS = {
         ("synthetic", "digits"),
         titles={"synthetic": "Synthetic", "digits": "Digits 8x8", "mnist": "MNIST"},
     ),
-    "multilabel": _structured(
-        "10 tags",
-        Multilabel(10),
-        structured.multilabel_methods(),
-        10_000,
-        emotions=_mulan("emotions", "emotions"),
-        bibtex=_mulan("bibtex", "bibtex"),
-        tmc2007=_mulan("tmc2007", "tmc2007-500"),
+    "multilabel": replace(
+        _structured(
+            "10 tags",
+            Multilabel(10),
+            structured.multilabel_methods(),
+            10_000,
+            emotions=_mulan("emotions", "emotions"),
+            bibtex=_mulan("bibtex", "bibtex"),
+            tmc2007=_mulan("tmc2007", "tmc2007-500"),
+        ),
+        groups=structured.TAG_GROUPS,
     ),
     "ordinal": _structured("6 levels", Ordinal(6), structured.sparsemap_methods(), 4000),
     "ranking": _structured(

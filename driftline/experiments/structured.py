@@ -7,18 +7,31 @@ from collections.abc import Callable
 from typing import Any
 
 from driftline.decoders import Argmax, Coordinatewise, Decoder, NearestVertex
-from driftline.domains import Ball
+from driftline.domains import Ball, Unbounded
 from driftline.experiments.methods import Method
 from driftline.learner import OGD
 from driftline.losses import CRF, Logistic, Loss, Scaled, SparseMAP
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
 from driftline.tasks import Sequence
 
-__all__ = ["CHAIN_GROUPS", "GROUPS", "chain_methods", "multilabel_methods", "sparsemap_methods"]
+__all__ = [
+    "CHAIN_GROUPS",
+    "GROUPS",
+    "TAG_GROUPS",
+    "chain_methods",
+    "multilabel_methods",
+    "sparsemap_methods",
+]
 
 GROUPS = {
     "random": "the decoder of the first theorem, in a ball of diameter 20 sqrt(scores)",
-    "certain": "the best label (MAP) with the loss scaled by twice its kappa, in the same ball",
+    "certain": "the best label (MAP) with the loss scaled by twice its kappa or 1.1 times, in the "
+    "same ball",
+}
+
+TAG_GROUPS = GROUPS | {
+    "sgd": "constant-step SGD on the logistic loss of every tag, no tag where the score is below "
+    "0; no guarantee",
 }
 
 
@@ -62,7 +75,8 @@ def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], De
     certain = (
         Method(f"{name}, MAP", "certain", _certain(loss, rate)) for name, rate in rates.items()
     )
-    return (*random, *certain)
+    lean = Method("Polyak, MAP, c = 1.1 kappa", "certain", _certain(loss, Polyak(), 1.1))
+    return (*random, *certain, lean)
 
 
 def _random(loss: Any, decoder: Any, rate: Rate) -> Callable[[Any], OGD]:
@@ -74,10 +88,10 @@ def _random(loss: Any, decoder: Any, rate: Rate) -> Callable[[Any], OGD]:
     return make
 
 
-def _certain(loss: Any, rate: Rate) -> Callable[[Any], OGD]:
+def _certain(loss: Any, rate: Rate, factor: float = 2.0) -> Callable[[Any], OGD]:
     def make(task: Any) -> OGD:
         plain = loss(task)
-        made = Scaled(plain, 2.0 * Argmax(plain).kappa)
+        made = Scaled(plain, factor * Argmax(plain).kappa)
         chosen = Argmax(made)
         return OGD(made, chosen, _above(rate, chosen), _ball(task))
 
@@ -98,7 +112,16 @@ def _above(rate: Rate, decoder: Decoder) -> Rate:
 
 def multilabel_methods() -> Any:
     """Return the methods for tags: the logistic loss and the coordinatewise decoder."""
-    return structured_methods(Logistic, Coordinatewise)
+    sgd = (Method(f"SGD, step {step:g}", "sgd", _tag_sgd(step)) for step in (0.01, 0.1, 1.0))
+    return (*structured_methods(Logistic, Coordinatewise), *sgd)
+
+
+def _tag_sgd(step: float) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        loss = Scaled(Logistic(task, base=math.e), task.labels)  # a sum over tags, not a mean
+        return OGD(loss, Argmax(loss), Constant(step), Unbounded())
+
+    return make
 
 
 def sparsemap_methods() -> Any:

@@ -21,9 +21,6 @@ from driftline.trace import Trace
 
 __all__ = ["OGD", "Round"]
 
-#: Rounds played between two calls of a progress function.
-BLOCK = 1 << 14
-
 
 class Round(NamedTuple):
     """What happened in one round."""
@@ -155,8 +152,8 @@ class OGD:
         width = self.task.prediction_width(labels)
         predictions = np.full((rows.rounds, width), -1, dtype=np.int64)
         gaps = np.zeros(rows.rounds) if self.loss.inexact else None
-        for start in range(0, rows.rounds, BLOCK):
-            stop = min(start + BLOCK, rows.rounds)
+        for start in range(0, rows.rounds, rows.block):
+            stop = min(start + rows.block, rows.rounds)
             count, part = stop - start, slice(start, stop)
             uniforms = self._take_uniforms(count)
             played = self.engine.play(
@@ -201,7 +198,7 @@ class OGD:
 
         The prediction and target loss in the result are those of a draw at the median.
         """
-        return self._play_one(x, label, np.full((1, self.task.draws), 0.5), used=False)
+        return self._play_one(x, label, np.full((1, 1), 0.5), used=False)
 
     # -- looking
 
@@ -290,7 +287,8 @@ class OGD:
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
         columns, prediction = self._columns, self._prediction
         if self.task.ragged:
-            prediction = np.full((1, len(label)), -1, dtype=np.int64)
+            width = self.task.prediction_width([label])
+            prediction = np.full((1, width), -1, dtype=np.int64)
         if not self.engine.play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
             models.refuse(row, 0)
         if used:
@@ -302,14 +300,14 @@ class OGD:
 
     def _peek(self) -> np.ndarray:
         if self._ahead is None:
-            self._ahead = self._generator.random((1, self.task.draws))
+            self._ahead = self._generator.random((1, 1))
         return self._ahead
 
     def _take_uniforms(self, count: int) -> np.ndarray:
         ahead, self._ahead = self._ahead, None
         if ahead is None:
-            return self._generator.random((count, self.task.draws))
-        return np.vstack([ahead, self._generator.random((count - 1, self.task.draws))])
+            return self._generator.random((count, 1))
+        return np.vstack([ahead, self._generator.random((count - 1, 1))])
 
     def _check_features(self, rows: models.Rows) -> None:
         expected = self.engine.features

@@ -89,9 +89,8 @@ class Argmax(Decoder):
         """1 - kappa, or 0."""
         return max(0.0, 1.0 - self.kappa)
 
-    @property
-    def scratch(self) -> int:
-        """One number per label."""
+    def scratch(self, size: int) -> int:
+        """Return one number per label."""
         return len(self.loss.task.all_labels)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:

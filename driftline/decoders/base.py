@@ -65,9 +65,8 @@ class Decoder(Part):
         """Parameters for the kernel."""
         return ()
 
-    @property
-    def scratch(self) -> int:
-        """How many numbers of scratch space the kernel needs."""
+    def scratch(self, size: int) -> int:
+        """Return how many numbers of scratch space the kernel needs at ``size`` scores."""
         return 0
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
@@ -75,7 +74,7 @@ class Decoder(Part):
         if type(self).distribution is not Decoder.distribution:
             atoms, weights = self.distribution(theta)
             return weights @ np.array([self.loss.task.encode_loss(atom) for atom in atoms])
-        return self._decode(theta, np.zeros(self.loss.task.dim), 0.0)[0]
+        return self._decode(theta, np.zeros(np.size(theta)), 0.0)[0]
 
     def distribution(self, theta: np.ndarray) -> Distribution:
         """Return the predictions of positive probability and their weights."""
@@ -102,7 +101,7 @@ class Decoder(Part):
                 "mean_loss_encoding nor distribution nor kernels"
             )
         theta = check_scores(theta, self.loss.task)
-        mean = np.empty(self.loss.task.dim)
+        mean = np.empty(theta.size)
         values = self.loss.kernels.values
         risk = self.kernel(
             theta,
@@ -111,9 +110,9 @@ class Decoder(Part):
             np.array(self.params, dtype=np.float64),
             self.loss._work(theta),
             0 if values is None else values.address,
-            self.loss._params(),
+            self.loss._params(theta.size),
             0 if self.mix is None else self.mix.address,
-            np.empty(self.scratch),
+            np.empty(self.scratch(theta.size)),
             mean,
         )
         return mean, float(risk)
@@ -202,9 +201,8 @@ class ValueDecoder(Decoder):
                 f"but {family!r} does not offer its values"
             )
 
-    @property
-    def scratch(self) -> int:
-        """Losses, squared gradients and chances of all labels."""
+    def scratch(self, size: int) -> int:
+        """Return room for losses, squared gradients and chances of all labels."""
         return 3 * len(self.loss.task.all_labels)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:

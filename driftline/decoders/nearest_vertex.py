@@ -102,9 +102,8 @@ class NearestVertex(Decoder):
         """0.8555 for the base-2 logistic loss, twice that with one score."""
         return self._found(0.8555) if self._of_classes else None
 
-    @property
-    def scratch(self) -> int:
-        """One number per label, for classes."""
+    def scratch(self, size: int) -> int:
+        """Return one number per label, for classes."""
         return len(self.loss.task.all_labels)
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:

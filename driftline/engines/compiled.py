@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import Program
-from driftline.models import Groups, Rows
+from driftline.models import Items, Rows, Sequences
 
 __all__ = ["CompiledEngine"]
 
@@ -16,13 +14,16 @@ __all__ = ["CompiledEngine"]
 class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
-    @cached_property
-    def program(self) -> Program:
-        """The parts as the loop takes them; compiling happens here."""
+    _program: Program
+    _buffer: np.ndarray
+    _size = -1
+
+    def _link(self, size: int, more: int) -> None:
+        """Make the parts ready for rounds of up to ``size`` scores; compiling happens here."""
         loss, decoder, rate, _, intercept = self.parts
         task = loss.task
         assert task.kernels is not None and loss.kernels is not None
-        return Program.link(
+        self._program = Program.link(
             (
                 task.kernels.encode,
                 task.kernels.draw,
@@ -32,13 +33,20 @@ class CompiledEngine(Engine):
                 decoder.kernel,
                 rate.kernel,
             ),
-            (task.params, loss.params, decoder.params, rate.params(self.parts.setting)),
-            (task.dim, loss.workspace, decoder.scratch, int(intercept)),
+            (
+                task.params(size),
+                loss.params(size),
+                decoder.params,
+                rate.params(self.parts.setting),
+            ),
+            (
+                size,
+                loss.workspace(size),
+                max(decoder.scratch(size), task.scratch(size)),
+                int(intercept),
+            ),
         )
-
-    @cached_property
-    def _buffer(self) -> np.ndarray:
-        return self.program.buffer()
+        self._size, self._buffer = size, self._program.buffer(more)
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -46,14 +54,17 @@ class CompiledEngine(Engine):
 
     def play(self, block: Block) -> int:
         """Hand the rounds to the loop."""
-        program = self.program
         rows, start, stop, labels, uniforms, trace, predictions, _ = block
-        assert not isinstance(rows, Groups)
+        assert not isinstance(rows, Sequences)
+        size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
+        if size > self._size:
+            self._link(size, rows.gradient_size)
+        program = self._program
         return rows.loop.compiled(
             program.code,
             program.params,
             *rows.arrays(start, stop),
-            labels,
+            rows.loop_labels(labels),
             uniforms,
             self.stored,
             self.state,

@@ -8,7 +8,9 @@ from driftline.kernels.compile import cache_directory as cache_directory
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
+from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import argmax as argmax
+from driftline.kernels.linalg import dot as dot
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE
@@ -18,6 +20,7 @@ from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import POINT as POINT
+from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
@@ -25,3 +28,5 @@ from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sorting import sorting_room as sorting_room
 from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
+from driftline.kernels.spread import spread as spread
+from driftline.kernels.spread import spread_out as spread_out

@@ -7,7 +7,7 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels.compile import kernel
 from driftline.kernels.linalg import add_scaled, dot
-from driftline.kernels.round import OVERFLOW, assemble, play_round, settle
+from driftline.kernels.round import assemble, choose_step, play_round, settle
 from driftline.kernels.signatures import DENSE
 
 
@@ -17,7 +17,7 @@ def play_dense(code, params, inputs, labels, uniforms, weights, state, buffer, t
 
     With an intercept, the last column of weights meets an input of constant 1.
     """
-    m = assemble(code, params, state, buffer)
+    m = assemble(code, params, state, buffer, code[at.OUTPUTS])
     rounds, features = inputs.shape
     outputs = weights.shape[0]
     intercept = code[at.INTERCEPT]
@@ -33,9 +33,9 @@ def play_dense(code, params, inputs, labels, uniforms, weights, state, buffer, t
                 score += weights[k, features]
             m.theta[k] = scale * score
 
-        eta = play_round(m, labels[t], uniforms[t], input_sq, trace, t, predictions[t])
-        if eta == OVERFLOW:
+        if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             return t
+        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
         if eta > 0.0:
             for k in range(outputs):
                 step = -eta * m.grad[k] / scale

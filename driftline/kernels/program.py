@@ -55,7 +55,7 @@ class Program:
         code = np.array([*addresses, *ends, *sizes], dtype=np.int64)
         return cls(code, np.concatenate(vectors))
 
-    def buffer(self) -> np.ndarray:
-        """Return working memory for the loop."""
+    def buffer(self, more: int = 0) -> np.ndarray:
+        """Return working memory for the loop, and ``more`` numbers of its own."""
         outputs, work, scratch = self.code[OUTPUTS : SCRATCH + 1]
-        return np.zeros(5 * outputs + work + scratch)
+        return np.zeros(5 * outputs + work + scratch + more)

@@ -1,7 +1,7 @@
 """One round between the scores and the update, and the bookkeeping of a step.
 
 This is what all model kinds share. A model's loop computes the scores, calls
-:func:`play_round` for the step size, moves its weights, and calls :func:`settle`.
+:func:`play_round` and :func:`choose_step`, moves its weights, and calls :func:`settle`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ TINY = 1e-150
 #: The stored weights are rescaled before their common factor leaves this range.
 SMALLEST_SCALE = 1e-100
 
-#: What :func:`play_round` returns instead of a step when the scores overflow.
-OVERFLOW = -1.0
-
 Machine = namedtuple(
     "Machine",
     "code task loss decoder rate state memory theta target grad mean encoded work scratch",
@@ -37,8 +34,8 @@ Machine = namedtuple(
 
 
 @helper
-def assemble(code, params, state, buffer):
-    """Give names to the slices of a program's parameters and buffers."""
+def assemble(code, params, state, buffer, size):
+    """Give names to the slices of a program's parameters and buffers, for ``size`` scores."""
     d = code[at.OUTPUTS]
     work = 5 * d + code[at.WORK]
     return Machine(
@@ -49,24 +46,24 @@ def assemble(code, params, state, buffer):
         params[code[at.DECODER_END] : code[at.RATE_END]],
         state,
         state[at.MEMORY :],
-        buffer[:d],
-        buffer[d : 2 * d],
-        buffer[2 * d : 3 * d],
-        buffer[3 * d : 4 * d],
-        buffer[4 * d : 5 * d],
+        buffer[:size],
+        buffer[d : d + size],
+        buffer[2 * d : 2 * d + size],
+        buffer[3 * d : 3 * d + size],
+        buffer[4 * d : 4 * d + size],
         buffer[5 * d : work],
         buffer[work : work + code[at.SCRATCH]],
     )
 
 
 @helper
-def play_round(m, label, uniforms, input_sq, trace, t, prediction):
-    """Predict, see the label, pay, and choose the step: 0 for none."""
+def play_round(m, label, uniforms, trace, t, prediction):
+    """Predict, see the label, pay; say whether all numbers were finite."""
     code = m.code
     offset = call_encode(code[at.ENCODE], (label, m.task, m.target))
     loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
     if not np.isfinite(loss):
-        return OVERFLOW
+        return False
     risk = call_decode(
         code[at.DECODE],
         (
@@ -82,23 +79,26 @@ def play_round(m, label, uniforms, input_sq, trace, t, prediction):
             m.mean,
         ),
     )
-    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, prediction, m.encoded))
-    grad_sq = dot(m.grad, m.grad) * input_sq
+    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, m.scratch, prediction, m.encoded))
+    trace[0, t] = loss
+    trace[1, t] = risk
+    trace[2, t] = max(0.0, dot(m.target, m.encoded) + offset)
+    return True
 
+
+@helper
+def choose_step(m, grad_sq, input_sq, trace, t):
+    """Return the step for a gradient in the weights of this squared norm: 0 for none."""
     eta = 0.0
     if grad_sq > TINY:
         eta = call_rate(
-            code[at.RATE],
-            (loss, risk, grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
+            m.code[at.RATE],
+            (trace[0, t], trace[1, t], grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
         )
     if eta > 0.0:
         m.state[at.ETA] = eta
     m.state[at.ROUNDS] += 1.0
     m.state[at.LARGEST_INPUT_SQ] = max(m.state[at.LARGEST_INPUT_SQ], input_sq)
-
-    trace[0, t] = loss
-    trace[1, t] = risk
-    trace[2, t] = max(0.0, dot(m.target, m.encoded) + offset)
     trace[3, t] = m.state[at.ETA]
     trace[4, t] = grad_sq
     return eta

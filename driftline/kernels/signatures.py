@@ -10,7 +10,7 @@ from numba.core.typing import Signature
 vector = types.Array(types.float64, 1, "C")
 integers = types.Array(types.int64, 1, "C")
 matrix = types.Array(types.float64, 2, "C")
-labels = types.Array(types.int64, 2, "C")
+labels = predictions = types.Array(types.int64, 2, "C")
 
 #: ``encode(label, params, target) -> offset``: write rho(y), return c(y).
 ENCODE = types.float64(integers, vector, vector)
@@ -18,9 +18,9 @@ ENCODE = types.float64(integers, vector, vector)
 #: ``encode_loss(prediction, params, out)``: write the loss encoding of a prediction.
 ENCODE_LOSS = types.void(integers, vector, vector)
 
-#: ``draw(mean, params, uniforms, prediction, encoded)``: draw a prediction whose expected
-#: loss encoding is ``mean``, and write its own loss encoding.
-DRAW = types.void(vector, vector, vector, integers, vector)
+#: ``draw(mean, params, uniforms, scratch, prediction, encoded)``: draw a prediction whose
+#: expected loss encoding is ``mean`` by one uniform number, and write its own loss encoding.
+DRAW = types.void(vector, vector, vector, vector, integers, vector)
 
 #: ``loss(theta, target, params, work, grad) -> value``: also fills ``work`` with what
 #: depends on the scores alone, for ``values`` and the decoder.
@@ -67,7 +67,7 @@ def _input(dtype: types.Type, ndim: int) -> types.Array:
     return types.Array(dtype, ndim, "C", readonly=True)
 
 
-def _loop(*inputs: types.Type) -> Signature:
+def _loop(*inputs: types.Type, labels: types.Type = labels) -> Signature:
     """``play(code, params, *inputs, labels, uniforms, weights, state, buffer, trace,
     predictions) -> rounds played``.
     """  # noqa: D205
@@ -81,12 +81,15 @@ def _loop(*inputs: types.Type) -> Signature:
         vector,
         vector,
         types.Array(types.float64, 2, "A"),
-        labels,
+        predictions,
     )
 
 
 #: The loop over dense rows.
 DENSE = _loop(_input(types.float64, 2))
+
+#: The loop over sets of items (all items, where each set starts); labels one after the other.
+ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 
 #: The loops over CSR rows (values, columns, starts), for the two index types of SciPy.
 SPARSE32 = _loop(_input(types.float64, 1), _input(types.int32, 1), _input(types.int32, 1))
@@ -94,6 +97,9 @@ SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.
 
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
 POINT = types.void(vector, vector, vector, vector)
+
+#: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
+RANKS = types.void(vector, vector, vector, vector, integers)
 
 #: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope
 #: and its gradient, the mean prediction.

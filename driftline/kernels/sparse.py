@@ -10,7 +10,8 @@ import numpy as np
 
 from driftline.kernels import program as at
 from driftline.kernels.compile import Kernel
-from driftline.kernels.round import OVERFLOW, assemble, play_round, settle
+from driftline.kernels.linalg import dot
+from driftline.kernels.round import assemble, choose_step, play_round, settle
 from driftline.kernels.signatures import SPARSE32, SPARSE64
 
 
@@ -32,7 +33,7 @@ def play_sparse(
 
     With an intercept, the last row of weights meets an input of constant 1.
     """
-    m = assemble(code, params, state, buffer)
+    m = assemble(code, params, state, buffer, code[at.OUTPUTS])
     rounds = starts.size - 1
     intercept = code[at.INTERCEPT]
     last, outputs = weights.shape[0] - 1, weights.shape[1]
@@ -53,9 +54,9 @@ def play_sparse(
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
 
-        eta = play_round(m, labels[t], uniforms[t], input_sq, trace, t, predictions[t])
-        if eta == OVERFLOW:
+        if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             return t
+        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
         if eta > 0.0:
             step = -eta / scale
             for i in range(first, stop):

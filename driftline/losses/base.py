@@ -65,22 +65,26 @@ class Loss(Part):
         """The constant M with ``|g|^2 <= 2 M L``."""
         raise InputError(f"{type(self).__name__} does not say its constant `self_bound`")
 
-    @property
-    def params(self) -> tuple[float, ...]:
-        """Parameters for the kernels; the first is a factor of the whole loss."""
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return parameters for the kernels in rounds of up to ``size`` scores.
+
+        The first is a factor of the whole loss.
+        """
         return (1.0,)
 
-    @property
-    def workspace(self) -> int:
-        """How many numbers the loss hands on to ``values`` and the decoder."""
+    def workspace(self, size: int) -> int:
+        """Return how many numbers the loss hands on to ``values`` and the decoder."""
         return 0
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         kernels = self._need_kernels("value_and_grad")
         theta = check_scores(theta, self.task)
-        work, grad = np.empty(self.workspace), np.empty_like(theta)
-        value = kernels.loss(theta, self.task.encode(label), self._params(), work, grad)
+        target = self.task.encode(label)
+        if target.size != theta.size:
+            raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
+        work, grad = np.empty(self.workspace(theta.size)), np.empty_like(theta)
+        value = kernels.loss(theta, target, self._params(theta.size), work, grad)
         return float(value), grad
 
     def solver_gap(self, theta: np.ndarray) -> float:
@@ -94,18 +98,18 @@ class Loss(Part):
             raise InputError(f"{type(self).__name__} cannot list its values for all labels")
         theta = check_scores(theta, self.task)
         values, squares = np.empty((2, len(self.task.all_labels)))
-        kernels.values(theta, self._params(), self._work(theta), values, squares)
+        params = self._params(theta.size)
+        kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
 
-    def _params(self) -> np.ndarray:
-        return np.asarray(self.params, dtype=np.float64)
+    def _params(self, size: int) -> np.ndarray:
+        return np.asarray(self.params(size), dtype=np.float64)
 
     def _work(self, theta: np.ndarray) -> np.ndarray:
         """Return what the loss hands on, which does not depend on the label."""
-        work, any_label = np.empty(self.workspace), np.zeros(self.task.dim)
-        self._need_kernels("values").loss(
-            theta, any_label, self._params(), work, np.empty_like(theta)
-        )
+        work, any_label = np.empty(self.workspace(theta.size)), np.zeros(theta.size)
+        params = self._params(theta.size)
+        self._need_kernels("values").loss(theta, any_label, params, work, np.empty_like(theta))
         return work
 
     def _need_kernels(self, method: str) -> LossKernels:

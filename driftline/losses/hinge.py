@@ -84,14 +84,12 @@ class Hinge(Loss):
         """One score needs kernels of its own."""
         return self._binary if isinstance(self.task, Binary) else self._multiclass
 
-    @property
-    def params(self) -> tuple[float, ...]:
-        """The factor of the whole loss, and the threshold."""
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor of the whole loss, and the threshold."""
         return (1.0, self.kappa)
 
-    @property
-    def workspace(self) -> int:
-        """The two largest scores."""
+    def workspace(self, size: int) -> int:
+        """Return the two largest scores."""
         return 2
 
     @property

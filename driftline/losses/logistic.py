@@ -177,17 +177,15 @@ class Logistic(Loss):
             return self._multilabel
         return self._binary if isinstance(self.task, Binary) else self._multiclass
 
-    @property
-    def params(self) -> tuple[float, ...]:
-        """The factor 1 / ln b."""
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor 1 / ln b."""
         return (1.0 / math.log(self.base),)
 
-    @property
-    def workspace(self) -> int:
-        """The mean label encoding and three numbers more; two numbers for every tag."""
+    def workspace(self, size: int) -> int:
+        """Return the mean label encoding and three numbers more; two numbers for every tag."""
         if isinstance(self.task, Multilabel):
-            return 2 * self.task.dim
-        return self.task.dim + EXTRA
+            return 2 * size
+        return size + EXTRA
 
     @property
     def unit(self) -> float:

@@ -69,16 +69,14 @@ class Scaled(Loss):
         """The kernels of the loss inside: the factor is in the parameters."""
         return self.loss.kernels
 
-    @property
-    def params(self) -> tuple[float, ...]:
-        """The parameters of the loss inside, the first of them scaled."""
-        first, *others = self.loss.params
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the parameters of the loss inside, the first of them scaled."""
+        first, *others = self.loss.params(size)
         return (self.factor * first, *others)
 
-    @property
-    def workspace(self) -> int:
-        """As in the loss inside."""
-        return self.loss.workspace
+    def workspace(self, size: int) -> int:
+        """Return as many as the loss inside."""
+        return self.loss.workspace(size)
 
     @property
     def self_bound(self) -> float:

@@ -126,9 +126,8 @@ class SmoothHinge(Loss):
         """One score needs kernels of its own."""
         return self._binary if isinstance(self.task, Binary) else self._multiclass
 
-    @property
-    def workspace(self) -> int:
-        """The two largest scores."""
+    def workspace(self, size: int) -> int:
+        """Return the two largest scores."""
         return 2
 
     @property

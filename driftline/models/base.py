@@ -15,6 +15,12 @@ class LinearRows(ABC):
 
     __slots__ = ()
 
+    #: Rounds played between two looks at the progress.
+    block = 1 << 14
+
+    #: How many numbers the loop needs for a gradient in the weights.
+    gradient_size = 0
+
     @abstractmethod
     def row(self, t: int) -> np.ndarray:
         """Return one row as a vector."""
@@ -40,6 +46,10 @@ class LinearRows(ABC):
         """Return the squared norm of the map from weights to scores."""
         _, values = self.entries(t)
         return float(values @ values) + intercept
+
+    def loop_labels(self, labels: Any) -> Any:
+        """Return labels as the loop takes them."""
+        return labels
 
     def check_labels(self, labels: Any) -> None:
         """Refuse labels that do not fit their rows; any label fits a plain row."""

@@ -17,8 +17,8 @@ class Groups:
     Parameters
     ----------
     inputs
-        A list of two-dimensional arrays, or a pair of one array with all members and the rows
-        at which groups start, with the number of rows at the end.
+        A list of two-dimensional arrays, or a pair of one array (or CSR matrix) with all members
+        and the rows at which groups start, with the number of rows at the end.
     """
 
     transposed = False
@@ -28,8 +28,7 @@ class Groups:
 
     def __init__(self, inputs: Any):
         if isinstance(inputs, tuple) and len(inputs) == 2:
-            whole, starts = np.asarray(inputs[0]), np.asarray(inputs[1])
-            inputs = [whole[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+            inputs = _cut(*inputs)
         self.groups = [np.asarray(array) for array in inputs]
         self.rounds = len(self.groups)
         self.features = self.groups[0].shape[-1] if self.groups else 0
@@ -47,6 +46,20 @@ class Groups:
                     f"{self.features}"
                 )
         self.size = sum(array.size for array in self.groups)
+        self.largest = max((len(array) for array in self.groups), default=0)
+        #: Rounds played at a time: as many as fill some megabytes.
+        self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
+
+    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+        """Return all members of some groups, and where each group starts, for a loop."""
+        groups = self.groups[start:stop]
+        starts = np.cumsum([0, *map(len, groups)])
+        whole = groups[0] if len(groups) == 1 else np.concatenate(groups)
+        return np.ascontiguousarray(whole, dtype=np.float64), starts
+
+    def loop_labels(self, labels: Any) -> np.ndarray:
+        """Return labels one after the other, for a loop."""
+        return np.concatenate(labels)
 
     def matrix(self, t: int, intercept: bool) -> np.ndarray:
         """Return one group, with a column of ones for an intercept."""
@@ -81,3 +94,13 @@ class Groups:
                     f"{self.group} {t} has {len(array)} {self.members}, but its label has "
                     f"{len(label)} entries"
                 )
+
+
+def _cut(whole: Any, starts: Any) -> list[np.ndarray]:
+    """Return the groups of one array or CSR matrix, from where each starts to the next."""
+    starts = np.asarray(starts)
+    if hasattr(whole, "tocsr"):
+        rows = whole.tocsr()
+        return [rows[a:b].toarray() for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    array = np.asarray(whole)
+    return [array[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]

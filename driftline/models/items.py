@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.kernels import Kernel, play_items
 from driftline.models.groups import Groups
 
 __all__ = ["Items"]
@@ -19,6 +20,16 @@ class Items(Groups):
 
     group, members = "set", "items"
 
+    @property
+    def loop(self) -> Kernel:
+        """The compiled loop over rows of this kind."""
+        return play_items
+
+    @property
+    def gradient_size(self) -> int:
+        """One number for every feature and the intercept."""
+        return self.features + 1
+
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
         """Return the scores of all items."""
         return self.matrix(t, intercept) @ stored[0]
@@ -28,5 +39,10 @@ class Items(Groups):
         return (grad @ self.matrix(t, intercept))[np.newaxis]
 
     def norm_sq(self, t: int, intercept: bool) -> float:
-        """Return the squared norm of the map from weights to scores."""
-        return self.largest_sq(t, intercept)
+        """Return a bound of the squared norm of the map from weights to scores.
+
+        The sum of all squares, which costs no more than the scores do; the norm itself would
+        take a decomposition of the round's matrix.
+        """
+        x = self.matrix(t, intercept)
+        return float(np.vdot(x, x))

@@ -67,11 +67,6 @@ class Polytope(Part):
         """How many vertices a mixture needs at most (Caratheodory, or fewer)."""
         return self.dim + 1
 
-    @property
-    def draws(self) -> int:
-        """How many uniform numbers one sample takes."""
-        return 1
-
     def maximize(self, direction: np.ndarray) -> np.ndarray:
         """Return the vertex of largest inner product with ``direction``."""
         return self._run(self.maximize_kernel, direction, "maximize")
@@ -85,7 +80,7 @@ class Polytope(Part):
         raise InputError(f"{type(self).__name__} does not define decompose")
 
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Draw a vertex whose mean is ``point``."""
+        """Draw a vertex whose mean is ``point``, by one uniform number."""
         return self.decompose(point).draw(uniforms[0])
 
     def check(self, point: Any) -> np.ndarray:

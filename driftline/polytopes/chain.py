@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel
+from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel, spread_out
 from driftline.polytopes.base import Mixture
 from driftline.polytopes.positions import check_tags
 from driftline.polytopes.solved import SolvedPolytope
@@ -158,11 +158,6 @@ class Chain(SolvedPolytope):
         """One more than the dimension of the polytope of unit flows."""
         return (self.length - 1) * (self.tags - 1) * self.tags + self.tags
 
-    @property
-    def draws(self) -> int:
-        """One for every position."""
-        return self.length
-
     def vertex(self, sequence: np.ndarray) -> np.ndarray:
         """Return the encoding of a sequence."""
         tags = check_tags(sequence, self.length, self.tags)
@@ -216,6 +211,7 @@ class Chain(SolvedPolytope):
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Draw tag after tag from the Markov chain that has these marginals."""
         nodes, edges = self.split(np.asarray(point))
+        uniforms = spread_out(uniforms[0], self.length)
         tags = np.empty(self.length, dtype=np.int64)
         weights = nodes[0]
         for t in range(self.length):

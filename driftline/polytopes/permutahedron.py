@@ -12,11 +12,14 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import (
     POINT,
+    RANKS,
     Kernel,
+    helper,
     kernel,
     pool_decreasing,
     sort_decreasing,
     sorting_room,
+    spread,
 )
 from driftline.polytopes.base import Mixture, Polytope
 
@@ -47,6 +50,62 @@ def project(point, params, scratch, out):
         out[int(order[i])] = point[int(order[i])] - pooled[i]
 
 
+def swapping_room(d: int) -> int:
+    """Return the size of the scratch space that :func:`random_ranks` needs."""
+    return 5 * d + sorting_room(d)
+
+
+@helper
+def random_ranks(point, sign, weights, uniform, scratch, ranks):
+    """Draw the rank of every entry such that their weights have the mean ``sign * point``.
+
+    From the weights in order, averages of two entries each lead to the point in order (Hardy,
+    Littlewood and Polya): an entry that is too small takes from the nearest ones above that are
+    too large. Swapping two ranks, with the probability that an average would give the other
+    weight, has the same mean.
+    """
+    d = point.size
+    order = scratch[:d]
+    goal = scratch[d : 2 * d]
+    mean = scratch[2 * d : 3 * d]
+    above = scratch[3 * d : 4 * d]  # entries with something to give, the nearest last
+    drawn = scratch[4 * d : 5 * d]
+    for i in range(d):
+        goal[i] = sign * point[i]
+    sort_decreasing(goal, order, scratch[5 * d :])
+    for k in range(d):
+        goal[k] = sign * point[int(order[k])]
+        mean[k] = weights[k]
+        drawn[k] = k
+    givers = 0
+    used = 0
+    for k in range(d):
+        need = goal[k] - mean[k]
+        if need < 0.0:
+            above[givers] = k
+            givers += 1
+        while need > 1e-15 and givers > 0:
+            j = int(above[givers - 1])
+            gift = min(need, mean[j] - goal[j])
+            width = mean[j] - mean[k]
+            if width > 0.0 and spread(uniform, used) < gift / width:
+                drawn[j], drawn[k] = drawn[k], drawn[j]
+            used += 1
+            mean[j] -= gift
+            mean[k] += gift
+            need -= gift
+            if mean[j] - goal[j] <= 1e-15:
+                givers -= 1
+    for k in range(d):
+        ranks[int(order[k])] = int(drawn[k])
+
+
+@kernel(RANKS)
+def draw_ranks(point, weights, uniforms, scratch, ranks):
+    """Draw the rank of every entry of a point."""
+    random_ranks(point, 1.0, weights, uniforms[0], scratch, ranks)
+
+
 @dataclass(frozen=True)
 class Permutahedron(Polytope):
     """The hull of all orders of ``weights``, which decrease.
@@ -65,10 +124,10 @@ class Permutahedron(Polytope):
     project_kernel: ClassVar[Kernel] = project
 
     def __post_init__(self) -> None:
-        """Refuse weights that increase or do not differ."""
+        """Refuse weights that increase."""
         weights = tuple(float(w) for w in self.weights)
-        if len(weights) < 2 or any(a < b for a, b in zip(weights, weights[1:], strict=False)):
-            raise InputError("a permutahedron needs two weights or more, in decreasing order")
+        if not weights or any(a < b for a, b in zip(weights, weights[1:], strict=False)):
+            raise InputError("a permutahedron needs weights in decreasing order")
         object.__setattr__(self, "weights", weights)
 
     @property
@@ -90,11 +149,6 @@ class Permutahedron(Polytope):
     def most_vertices(self) -> int:
         """As many as there are entries."""
         return self.dim
-
-    @property
-    def draws(self) -> int:
-        """One for every average."""
-        return self.dim - 1
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -166,32 +220,10 @@ class Permutahedron(Polytope):
 
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Swap two entries wherever the averaging would mix them, with its probability."""
-        order = np.argsort(-np.asarray(point), kind="stable")
-        goal = np.asarray(point)[order]
-        mean, drawn = self._weights.copy(), self._weights.copy()
-        above: list[int] = []  # entries with something to give, the nearest last
-        used = 0
-        for k in range(self.dim):
-            need = goal[k] - mean[k]
-            if need <= 0.0:
-                if need < 0.0:
-                    above.append(k)
-                continue
-            while need > 1e-15 and above and used < len(uniforms):
-                j = above[-1]
-                gift = min(need, mean[j] - goal[j])
-                spread = mean[j] - mean[k]
-                if spread > 0.0 and uniforms[used] < gift / spread:
-                    drawn[j], drawn[k] = drawn[k], drawn[j]
-                used += 1
-                mean[j] -= gift
-                mean[k] += gift
-                need -= gift
-                if mean[j] - goal[j] <= 1e-15:
-                    above.pop()
-        vertex = np.empty(self.dim)
-        vertex[order] = drawn
-        return vertex
+        ranks = np.empty(self.dim, dtype=np.int64)
+        scratch = np.empty(swapping_room(self.dim))
+        draw_ranks(self.check(point), self._weights, uniforms, scratch, ranks)
+        return self._weights[ranks]
 
 
 def _split(point: np.ndarray, blocks: list[np.ndarray], index: int, count: int) -> list[np.ndarray]:

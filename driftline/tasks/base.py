@@ -57,9 +57,6 @@ class Task(Part):
     #: Whether the input of a round is several vectors, one for each entry of its label.
     ragged: bool = False
 
-    #: How many uniform numbers one random prediction takes.
-    draws: ClassVar[int] = 1
-
     #: All labels, where they are few.
     all_labels: Sequence[Any] = ()
 
@@ -71,10 +68,17 @@ class Task(Part):
         """Number of scores."""
         raise InputError(f"{type(self).__name__} does not say its number of scores `dim`")
 
-    @property
-    def params(self) -> tuple[float, ...]:
-        """Parameters for the kernels."""
-        return (float(self.dim),)
+    def size_of(self, label: Any) -> int:
+        """Return how many scores a round with this label has."""
+        return self.dim
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return parameters for the kernels in rounds of up to ``size`` scores."""
+        return (float(size),)
+
+    def scratch(self, size: int) -> int:
+        """Return how many numbers of scratch space drawing needs at ``size`` scores."""
+        return 0
 
     @property
     def label_size(self) -> int:
@@ -83,7 +87,7 @@ class Task(Part):
 
     @property
     def prediction_size(self) -> int:
-        """How many integers make a prediction, for the kernels."""
+        """How many integers make a prediction, for the kernels; 0 for one per score."""
         return 1
 
     @property
@@ -159,8 +163,9 @@ class Task(Part):
     def encode_loss(self, prediction: Any) -> np.ndarray:
         """Return the loss encoding of a prediction."""
         kernels = self._need_kernels("encode_loss")
-        out = np.empty(self.dim)
-        kernels.encode_loss(self._prediction_row(prediction), self._params(), out)
+        row = self._prediction_row(prediction)
+        out = np.empty(self.size_of(row))
+        kernels.encode_loss(row, self._params(out.size), out)
         return out
 
     def loss(self, prediction: Any, label: Any) -> float:
@@ -186,14 +191,16 @@ class Task(Part):
         """Draw a prediction whose expected loss encoding is ``mean``."""
         if self.kernels is None:
             return draw_atom(self.decompose(mean), uniforms[0])
-        row = np.empty(self.prediction_size, dtype=np.int64)
-        self.kernels.draw(mean, self._params(), uniforms, row, np.empty(self.dim))
+        size = mean.size
+        row = np.full(self.prediction_size or size, -1, dtype=np.int64)
+        scratch, encoded = np.empty(self.scratch(size)), np.empty(size)
+        self.kernels.draw(mean, self._params(size), uniforms, scratch, row, encoded)
         return self.prediction(row)
 
     # -- how the methods above reach the kernels
 
-    def _params(self) -> np.ndarray:
-        return np.asarray(self.params, dtype=np.float64)
+    def _params(self, size: int) -> np.ndarray:
+        return np.asarray(self.params(size), dtype=np.float64)
 
     def _need_kernels(self, method: str) -> TaskKernels:
         if self.kernels is None:
@@ -202,8 +209,9 @@ class Task(Part):
 
     def _encode(self, label: Any) -> tuple[np.ndarray, float]:
         kernels = self._need_kernels("encode")
-        target = np.empty(self.dim)
-        offset = kernels.encode(self.check_label(label), self._params(), target)
+        row = self.check_label(label)
+        target = np.empty(self.size_of(row))
+        offset = kernels.encode(row, self._params(target.size), target)
         return target, float(offset)
 
     def _prediction_row(self, prediction: Any) -> np.ndarray:

@@ -35,7 +35,7 @@ def encode_loss(prediction, params, out):
 
 
 @kernel(DRAW)
-def draw(mean, params, uniforms, prediction, encoded):
+def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Predict -1 with probability 1/2 + mean."""
     prediction[0] = -1 if uniforms[0] < 0.5 + mean[0] else 1
     encoded[0] = -0.5 * prediction[0]

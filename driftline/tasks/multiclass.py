@@ -43,7 +43,7 @@ def encode_loss(prediction, params, out):
 
 
 @kernel(DRAW)
-def draw(mean, params, uniforms, prediction, encoded):
+def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Walk along the classes until their probability exceeds the uniform number."""
     below = 0.0
     for k in range(mean.size):

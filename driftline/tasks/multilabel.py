@@ -38,7 +38,7 @@ def encode_loss(prediction, params, out):
 
 
 @kernel(DRAW)
-def draw(mean, params, uniforms, prediction, encoded):
+def draw(mean, params, uniforms, scratch, prediction, encoded):
     """One uniform number against the chance of every tag."""
     d = mean.size
     for i in range(d):

@@ -32,11 +32,6 @@ class StructuredTask(Task):
         """One score per coordinate of the encoding."""
         return self.label_hull.dim
 
-    @property
-    def draws(self) -> int:
-        """As many as the polytope needs."""
-        return self.label_hull.draws
-
     def from_vertex(self, vertex: np.ndarray) -> Any:
         """Return the label that a vertex encodes."""
         raise InputError(f"{type(self).__name__} does not define from_vertex")

@@ -1,0 +1,55 @@
+"""The loop over sets of items that share one weight vector, of different sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.kernels import program as at
+from driftline.kernels.compile import kernel
+from driftline.kernels.linalg import add_scaled, dot
+from driftline.kernels.round import assemble, choose_step, play_round, settle
+from driftline.kernels.signatures import ITEMS
+
+
+@kernel(ITEMS)
+def play_items(
+    code, params, inputs, starts, labels, uniforms, weights, state, buffer, trace, predictions
+):
+    """Play all rounds; return how many were played before one that is not finite.
+
+    A round costs the entries of its items, three times: for the scores, the gradient and, with
+    a step, the weights. With an intercept, the last weight meets an input of constant 1.
+    """
+    features = inputs.shape[1]
+    intercept = code[at.INTERCEPT]
+    own = buffer.size - features - 1  # the gradient in the weights comes last in the buffer
+    gradient = buffer[own : own + weights.size]
+    for t in range(starts.size - 1):
+        first, stop = starts[t], starts[t + 1]
+        m = assemble(code, params, state, buffer[:own], stop - first)
+        scale = state[at.SCALE]
+        input_sq = 0.0
+        for i in range(first, stop):
+            x = inputs[i]
+            input_sq += dot(x, x) + intercept
+            score = dot(weights[0, :features], x)
+            if intercept:
+                score += weights[0, features]
+            m.theta[i - first] = scale * score
+        if not np.isfinite(input_sq):
+            return t
+        if not play_round(m, labels[first:stop], uniforms[t], trace, t, predictions[t]):
+            return t
+        for j in range(gradient.size):
+            gradient[j] = 0.0
+        for i in range(first, stop):
+            slope = m.grad[i - first]
+            if slope != 0.0:
+                add_scaled(gradient[:features], slope, inputs[i])
+                if intercept:
+                    gradient[features] += slope
+        eta = choose_step(m, dot(gradient, gradient), input_sq, trace, t)
+        if eta > 0.0:
+            add_scaled(weights[0], -eta / scale, gradient)
+            settle(m, eta, trace[4, t], weights)
+    return starts.size - 1

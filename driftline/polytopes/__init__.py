@@ -1,5 +1,6 @@
 """Convex hulls of encodings: best vertices, nearest points, mixtures of vertices."""
 
+from driftline.polytopes.affine import Affine as Affine
 from driftline.polytopes.base import Mixture as Mixture
 from driftline.polytopes.base import Polytope as Polytope
 from driftline.polytopes.birkhoff import Birkhoff as Birkhoff
@@ -17,5 +18,8 @@ from driftline.polytopes.hypersimplex import Hypersimplex as Hypersimplex
 from driftline.polytopes.order_simplex import OrderSimplex as OrderSimplex
 from driftline.polytopes.permutahedron import Permutahedron as Permutahedron
 from driftline.polytopes.positions import Positions as Positions
+from driftline.polytopes.relevance import PositiveRelevance as PositiveRelevance
+from driftline.polytopes.relevance import Relevance as Relevance
 from driftline.polytopes.simplex import Simplex as Simplex
 from driftline.polytopes.solved import SolvedPolytope as SolvedPolytope
+from driftline.polytopes.space import Space as Space

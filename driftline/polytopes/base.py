@@ -52,6 +52,18 @@ class Polytope(Part):
     #: the best one in its direction.
     equal_norms: bool = True
 
+    #: Whether it is the same under every permutation of coordinates.
+    symmetric: bool = False
+
+    #: Whether it is the base polytope of a submodular function. All translates of it then
+    #: have a least majorised point, which minimises every symmetric convex function at once.
+    base: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether projections are exact, and not found by a solver."""
+        return self.project_kernel is not None
+
     @property
     def params(self) -> tuple[float, ...]:
         """Parameters for the kernels."""

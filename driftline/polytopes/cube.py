@@ -38,6 +38,7 @@ class Cube(Box):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    symmetric: ClassVar[bool] = True
 
     def decompose(self, point: np.ndarray) -> Mixture:
         """Chain of thresholds: coordinates switch to the upper bound largest first."""

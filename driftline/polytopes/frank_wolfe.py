@@ -189,7 +189,7 @@ def minimize(
             break
         amount = objective.step(point, direction, limit)
         move(amount)
-        if amount == limit or count % 100 == 99:
+        if amount == limit or len(active) > most or count % 100 == 99:
             active.tidy(most)
             point = active.point
         else:

@@ -78,6 +78,8 @@ class Hypersimplex(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    base: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""

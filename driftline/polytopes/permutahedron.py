@@ -122,6 +122,8 @@ class Permutahedron(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    base: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse weights that increase."""

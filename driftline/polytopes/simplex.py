@@ -68,6 +68,8 @@ class Simplex(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    base: ClassVar[bool] = True
+    symmetric: ClassVar[bool] = True
 
     @property
     def most_vertices(self) -> int:

@@ -40,6 +40,8 @@ def describe(parts: Parts, largest_input: float) -> str:
 def _scores(task: Any) -> str:
     if isinstance(task, Sequence):
         return "as many scores as positions and transitions need"
+    if task.ragged:
+        return "a score for every item"
     return f"{task.dim} score{'s' if task.dim > 1 else ''}"
 
 

@@ -40,7 +40,7 @@ def test_the_loss_is_minus_the_log_probability(seed, n):
         assert value == pytest.approx(expected, abs=1e-9 * (1 + abs(scores).max()))
         assert grad @ grad <= 2 * LOSS.self_bound * (2 * n - 1) * value * (1 + 1e-9) + 1e-12
         # Viterbi's best sequence is never worse than the loss says
-        assert TASK.loss(TASK.best_prediction(theta), s) <= LOSS.argmax_ratio * value + 1e-9
+        assert TASK.loss(TASK.top_prediction(theta), s) <= LOSS.argmax_ratio * value + 1e-9
 
 
 def test_scores_of_any_size_stay_finite():
@@ -198,7 +198,7 @@ def test_sparsemap_of_sequences_has_its_gap(n, transitions, seed):
     encodings = np.array([task.encode(y) for y in labels])
     assert ((encodings - mu) @ (theta - 2.5 * mu)).max() <= 1e-8
     atoms, weights = decoder.distribution(theta)
-    map_prediction = task.best_prediction(theta)
+    map_prediction = task.top_prediction(theta)
     for y in labels[:: 1 + len(labels) // 20]:
         value, grad = loss.value_and_grad(theta, y)
         slope = theta - 1.25 * (mu + task.encode(y))

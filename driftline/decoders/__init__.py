@@ -2,6 +2,7 @@
 
 from driftline.decoders.argmax import Argmax as Argmax
 from driftline.decoders.base import Decoder as Decoder
+from driftline.decoders.convolutional import Convolutional as Convolutional
 from driftline.decoders.coordinatewise import Coordinatewise as Coordinatewise
 from driftline.decoders.default import default_decoder as default_decoder
 from driftline.decoders.gap_optimal import GapOptimal as GapOptimal

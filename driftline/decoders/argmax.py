@@ -13,7 +13,7 @@ from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
-from driftline.tasks import Multilabel, Sequence, StructuredTask
+from driftline.tasks import Multilabel, RelevanceTask, Sequence, StructuredTask
 
 __all__ = ["Argmax"]
 
@@ -68,7 +68,7 @@ class Argmax(Decoder):
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
         task = self.loss.task
-        if not (task.zero_one or isinstance(task, (StructuredTask, Sequence))):
+        if not (task.zero_one or isinstance(task, (StructuredTask, Sequence, RelevanceTask))):
             raise NoGuaranteeError(f"Argmax needs a task that predicts labels, not {task!r}")
 
     @property
@@ -96,4 +96,4 @@ class Argmax(Decoder):
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""
         task = self.loss.task
-        return task.encode_loss(task.best_prediction(check_scores(theta, task)))
+        return task.encode_loss(task.top_prediction(check_scores(theta, task)))

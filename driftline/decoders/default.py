@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from driftline.decoders.argmax import Argmax
 from driftline.decoders.base import Decoder
+from driftline.decoders.convolutional import Convolutional
 from driftline.decoders.coordinatewise import Coordinatewise
 from driftline.decoders.gap_optimal import GapOptimal
 from driftline.decoders.nearest_vertex import NearestVertex
-from driftline.losses import FenchelYoung, Loss, Scaled
+from driftline.losses import ConvolutionalFenchelYoung, FenchelYoung, Loss, Scaled
 from driftline.tasks import Multilabel
 
 __all__ = ["default_decoder"]
@@ -17,7 +18,8 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
     """Return the loss to descend and its decoder.
 
     The gap-optimal decoder for the 0-1 loss, the coordinatewise one for tags with the logistic
-    loss, nearest-vertex decoding for Fenchel-Young losses. Everything else takes its best
+    loss, nearest-vertex decoding for Fenchel-Young losses, and for convolutional ones
+    the decoder that is part of them. Everything else takes its best
     label, with the loss scaled by twice the decoder's kappa unless it is scaled already: that
     is how sequences are played.
 
@@ -29,6 +31,8 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
     family = loss
     while isinstance(family, Scaled):
         family = family.loss
+    if isinstance(loss, ConvolutionalFenchelYoung):
+        return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):
         return loss, NearestVertex(loss)
     if isinstance(loss.task, Multilabel):

@@ -1,6 +1,9 @@
 """Surrogate losses: convex in the scores, and what a learner descends."""
 
 from driftline.losses.base import Loss as Loss
+from driftline.losses.convolutional import (
+    ConvolutionalFenchelYoung as ConvolutionalFenchelYoung,
+)
 from driftline.losses.crf import CRF as CRF
 from driftline.losses.fenchel_young import FenchelYoung as FenchelYoung
 from driftline.losses.fenchel_young import SparseMAP as SparseMAP

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, VALUES, argmax, kernel
+from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Binary, Multiclass, Multilabel
 
@@ -38,11 +38,10 @@ SELF_BOUND = 2.0 * _WORST_PROBABILITY * (1.0 - _WORST_PROBABILITY)
 TOP, DOUBT, EXCESS, EXTRA = range(4)
 
 
-@kernel(LOSS)
-def logistic(theta, target, params, work, grad):
-    """Value and gradient, exact to rounding even where the loss is tiny."""
+@helper
+def soften(theta, target, work):
+    """Write softmax and what follows it in the workspace; return the loss in base e."""
     d = theta.size
-    scale = params[0]
     top = argmax(theta)
     rest = 0.0
     for i in range(d):
@@ -59,10 +58,26 @@ def logistic(theta, target, params, work, grad):
     for i in range(d):
         work[i] *= share
         value += (theta[top] - theta[i]) * target[i]
+    return value
+
+
+@helper
+def soft_slope(target, work, scale, grad):
+    """Write scale times softmax minus the target, exact where they are close."""
+    d = target.size
+    top = int(work[d + TOP])
+    for i in range(d):
         grad[i] = scale * (work[i] - target[i])
     if target[top] == 1.0:
         grad[top] = -scale * work[d + DOUBT]
-    return scale * value
+
+
+@kernel(LOSS)
+def logistic(theta, target, params, work, grad):
+    """Value and gradient, exact to rounding even where the loss is tiny."""
+    value = soften(theta, target, work)
+    soft_slope(target, work, params[0], grad)
+    return params[0] * value
 
 
 @kernel(VALUES)

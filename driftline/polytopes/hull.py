@@ -41,7 +41,8 @@ class CachedOracle:
 class Hull(SolvedPolytope):
     """The hull of what a function returns: the best vertex in a direction.
 
-    Projections and mixtures come from Frank-Wolfe, to ``tolerance`` in the duality gap.
+    Projections and mixtures come from Frank-Wolfe, to ``tolerance`` in the duality gap. If the
+    hull has fewer dimensions than its space, ``most`` says how many vertices make a point.
 
     >>> diamond = Hull(2, lambda v: np.eye(2)[np.argmax(abs(v))] * np.sign(v))
     >>> diamond.project(np.array([2.0, 1.0])).round(6) + 0.0
@@ -52,6 +53,12 @@ class Hull(SolvedPolytope):
     oracle: Callable[[np.ndarray], np.ndarray]
     equal_norms: bool = False
     tolerance: float = 1e-10
+    most: int | None = None
+
+    @property
+    def most_vertices(self) -> int:
+        """What was said, or what Caratheodory's theorem allows."""
+        return self.dim + 1 if self.most is None else self.most
 
     def maximize(self, direction: np.ndarray) -> np.ndarray:
         """Ask the oracle."""

@@ -7,6 +7,8 @@ maximiser is the *mean prediction*, the gradient of the conjugate.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from driftline.errors import InputError
@@ -20,6 +22,9 @@ class Regularizer(Part):
     """Base of all regularizers: a positive ``scale`` times a strictly convex function."""
 
     scale: float
+
+    #: Whether it is the same under every permutation of coordinates that its polytope allows.
+    symmetric: ClassVar[bool] = False
 
     def value(self, mu: np.ndarray, hull: Polytope) -> float:
         """Return the regularizer at a point of the polytope."""

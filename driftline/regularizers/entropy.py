@@ -10,6 +10,7 @@ chain with the given marginals, edges minus inner nodes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class Entropy(Regularizer):
     """
 
     scale: float = 1.0
+
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a scale that is not positive."""

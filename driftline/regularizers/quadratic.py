@@ -6,6 +6,7 @@ The mean prediction is the projection of :math:`\theta / \sigma` onto the polyto
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class Quadratic(Regularizer):
     """
 
     scale: float = 1.0
+
+    symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse a scale that is not positive."""

@@ -48,7 +48,7 @@ class Planted(Stream):
         wrong = generator.random(rounds) < noise
         seen[wrong] = _unit_rows(generator, int(wrong.sum()), features)
         scores = np.einsum("tdf,tf->td", weights[segment], seen)
-        self.labels = np.array([task.best_prediction(theta) for theta in scores])
+        self.labels = np.array([task.top_prediction(theta) for theta in scores])
 
 
 def _unit_rows(generator: np.random.Generator, rounds: int, features: int) -> np.ndarray:

@@ -45,4 +45,4 @@ class PlantedSequences(Stream):
             self.inputs.append(x / np.linalg.norm(x, axis=1, keepdims=True))
         rows = self.task.rows_of(self.inputs)
         scores = (rows.scores(self.comparator.at(t), False, t, False) for t in range(rounds))
-        self.labels = [self.task.best_prediction(theta) for theta in scores]
+        self.labels = [self.task.top_prediction(theta) for theta in scores]

@@ -20,7 +20,7 @@ from driftline.errors import InputError
 from driftline.kernels import Kernel
 from driftline.models import rows_of
 from driftline.parts import Part
-from driftline.polytopes import Polytope
+from driftline.polytopes import Hull, Polytope
 
 __all__ = ["Distribution", "Task", "TaskKernels"]
 
@@ -109,6 +109,19 @@ class Task(Part):
         """Return the hull of encodings that scores of this size belong to."""
         return self.label_hull
 
+    @property
+    def loss_hull(self) -> Polytope:
+        """The hull of all loss encodings, for the size of ``label_hull``."""
+        return self.loss_hull_of(np.empty(self.label_hull.dim))
+
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return the hull of loss encodings that scores of this size belong to."""
+        return Hull(self.dim, lambda v: self.encode_loss(self.best_prediction(-v)))
+
+    def idle(self, label: Any) -> bool:
+        """Say whether a label asks for nothing: its rounds have no loss and make no step."""
+        return False
+
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Return gamma and nu of the first theorem in the norm ``l1`` or ``l2``, if known."""
         return None
@@ -182,6 +195,10 @@ class Task(Part):
     def best_prediction(self, mu: np.ndarray) -> Any:
         """Return the prediction of least expected loss when ``mu`` is the mean of rho."""
         raise InputError(f"{type(self).__name__} does not define best_prediction")
+
+    def top_prediction(self, theta: np.ndarray) -> Any:
+        """Return the prediction that has the highest score (MAP)."""
+        return self.best_prediction(theta)
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return a distribution over predictions whose mean loss encoding is ``mean``."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
-from driftline.polytopes import Cube
+from driftline.polytopes import Affine, Cube
 from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
 
 __all__ = ["Binary"]
@@ -90,6 +90,10 @@ class Binary(Task):
     def label_hull(self) -> Cube:
         """The numbers from -1 to 1."""
         return Cube(1)
+
+    def loss_hull_of(self, theta: np.ndarray) -> Affine:
+        """Return the numbers from -1/2 to 1/2."""
+        return Affine(self.label_hull, self.loss_factor)
 
     def constants(self, norm: str) -> tuple[float, float]:
         """Gamma is 1/2 and nu 2, for the absolute value."""

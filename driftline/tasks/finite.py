@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.polytopes import Hull
+from driftline.polytopes import Hull, Polytope, Simplex
 from driftline.tasks.base import Distribution, Task
 from driftline.tasks.multiclass import check_class, check_classes
 
@@ -88,10 +88,18 @@ class Finite(Task):
         return np.maximum(losses, 0.0)
 
     @cached_property
-    def label_hull(self) -> Hull:
-        """The hull of the encodings."""
+    def label_hull(self) -> Polytope:
+        """The hull of the encodings: a simplex if they are unit vectors."""
+        if np.array_equal(self.label_matrix, np.eye(self.dim)):
+            return Simplex(self.dim)
         norms = (self.label_matrix**2).sum(axis=1)
         return Hull(self.dim, self._best_label, equal_norms=bool(np.ptp(norms) < 1e-12))
+
+    def loss_hull_of(self, theta: np.ndarray) -> Hull:
+        """Return the hull of the predictions' loss encodings."""
+        return Hull(
+            self.dim, lambda v: self.prediction_matrix[np.argmax(self.prediction_matrix @ v)]
+        )
 
     def _best_label(self, direction: np.ndarray) -> np.ndarray:
         return self.label_matrix[np.argmax(self.label_matrix @ direction)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
-from driftline.polytopes import Simplex
+from driftline.polytopes import Affine, Simplex
 from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
 
 __all__ = ["Multiclass", "check_class", "check_classes"]
@@ -94,6 +94,10 @@ class Multiclass(Task):
     def label_hull(self) -> Simplex:
         """The hull of all encodings."""
         return Simplex(self.classes)
+
+    def loss_hull_of(self, theta: np.ndarray) -> Affine:
+        """Return one minus the simplex."""
+        return Affine(self.label_hull, -1.0, 1.0)
 
     def constants(self, norm: str) -> tuple[float, float]:
         """In l1, gamma is 1/2 and nu 2; in l2, sqrt((K-1) / K) and sqrt 2."""

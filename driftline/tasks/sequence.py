@@ -18,7 +18,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.models import Sequences
-from driftline.polytopes import Chain, Positions
+from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.tasks.base import Distribution, Task, whole_numbers
 
 __all__ = ["Sequence"]
@@ -89,6 +89,14 @@ class Sequence(Task):
             raise InputError(f"{np.size(theta)} scores fit no sequence of {self.tags} tags")
         return self.hull(int(length))
 
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return a simplex for every position; transitions cost nothing."""
+        hull = self.hull_of(theta)
+        if isinstance(hull, Positions):
+            return Affine(hull, -1.0 / hull.length, 1.0 / hull.length)
+        most = Positions(hull.length, self.tags).most_vertices
+        return Hull(hull.dim, lambda v: self.encode_loss(self.best_prediction(-v)), most=most)
+
     def score_size(self, theta: np.ndarray) -> int:
         """Any size that fits a sequence is right."""
         return self.hull_of(theta).dim
@@ -154,9 +162,13 @@ class Sequence(Task):
         return float(np.mean(left != right))
 
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
+        """Return the most probable tag of every position."""
+        return self.hull_of(mu).sequence(np.asarray(mu))
+
+    def top_prediction(self, theta: np.ndarray) -> np.ndarray:
         """Return the best sequence, by Viterbi's algorithm."""
-        hull = self.hull_of(mu)
-        return hull.sequence(hull.maximize(mu))
+        hull = self.hull_of(theta)
+        return hull.sequence(hull.maximize(theta))
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return sequences whose mean loss encoding this is: the positions one by one."""

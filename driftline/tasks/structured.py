@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.polytopes import Affine, Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
 
 __all__ = ["StructuredTask", "VectorTask", "refuse_first"]
@@ -31,6 +32,10 @@ class StructuredTask(Task):
     def dim(self) -> int:
         """One score per coordinate of the encoding."""
         return self.label_hull.dim
+
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return the label hull, stretched by the factor."""
+        return Affine(self.label_hull, self.loss_factor)
 
     def from_vertex(self, vertex: np.ndarray) -> Any:
         """Return the label that a vertex encodes."""

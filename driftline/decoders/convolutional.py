@@ -1,0 +1,98 @@
+"""The decoder that belongs to a convolutional Fenchel-Young loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.decoders.base import Decoder
+from driftline.errors import NoGuaranteeError
+from driftline.kernels import DECODE, Kernel, dot, kernel
+from driftline.losses import ConvolutionalFenchelYoung, Loss
+from driftline.tasks import Distribution
+from driftline.tasks.base import draw_atom
+
+__all__ = ["Convolutional"]
+
+
+@kernel(DECODE)
+def decode(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Take the move that the loss found."""
+    for i in range(theta.size):
+        mean[i] = work[i]
+    return max(0.0, dot(target, mean) + offset)
+
+
+@dataclass(frozen=True)
+class Convolutional(Decoder):
+    r"""Predict with the mean loss encoding that minimises the loss.
+
+    The surrogate loss exceeds the expected target loss by a Fenchel-Young loss at the moved
+    scores, hence by :math:`\frac\lambda2 \|g\|^2` at least: the rate floor is the loss's
+    :attr:`~driftline.losses.ConvolutionalFenchelYoung.rate_floor`, and carries the paper's second
+    theorem. A surrogate gap in the sense of the first does not exist: on confident scores
+    the two losses approach each other.
+
+    >>> from driftline.tasks import NDCG
+    >>> decoder = Convolutional(ConvolutionalFenchelYoung(NDCG(max_relevance=1)))
+    >>> decoder.distribution(np.array([1.0, 0.9, 0.0])).atoms
+    array([[0, 1, 2],
+           [1, 0, 2]])
+    """
+
+    loss: Loss
+
+    def __post_init__(self) -> None:
+        """Refuse other losses."""
+        if not isinstance(self.loss, ConvolutionalFenchelYoung):
+            raise NoGuaranteeError(
+                f"Convolutional needs a ConvolutionalFenchelYoung loss, not {self.loss!r}"
+            )
+
+    @property
+    def _surrogate(self) -> Any:
+        return self.loss
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel, where the loss has one."""
+        return None if self.loss.kernels is None else decode
+
+    @property
+    def rate_floor(self) -> float:
+        """That of the loss."""
+        return self._surrogate.rate_floor
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the move of the scores that the loss found."""
+        return self._surrogate.mean_loss_encoding(theta)
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the expected target loss at scores ``theta`` when ``label`` is true."""
+        task = self.loss.task
+        return max(
+            0.0, float(task.encode(label) @ self.mean_loss_encoding(theta)) + task.offset(label)
+        )
+
+    def distribution(self, theta: np.ndarray) -> Distribution:
+        """Return the predictions of positive probability and their weights."""
+        found = self._by_solver(theta)
+        return super().distribution(theta) if found is None else found
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Draw a prediction at scores ``theta``."""
+        found = self._by_solver(theta)
+        return super().draw(theta, uniforms) if found is None else draw_atom(found, uniforms[0])
+
+    def _by_solver(self, theta: np.ndarray) -> Distribution | None:
+        """Return the predictions that a solver mixed, where it did and the task knows them."""
+        task = self.loss.task
+        if self.loss.kernels is not None or not hasattr(task, "from_loss_encoding"):
+            return None
+        mixture = self._surrogate.solve(theta).mixture
+        if mixture is None:
+            return None
+        atoms = np.array([task.from_loss_encoding(vertex) for vertex in mixture.vertices])
+        return Distribution(atoms, mixture.weights)

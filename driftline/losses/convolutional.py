@@ -1,0 +1,335 @@
+r"""Convolutional Fenchel-Young losses: surrogates for tasks that do not predict labels.
+
+Let V be the hull of the loss encodings :math:`\ell^\rho(\hat y)` of all predictions. The loss adds
+the best of them to the scores before it looks at labels:
+
+.. math::
+
+    L(\theta, y) = \min_{\nu \in V} \Omega^*(\theta + \nu) + \Omega(\rho(y)) + c(y)
+    - \langle \theta, \rho(y) \rangle, \qquad \nabla L = \mu - \rho(y),
+
+with :math:`\mu = \nabla\Omega^*(\theta + \nu)`. The minimiser :math:`\nu` is the mean loss encoding
+of a random prediction, the decoder that belongs to the loss, and then
+
+.. math:: \mathbb E[\ell] = L(\theta, y) - L_\Omega(\theta + \nu, y)
+   \le L(\theta, y) - \frac\lambda2 \|\mu - \rho(y)\|^2:
+
+surrogate and target differ by a Fenchel-Young loss at the moved scores. That is how the value is
+computed here: the expected target loss plus that. For a :math:`\nu` that is not quite the
+best the sum is too large by its duality gap at most.
+
+References
+----------
+Cao, Bao, Feng and An (2025), *Establishing linear surrogate regret bounds for convex smooth
+losses via convolutional Fenchel-Young losses*; for least majorised points, Tamir (1995), *Least
+majorized elements and generalized polymatroids*.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import Kernel
+from driftline.losses.base import Loss, LossKernels, check_scores
+from driftline.losses.convolutional_kernels import (
+    classes_entropy,
+    classes_quadratic,
+    relevance_quadratic,
+    relevance_workspace,
+    tags_entropy,
+    tags_quadratic,
+)
+from driftline.losses.logistic import EXTRA, SELF_BOUND
+from driftline.polytopes import (
+    ActiveSet,
+    Affine,
+    Cube,
+    Mixture,
+    Polytope,
+    Positions,
+    Simplex,
+    Space,
+    minimize,
+    nearest_point,
+    warn_inexact,
+)
+from driftline.regularizers import Entropy, Quadratic, Regularizer
+from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Task
+
+__all__ = ["ConvolutionalFenchelYoung"]
+
+
+class Solution(NamedTuple):
+    """What one computation at some scores yields."""
+
+    theta: np.ndarray
+    nu: np.ndarray
+    mu: np.ndarray
+    gap: float
+    mixture: Mixture | None  # of loss encodings, where a solver found nu
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """The conjugate of a regularizer at moved scores, as a function of the move."""
+
+    regularizer: Regularizer
+    hull: Polytope
+    theta: np.ndarray
+
+    def descent(self, point: np.ndarray) -> np.ndarray:
+        """Return minus the mean prediction."""
+        return -self.regularizer.solve(self.theta + point, self.hull)[0]
+
+    def step(self, point: np.ndarray, direction: np.ndarray, limit: float) -> float:
+        """Return where the slope along the direction vanishes."""
+        from scipy.optimize import brentq
+
+        def slope(step: float) -> float:
+            return -float(self.descent(point + step * direction) @ direction)
+
+        if slope(limit) <= 0.0:
+            return limit
+        if slope(0.0) >= 0.0:
+            return 0.0
+        return float(brentq(slope, 0.0, limit, xtol=1e-16 * limit, rtol=1e-15, maxiter=200))
+
+
+@dataclass(frozen=True)
+class ConvolutionalFenchelYoung(Loss):
+    r"""The convolutional Fenchel-Young loss of a task and a regularizer.
+
+    Parameters
+    ----------
+    task
+        Any task that knows its best prediction for a mean encoding.
+    regularizer
+        Its domain is the hull of label encodings. A larger scale means larger steps and a larger
+        surrogate loss for comparators. Default: :func:`default_regularizer`.
+    whole_space
+        Whether a quadratic regularizer takes all of the space instead. Then
+        :math:`L - \mathbb E[\ell] = \frac\lambda2 \|\nabla L\|^2` exactly; losses behave like
+        squares and never vanish on a region.
+    tolerance
+        Of the solver, in the duality gap, where no closed form is known.
+
+    Notes
+    -----
+    The minimum is a single projection wherever V is a base polytope and the regularizer is
+    symmetric (classes, sets of a fixed size, rankings, NDCG, precision at k), coordinatewise
+    on cubes (tags), and position by position for sequences without transitions. Elsewhere, and
+    for regularizers that do not call themselves ``symmetric``, Frank-Wolfe finds it.
+
+    Examples
+    --------
+    >>> loss = ConvolutionalFenchelYoung(Multiclass(3), Quadratic(1.0))
+    >>> value, grad = loss.value_and_grad([2.5, 0.5, 0.0], label=0)
+    >>> value, grad
+    (0.0, array([0., 0., 0.]))
+    """
+
+    task: Any
+    regularizer: Regularizer | None = None
+    whole_space: bool = False
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        """Refuse regularizers that the polytope does not know."""
+        if self.regularizer is None:
+            object.__setattr__(self, "regularizer", default_regularizer(self.task))
+        if self.whole_space and not isinstance(self.regularizer, Quadratic):
+            raise InputError(f"only a quadratic takes the whole space, not {self.regularizer!r}")
+        if self._omega.strong_convexity(self._hull(self.task.label_hull), "l2") is None:
+            raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
+        if not self.tolerance > 0.0:
+            raise InputError(f"the tolerance must be positive, but is {self.tolerance}")
+
+    @property
+    def _omega(self) -> Regularizer:
+        assert self.regularizer is not None
+        return self.regularizer
+
+    def _hull(self, hull: Polytope) -> Polytope:
+        return Space(hull.dim) if self.whole_space else hull
+
+    # -- the one computation
+
+    def solve(self, theta: np.ndarray) -> Solution:
+        """Return the best move of the scores and what goes with it.
+
+        The last answer is remembered: loss and decoder of a round ask for the same one.
+        """
+        theta = check_scores(theta, self.task)
+        last = self.__dict__.get("_last")
+        if last is None or not np.array_equal(last.theta, theta):
+            last = self.__dict__["_last"] = self._solve(theta.copy())
+        return last
+
+    def _solve(self, theta: np.ndarray) -> Solution:
+        hull, moves = self._hull(self.task.hull_of(theta)), self.task.loss_hull_of(theta)
+        gap, mixture = 0.0, None
+        if self._closed(hull, moves):
+            nu = moves.project(-theta)
+        else:
+            active, gap = self._search(hull, moves, theta)
+            nu, mixture = active.point, active.mixture
+        mu, inner = self._omega.solve(theta + nu, hull)
+        gap += inner
+        if gap > self.tolerance * max(1.0, float(np.abs(theta).max())) and not self._told("short"):
+            warn_inexact(gap, self.tolerance)
+        return Solution(theta, nu, mu, gap, mixture)
+
+    def _closed(self, hull: Polytope, moves: Polytope) -> bool:
+        """Say whether the best move is the projection of minus the scores."""
+        if not moves.closed:
+            return False
+        if self.whole_space or (self._omega.symmetric and moves.base and hull.symmetric):
+            return True
+        alike = isinstance(moves, Affine) and moves.hull == hull
+        split = isinstance(hull, Positions) or (isinstance(hull, Cube) and hull.equal_norms)
+        if self._omega.symmetric:
+            return alike and split
+        if (moves.base or (alike and split)) and not self._told("asymmetric"):
+            warnings.warn(
+                f"{type(self._omega).__name__} does not call itself symmetric: the closed form "
+                "for it does not apply, and a solver takes its place",
+                stacklevel=6,
+            )
+        return False
+
+    def _search(
+        self, hull: Polytope, moves: Polytope, theta: np.ndarray
+    ) -> tuple[ActiveSet, float]:
+        """Find the best move by Frank-Wolfe."""
+        tolerance, most = 0.5 * self.tolerance, moves.most_vertices
+        if self.whole_space:
+            scale = self._omega.scale
+            active, gap = nearest_point(moves.maximize, -theta, most, None, tolerance * scale)
+            return active, gap / scale
+        objective = Convolution(self._omega, hull, theta)
+        start = ActiveSet(moves.maximize(objective.descent(np.zeros(theta.size))))
+        return minimize(objective, moves.maximize, start, most, tolerance)
+
+    def _told(self, what: str) -> bool:
+        """Return whether something was said before, and remember that it now is."""
+        told = self.__dict__.setdefault("_said", set())
+        return what in told or bool(told.add(what))
+
+    # -- values
+
+    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+        """Return the loss at scores ``theta`` and its gradient in them."""
+        theta = check_scores(theta, self.task)
+        target, offset = self.task.encode(label), self.task.offset(label)
+        if target.size != theta.size:
+            raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
+        if self.task.idle(label):
+            return 0.0, np.zeros_like(theta)
+        if self.kernels is not None:
+            return super().value_and_grad(theta, label)
+        found = self.solve(theta)
+        risk = max(0.0, float(target @ found.nu) + offset)
+        hull = self._hull(self.task.hull_of(theta))
+        rest = self._omega.loss(theta + found.nu, target, found.mu, hull)
+        return risk + max(0.0, rest), found.mu - target
+
+    def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for every label, the loss and the squared norm of its gradient."""
+        if not len(self.task.all_labels):
+            raise InputError(f"{self.task!r} has too many labels to list their losses")
+        both = [self.value_and_grad(theta, label) for label in self.task.all_labels]
+        return np.array([v for v, _ in both]), np.array([g @ g for _, g in both])
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return nu, the mean loss encoding of the decoder that belongs to the loss."""
+        if self.kernels is not None:
+            theta = check_scores(theta, self.task)
+            return self._work(theta)[: theta.size].copy()
+        return self.solve(theta).nu.copy()
+
+    def solver_gap(self, theta: np.ndarray) -> float:
+        """Return by how much the value at these scores may be too large."""
+        return self.solve(theta).gap if self.inexact else 0.0
+
+    @property
+    def inexact(self) -> bool:
+        """Whether values come from a solver, and not from a closed form."""
+        hull = self._hull(self.task.label_hull)
+        known = isinstance(self._omega, Entropy) or hull.closed
+        return not (known and self._closed(hull, self.task.loss_hull))
+
+    # -- constants
+
+    @property
+    def bounded_rate(self) -> bool:
+        """Whether the loss is exactly 0 on a region, as for the quadratic."""
+        return isinstance(self._omega, Quadratic)
+
+    @property
+    def self_bound(self) -> float:
+        """One over the rate floor: the loss is at least half the floor times the gradient."""
+        return 1.0 / self.rate_floor
+
+    @property
+    def rate_floor(self) -> float:
+        r"""The largest known number with :math:`L - E[\ell] \ge \frac12` floor :math:`\|g\|^2`.
+
+        In general the modulus of strong convexity. For the entropy on the simplex
+        :math:`L_\Omega = -\lambda \ln p` and :math:`\|g\|^2 \le 2 (1 - p)^2`, with p the
+        probability of the label, so that the floor is :math:`\lambda` over the largest
+        :math:`(1-p)^2 / (-\ln p) = 0.4073`, that is :math:`2.455 \lambda`; on the cube of
+        plus and minus ones every coordinate has :math:`g^2 = 4 (1 - p)^2`, and it is half of that.
+        """
+        omega, hull = self._omega, self._hull(self.task.label_hull)
+        if isinstance(omega, Entropy) and isinstance(hull, (Simplex, Positions)):
+            return omega.scale / SELF_BOUND
+        if isinstance(omega, Entropy) and isinstance(hull, Cube):
+            return 2.0 * omega.scale / (SELF_BOUND * (hull.high - hull.low) ** 2)
+        modulus = omega.strong_convexity(hull, "l2")
+        assert modulus is not None
+        return modulus
+
+    # -- the compiled side
+
+    @property
+    def kernels(self) -> LossKernels | None:
+        """Kernels for classes, tags and relevance grades."""
+        found = self.__dict__.get("_kernels", self)
+        if found is self:
+            chosen = self._kernel()
+            found = self.__dict__["_kernels"] = None if chosen is None else LossKernels(chosen)
+        return found
+
+    def _kernel(self) -> Kernel | None:
+        quadratic = type(self._omega) is Quadratic
+        if not quadratic and type(self._omega) is not Entropy:
+            return None
+        match self.task:
+            case Multiclass():
+                return classes_quadratic if quadratic else classes_entropy
+            case Binary() | Multilabel():
+                return tags_quadratic if quadratic else tags_entropy
+            case RelevanceTask() if quadratic and (self.whole_space or self.task.lowest == 0):
+                return relevance_quadratic
+        return None
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor of the whole loss, the scale, the space, and the discounts."""
+        more = self.task.discounts(size) if isinstance(self.task, RelevanceTask) else ()
+        return (1.0, self._omega.scale, float(self.whole_space), *more)
+
+    def workspace(self, size: int) -> int:
+        """Return room for the move, and for what it takes to find it."""
+        if isinstance(self.task, RelevanceTask):
+            return relevance_workspace(size)
+        return 3 * size + EXTRA
+
+
+def default_regularizer(task: Task) -> Regularizer:
+    """Return the regularizer that a task gets when none is named."""
+    return Quadratic(1.0)

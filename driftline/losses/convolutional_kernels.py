@@ -1,0 +1,174 @@
+"""The compiled side of convolutional losses: classes, tags, relevance grades.
+
+All write the best move of the scores first into the workspace. Parameters are the factor of
+the whole loss, the scale of the regularizer, and 1 if that takes the whole space.
+"""
+
+from __future__ import annotations
+
+import math
+
+from driftline.kernels import LOSS, dot, helper, kernel, pool_decreasing, sort_decreasing
+from driftline.kernels.sorting import sorting_room
+from driftline.losses.logistic import soft_slope, soften
+from driftline.polytopes.relevance import onto_relevance
+from driftline.polytopes.simplex import onto_simplex, simplex_threshold
+
+
+@helper
+def quadratic_loss(moved, mu, target, scale, factor, grad):
+    """Write the gradient; return the Fenchel-Young loss of a quadratic at moved scores."""
+    total = 0.0
+    for i in range(mu.size):
+        slope = mu[i] - target[i]
+        total += (moved[i] - 0.5 * scale * (mu[i] + target[i])) * slope
+        grad[i] = factor * slope
+    return max(0.0, total)
+
+
+@helper
+def move_classes(theta, work):
+    """Write the probability that each class is missed, and the scores cut at the threshold."""
+    d = theta.size
+    threshold = simplex_threshold(theta)
+    for i in range(d):
+        work[i] = min(1.0, 1.0 - (theta[i] - threshold))
+        work[d + i] = min(theta[i], threshold)
+
+
+@kernel(LOSS)
+def classes_entropy(theta, target, params, work, grad):
+    """Sparsemax for the decoder, softmax of what it leaves for the gradient."""
+    d = theta.size
+    scale = params[1]
+    move_classes(theta, work)
+    moved = work[d : 2 * d]
+    for i in range(d):
+        moved[i] /= scale
+    rest = scale * soften(moved, target, work[2 * d :])
+    soft_slope(target, work[2 * d :], params[0], grad)
+    return params[0] * (dot(target, work[:d]) + rest)
+
+
+@kernel(LOSS)
+def classes_quadratic(theta, target, params, work, grad):
+    """Sparsemax twice, for the decoder and for the gradient."""
+    d = theta.size
+    scale = params[1]
+    move_classes(theta, work)
+    moved = work[d : 2 * d]
+    mu = work[2 * d : 3 * d]
+    for i in range(d):
+        moved[i] = (moved[i] + 1.0) / scale
+    if params[2] > 0.0:
+        for i in range(d):
+            mu[i] = moved[i]
+    else:
+        onto_simplex(moved, mu)
+    for i in range(d):
+        moved[i] *= scale
+    rest = quadratic_loss(moved, mu, target, scale, params[0], grad)
+    return params[0] * (dot(target, work[:d]) + rest)
+
+
+@helper
+def move_tags(theta, work):
+    """Write the move of every score towards 0, by half the share of a tag at most."""
+    d = theta.size
+    most = 0.5 / d
+    for i in range(d):
+        work[i] = -min(most, max(-most, theta[i]))
+        work[d + i] = theta[i] + work[i]
+
+
+@helper
+def risk_of_tags(work, target):
+    """Return the expected share of wrong tags."""
+    total = 0.0
+    for i in range(target.size):
+        total += 0.5 / target.size + target[i] * work[i]
+    return max(0.0, total)
+
+
+@kernel(LOSS)
+def tags_entropy(theta, target, params, work, grad):
+    """Sum the logistic losses of scores moved towards 0."""
+    d = theta.size
+    scale = params[1]
+    move_tags(theta, work)
+    total = 0.0
+    for i in range(d):
+        margin = 2.0 * target[i] * work[d + i] / scale
+        small = math.exp(-abs(margin))
+        doubt = small / (1.0 + small)
+        value = math.log1p(small)
+        if margin < 0.0:
+            value -= margin
+            doubt = 1.0 - doubt
+        total += scale * value
+        grad[i] = -2.0 * params[0] * target[i] * doubt
+    return params[0] * (risk_of_tags(work, target) + total)
+
+
+@kernel(LOSS)
+def tags_quadratic(theta, target, params, work, grad):
+    """Sum the Huber losses of scores moved towards 0."""
+    d = theta.size
+    scale = params[1]
+    move_tags(theta, work)
+    moved = work[d : 2 * d]
+    mu = work[2 * d : 3 * d]
+    for i in range(d):
+        mu[i] = moved[i] / scale
+        if params[2] == 0.0:
+            mu[i] = min(1.0, max(-1.0, mu[i]))
+    rest = quadratic_loss(moved, mu, target, scale, params[0], grad)
+    return params[0] * (risk_of_tags(work, target) + rest)
+
+
+def relevance_workspace(size: int) -> int:
+    """Return how many numbers :func:`relevance_quadratic` works in."""
+    return 5 * size + sorting_room(size)
+
+
+@kernel(LOSS)
+def relevance_quadratic(theta, target, params, work, grad):
+    """One sort; pooling gives the move, and the moved scores in order; then one root.
+
+    The move takes the projection onto all orders of the discounts off the scores, and what is
+    left is decreasing in their order, so that its own projection needs no sort.
+    """
+    d = theta.size
+    scale = params[1]
+    discounts = params[3:]
+    move = work[:d]
+    order = work[d : 2 * d]
+    left = work[2 * d : 3 * d]
+    mu = work[3 * d : 4 * d]
+    excess = work[4 * d : 5 * d]
+    buffer = work[5 * d :]
+    sort_decreasing(theta, order, buffer)
+    for i in range(d):
+        excess[i] = theta[int(order[i])] - discounts[i]
+    pool_decreasing(excess, buffer, left)
+    for i in range(d):
+        move[int(order[i])] = left[i] - theta[int(order[i])]
+        left[i] /= scale
+    if params[2] > 0.0:
+        for i in range(d):
+            mu[i] = left[i]
+    else:
+        onto_relevance(left, discounts, buffer, mu)
+    rest = 0.0
+    asked = False
+    for i in range(d):
+        j = int(order[i])
+        slope = mu[i] - target[j]
+        rest += scale * (left[i] - 0.5 * (mu[i] + target[j])) * slope
+        grad[j] = params[0] * slope
+        asked = asked or target[j] != 0.0
+    if not asked:
+        for i in range(d):
+            grad[i] = 0.0
+        return 0.0
+    return params[0] * (max(0.0, 1.0 + dot(target, move)) + max(0.0, rest))

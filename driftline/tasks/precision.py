@@ -1,0 +1,131 @@
+r"""The k most relevant items, at one minus the precision.
+
+.. math:: \ell(S, y) = 1 - \frac{|S \cap y|}{\min(k, |y|)}
+
+Dividing by :math:`\min(k, |y|)` and not by k lets every label have a prediction without loss.
+It is the discounted gain of 0/1 grades with discounts :math:`1, \dots, 1, 0, \dots, 0`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE_LOSS, kernel
+from driftline.polytopes import Hypersimplex, Permutahedron, Polytope
+from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
+from driftline.tasks.relevance import RelevanceTask, encode
+
+__all__ = ["PrecisionAtK"]
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write -1 for every chosen item."""
+    for i in range(out.size):
+        out[i] = 0.0
+    for i in range(prediction.size):
+        if prediction[i] >= 0:
+            out[prediction[i]] = -1.0
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Madow's systematic sampling: one uniform start, then steps of length 1."""
+    d = mean.size
+    chosen = 0
+    most = min(prediction.size, d)
+    total = 0.0
+    for i in range(d):
+        encoded[i] = 0.0
+        total -= mean[i]
+        left = d - i
+        if chosen < most and (total > uniforms[0] + chosen or left == most - chosen):
+            prediction[chosen] = i
+            encoded[i] = -1.0
+            chosen += 1
+
+
+@dataclass(frozen=True)
+class PrecisionAtK(RelevanceTask):
+    """Choose ``k`` items; labels are 0/1 relevance, predictions the chosen items' indices.
+
+    A query of fewer than k items has all of them chosen. Predictions in a trace are padded by -1.
+    With ``items=None`` every query brings its own items, with a row of features each; with a
+    number, the items are the same in all rounds and the input is one vector.
+
+    >>> task = PrecisionAtK(2)
+    >>> task.loss([0, 3], [1, 1, 1, 0]), task.loss([0, 3], [1, 0, 0, 0])
+    (0.5, 0.0)
+    """
+
+    k: int
+    items: int | None = None
+
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    what: ClassVar[str] = "relevances"
+
+    def __post_init__(self) -> None:
+        """Refuse to choose nothing, or more than there is."""
+        if int(self.k) != self.k or self.k < 1:
+            raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
+        if self.items is not None and self.k > self.items:
+            raise InputError(f"{self.k} of {self.items} items cannot be chosen")
+
+    @property
+    def prediction_size(self) -> int:
+        """As many as are chosen."""
+        return self.k
+
+    def discounts(self, size: int) -> np.ndarray:
+        """Return 1 for the first k ranks, 0 for the others."""
+        return (np.arange(size) < self.k).astype(np.float64)
+
+    def earnings_hull(self, size: int) -> Polytope:
+        """All sets of k; a single point if there are no more."""
+        if size <= self.k:
+            return Permutahedron((1.0,) * size)
+        return Hypersimplex(size, self.k)
+
+    def encode_loss(self, prediction: Any, size: int | None = None) -> np.ndarray:
+        """Return -1 for every chosen item; of how many, says ``size`` or the task."""
+        size = self.items if size is None else size
+        if size is None:
+            raise InputError("encode_loss needs the number of items, size=...")
+        out = np.zeros(size)
+        out[self._chosen(prediction, size)] = -1.0
+        return out
+
+    def loss(self, prediction: Any, label: Any) -> float:
+        """Return the share of relevant items that were not chosen, of those that could be."""
+        target, offset = self._encode(label)
+        return max(0.0, float(target @ self.encode_loss(prediction, target.size)) + offset)
+
+    def _chosen(self, prediction: Any, size: int) -> np.ndarray:
+        chosen = whole_numbers(prediction, "chosen items")
+        count = min(self.k, size)
+        if chosen.shape != (count,) or len(set(chosen.tolist())) < count:
+            raise InputError(f"a prediction must be {count} items, but is {chosen.tolist()}")
+        if chosen.min() < 0 or chosen.max() >= size:
+            raise InputError(f"items must lie in 0..{size - 1}, but are {chosen.tolist()}")
+        return chosen
+
+    def prediction(self, row: np.ndarray) -> np.ndarray:
+        """Return the chosen items without the padding."""
+        return row[row >= 0].copy()
+
+    def predictions(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows, padded by -1 where a query has fewer items."""
+        return rows
+
+    def best_prediction(self, mu: np.ndarray) -> np.ndarray:
+        """Choose the largest entries, the lowest index of equal ones."""
+        return np.sort(np.argsort(-np.asarray(mu), kind="stable")[: self.k])
+
+    def decompose(self, mean: np.ndarray) -> Distribution:
+        """Return few sets with this mean loss encoding."""
+        vertices, weights = self.earnings_hull(np.size(mean)).decompose(-np.asarray(mean))
+        return Distribution(np.array([np.flatnonzero(v > 0.5) for v in vertices]), weights)

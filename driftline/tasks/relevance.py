@@ -1,0 +1,178 @@
+r"""Ranking by relevance: grades of documents come in, an order or a choice goes out.
+
+Labels and predictions are different sets. A label is a gain :math:`g_i` for every document,
+a prediction earns the discounts :math:`w_{r(i)}` of the ranks it gives to them, and the loss
+is the share of the best possible earnings :math:`N(g)` that it misses:
+
+.. math:: \rho(y) = \frac{g}{N(g)}, \qquad \ell^\rho(\hat y) = -w_{r(\cdot)}, \qquad c = 1.
+
+High scores mean relevance. A query without any gain has nothing to ask: its loss is 0 whatever
+is predicted, and no step is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import ENCODE, kernel
+from driftline.models import Items, Rows
+from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
+from driftline.tasks.base import Task, whole_numbers
+
+__all__ = ["RelevanceTask", "encode"]
+
+#: How task parameters begin: 1 for exponential gains; the discounts follow.
+EXPONENTIAL, DISCOUNTS = range(2)
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write gains over what their best order earns; zeros if there is none to earn."""
+    d = label.size
+    exponential = params[EXPONENTIAL] > 0.0
+    norm = 0.0
+    ranked = 0
+    grade = label[0]
+    for i in range(d):
+        grade = max(grade, label[i])
+    while ranked < d:  # grade after grade, the highest first
+        gain = 2.0**grade - 1.0 if exponential else float(grade)
+        below = -1
+        for i in range(d):
+            if label[i] == grade:
+                target[i] = gain
+                norm += gain * params[DISCOUNTS + ranked]
+                ranked += 1
+            elif label[i] < grade:
+                below = max(below, label[i])
+        grade = below
+    if norm == 0.0:
+        return 0.0
+    for i in range(d):
+        target[i] /= norm
+    return 1.0
+
+
+class RelevanceTask(Task):
+    """Base of tasks whose labels are relevance grades.
+
+    With ``items=None`` every query brings its own documents, as many as it has, with a row of
+    features each, and all share one weight vector. With a number, the documents are the same in
+    every round, each has a weight vector of its own, and the input is one vector.
+    """
+
+    items: int | None
+
+    #: Grades reach from ``lowest`` to ``highest``.
+    lowest: int = 0
+    highest: int = 1
+    exponential: bool = False
+    what: ClassVar[str] = "grades"
+
+    guess_loss: ClassVar[float] = 1.0
+
+    def discounts(self, size: int) -> np.ndarray:
+        """Return what the ranks earn, for this number of documents."""
+        raise InputError(f"{type(self).__name__} does not say its discounts")
+
+    # -- hulls
+
+    def hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return the hull of encodings of as many documents as there are scores."""
+        weights = tuple(self.discounts(np.size(theta)))
+        low, high = self._gain(self.lowest), self._gain(self.highest)
+        return PositiveRelevance(weights, low, high) if low > 0.0 else Relevance(weights)
+
+    @property
+    def label_hull(self) -> Polytope:
+        """The hull for two documents, or for all where their number is fixed."""
+        return self.hull_of(np.empty(self.items or 2))
+
+    def loss_hull_of(self, theta: np.ndarray) -> Polytope:
+        """Return the hull of loss encodings of as many documents as there are scores."""
+        return Affine(self.earnings_hull(np.size(theta)), -1.0)
+
+    def earnings_hull(self, size: int) -> Polytope:
+        """Return the hull of what predictions earn for each document."""
+        raise InputError(f"{type(self).__name__} does not say its earnings")
+
+    def _gain(self, grade: int) -> float:
+        return 2.0**grade - 1.0 if self.exponential else float(grade)
+
+    # -- sizes
+
+    @property
+    def ragged(self) -> bool:
+        """Queries with their own documents have different sizes."""
+        return self.items is None
+
+    @property
+    def dim(self) -> int:
+        """The number of documents, where it is fixed."""
+        if self.items is None:
+            raise InputError("queries have as many scores as documents: no number is fixed")
+        return self.items
+
+    @property
+    def weight_rows(self) -> int:
+        """One row of weights for all, or one per document."""
+        return 1 if self.items is None else self.items
+
+    @property
+    def label_size(self) -> int:
+        """One grade per document."""
+        return self.dim
+
+    def size_of(self, label: Any) -> int:
+        """One score per document."""
+        return len(label)
+
+    def score_size(self, theta: np.ndarray) -> int:
+        """Any number of scores is right, unless the documents are fixed."""
+        return max(1, theta.size) if self.items is None else self.items
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the kind of gains and the discounts."""
+        return (float(self.exponential), *self.discounts(size))
+
+    def rows_of(self, inputs: Any) -> Rows:
+        """Wrap a stream's inputs: documents of every query, or one row a round."""
+        return Items(inputs) if self.items is None else super().rows_of(inputs)
+
+    # -- labels
+
+    def check_label(self, label: Any) -> np.ndarray:
+        """Return one query's grades as a vector."""
+        grades = whole_numbers(label, self.what)
+        if grades.ndim != 1 or grades.size != (self.items or grades.size) or grades.size == 0:
+            raise InputError(
+                f"a label must have one of its {self.what} for each of {self.items or 'its'} "
+                f"documents, but has shape {grades.shape}"
+            )
+        if grades.min() < self.lowest or grades.max() > self.highest:
+            wrong = grades[(grades < self.lowest) | (grades > self.highest)][0]
+            raise InputError(
+                f"{self.what} must lie in {self.lowest}..{self.highest}, but one is {wrong}"
+            )
+        return grades
+
+    def check_labels(self, labels: Any) -> Any:
+        """Return every query's grades: a list, or rows where the documents are fixed."""
+        checked = []
+        for t, label in enumerate(labels):
+            try:
+                checked.append(self.check_label(label))
+            except InputError as error:
+                raise InputError(f"query {t}: {error}") from None
+        return checked if self.items is None else np.array(checked).reshape(-1, self.items)
+
+    def label(self, checked: Any) -> np.ndarray:
+        """Return a label as users give it."""
+        return checked
+
+    def idle(self, label: Any) -> bool:
+        """Say whether no document has any gain, so that there is nothing to predict."""
+        return not self.encode(label).any()

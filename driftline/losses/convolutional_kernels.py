@@ -28,12 +28,15 @@ def quadratic_loss(moved, mu, target, scale, factor, grad):
 
 @helper
 def move_classes(theta, work):
-    """Write the probability that each class is missed, and the scores cut at the threshold."""
+    """Write the probability that each class is missed, and the scores cut at the threshold.
+
+    The latter are relative to the highest score, which only the whole space could tell.
+    """
     d = theta.size
-    threshold = simplex_threshold(theta)
+    top, threshold = simplex_threshold(theta)
     for i in range(d):
-        work[i] = min(1.0, 1.0 - (theta[i] - threshold))
-        work[d + i] = min(theta[i], threshold)
+        work[i] = min(1.0, 1.0 - (theta[i] - top - threshold))
+        work[d + i] = min(theta[i] - top, threshold)
 
 
 @kernel(LOSS)
@@ -58,15 +61,16 @@ def classes_quadratic(theta, target, params, work, grad):
     move_classes(theta, work)
     moved = work[d : 2 * d]
     mu = work[2 * d : 3 * d]
-    for i in range(d):
-        moved[i] = (moved[i] + 1.0) / scale
     if params[2] > 0.0:
         for i in range(d):
-            mu[i] = moved[i]
+            moved[i] = theta[i] + work[i]
+            mu[i] = moved[i] / scale
     else:
+        for i in range(d):
+            moved[i] /= scale
         onto_simplex(moved, mu)
-    for i in range(d):
-        moved[i] *= scale
+        for i in range(d):
+            moved[i] *= scale
     rest = quadratic_loss(moved, mu, target, scale, params[0], grad)
     return params[0] * (dot(target, work[:d]) + rest)
 

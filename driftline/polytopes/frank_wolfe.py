@@ -6,8 +6,9 @@ best vertex :math:`s` in the direction of descent; the duality gap
 minimum. Then weight moves. With *pairwise* steps it goes from the worst vertex of the active set
 to the best one; with *away* steps from all vertices to the best one, or from the worst one
 to all others, whichever descends more steeply. As long as the vertices of the active set
-promise at least half of the gap among themselves no new one is asked for. A vertex whose
-weight is used up is dropped, and the set is never larger than Caratheodory's theorem needs.
+promise at least half of the gap among themselves no new one is asked for; where that zigzags,
+a step of Newton's method among them now and then cuts it short. A vertex whose weight is
+used up is dropped, and the set is never larger than Caratheodory's theorem needs.
 
 References
 ----------
@@ -29,6 +30,11 @@ from driftline.errors import InputError
 from driftline.polytopes.base import Mixture
 
 __all__ = ["ActiveSet", "Objective", "SolverWarning", "minimize", "nearest_point", "warn_inexact"]
+
+#: Every so many steps one is a step of Newton's method among the vertices at hand, with
+#: gradients compared at points so near.
+CORRECTION = 10
+NEARBY = 1e-6
 
 Oracle = Callable[[np.ndarray], np.ndarray]
 
@@ -118,6 +124,10 @@ class ActiveSet:
         self.weights *= 1.0 - share
         self.weights[goal] += share
 
+    def shift(self, change: np.ndarray, share: float) -> None:
+        """Add a share of a change, which adds up to 0, to all weights."""
+        self.weights += share * change
+
     def push(self, source: int, share: float) -> None:
         """Move weight from one vertex to all, in proportion to what they have."""
         self.weights *= 1.0 + share
@@ -176,7 +186,13 @@ def minimize(
                 best = active.find(vertex)
         toward, away = active.vertices[best], active.vertices[worst]
         heavy = float(active.weights[worst])
-        if steps == "pairwise":
+        if count % CORRECTION == CORRECTION - 1 and len(active) > 1:
+            change = _correction(objective, active, point, down)
+            direction, limit = change @ active.vertices, _room(active.weights, change)
+            move = partial(active.shift, change)
+            if not direction @ down > 0.0:
+                continue
+        elif steps == "pairwise":
             direction, limit = toward - away, heavy
             move = partial(active.move, worst, best)
         elif heavy == 1.0 or down @ (toward + away) >= 2.0 * float(down @ point):
@@ -215,6 +231,26 @@ def nearest_point(
     """
     start = ActiveSet(_ask(oracle, target)) if start is None else start
     return minimize(Distance(target), oracle, start, most, tolerance, iterations, steps)
+
+
+def _correction(
+    objective: Objective, active: ActiveSet, point: np.ndarray, down: np.ndarray
+) -> np.ndarray:
+    """Return the change of weights that Newton's method proposes, among the vertices at hand.
+
+    Second derivatives are differences of gradients along the edges from the heaviest vertex.
+    """
+    heaviest = int(np.argmax(active.weights))
+    edges = np.delete(active.vertices, heaviest, axis=0) - active.vertices[heaviest]
+    bends = np.array([down - objective.descent(point + NEARBY * edge) for edge in edges]) / NEARBY
+    steps = np.linalg.lstsq(bends @ edges.T, edges @ down, rcond=1e-12)[0]
+    return np.insert(steps, heaviest, -steps.sum())
+
+
+def _room(weights: np.ndarray, change: np.ndarray) -> float:
+    """Return how much of a change leaves all weights nonnegative."""
+    falling = change < 0.0
+    return float((weights[falling] / -change[falling]).min(initial=np.inf))
 
 
 def _rounding(down: np.ndarray, vertex: np.ndarray, point: np.ndarray) -> float:

@@ -107,15 +107,15 @@ def onto_relevance(values, weights, buffer, out):
     if weights[0] * total <= 1.0:
         least = 1.0 / weights[0]
         above = 0.0
-        threshold = values[0] - least
+        threshold = -least
         for i in range(d):  # sorted, so that the entries kept come first
-            above += values[i]
+            above += values[i] - values[0]
             root = (above - least) / (i + 1)
-            if values[i] <= root:
+            if values[i] - values[0] <= root:
                 break
             threshold = root
         for i in range(d):
-            out[i] = max(0.0, values[i] - threshold)
+            out[i] = max(0.0, values[i] - values[0] - threshold)
         return
     if earned <= 1.0:
         for i in range(d):
@@ -144,6 +144,8 @@ def onto_relevance(values, weights, buffer, out):
         if step == factor or step == low or step == high:
             break
         factor = step
+    for i in range(d):  # what rounding left of the excess
+        out[i] /= earned
 
 
 @kernel(POINT)

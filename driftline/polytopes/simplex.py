@@ -23,31 +23,33 @@ def maximize(point, params, scratch, out):
 
 @helper
 def simplex_threshold(point):
-    """Return what to subtract so that the positive parts add up to 1.
+    """Return two numbers to subtract, one after the other, so that positive parts add up to 1.
 
-    Newton's method, which only drops entries (Michelot, 1986); no sorting.
+    The first is the largest entry, so that little is lost to rounding however large entries
+    are. For the second, Newton's method, which only drops entries (Michelot, 1986); no sorting.
     """
+    top = point[argmax(point)]
     threshold = -np.inf
     while True:
         total = 0.0
         kept = 0
         for i in range(point.size):
-            if point[i] > threshold:
-                total += point[i]
+            if point[i] - top > threshold:
+                total += point[i] - top
                 kept += 1
         root = (total - 1.0) / kept
         if root <= threshold:
             break
         threshold = root
-    return threshold
+    return top, threshold
 
 
 @helper
 def onto_simplex(point, out):
     """Write the nearest point: subtract a threshold and cut at 0."""
-    threshold = simplex_threshold(point)
+    top, threshold = simplex_threshold(point)
     for i in range(point.size):
-        out[i] = max(0.0, point[i] - threshold)
+        out[i] = max(0.0, point[i] - top - threshold)
 
 
 @kernel(POINT)

@@ -103,14 +103,13 @@ def capped_softmax(scores: np.ndarray, size: int) -> np.ndarray:
     The largest entries are cut at 1, one after the other, until the others fit.
     """
     order = np.argsort(-scores, kind="stable")
-    powers = np.exp(scores[order] - scores[order[0]])
-    tails = np.cumsum(powers[::-1])[::-1]
     for cut in range(size):
-        factor = (size - cut) / tails[cut]
-        if powers[cut] * factor <= 1.0:
+        powers = np.exp(scores[order[cut:]] - scores[order[cut]])
+        factor = (size - cut) / powers.sum()
+        if factor <= 1.0:
             break
-    mu = np.empty_like(scores)
-    mu[order] = np.where(np.arange(scores.size) < cut, 1.0, np.minimum(1.0, powers * factor))
+    mu = np.ones_like(scores)
+    mu[order[cut:]] = powers * factor
     return mu
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from driftline.engines import Parts
-from driftline.losses import Hinge, Scaled
+from driftline.losses import ConvolutionalFenchelYoung, Hinge, Scaled
 from driftline.rates import AdaGrad, Constant, Polyak
 from driftline.tasks import Sequence
 
@@ -97,6 +97,8 @@ def _bound(parts: Parts) -> str:
             f"({domain.diameter / 2:g} + P_T), with eta_t >= {eta:.4g} for inputs up to norm 1"
         )
     source = "theorem 1 (surrogate gap)" if decoder.surrogate_gap > 0.0 else "its rate floor"
+    if isinstance(loss, ConvolutionalFenchelYoung):
+        source = "theorem 2 (convolutional)"
     return (
         f"E[total target loss] <= F_T + {half:.5g} + {path:.5g} P_T for inputs up to norm 1, by "
         f"{source}"

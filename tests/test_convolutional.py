@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline import engines
 from driftline import polytopes as po
 
 Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
@@ -370,3 +371,221 @@ def test_an_asymmetric_regularizer_is_left_to_the_solver_and_says_so_once():
         for seed in range(3):
             loss.value_and_grad(np.random.default_rng(seed).standard_normal(3), 0)
     assert len(caught) == 1
+
+
+# -- whole runs
+
+
+def documents(task, rounds=300, features=6, flips=2, seed=0):
+    """Queries of up to 7 documents, graded by planted weights that change."""
+    generator = np.random.default_rng(seed)
+    weights = generator.standard_normal((flips + 1, 1, features))
+    weights /= np.linalg.norm(weights, axis=2, keepdims=True)
+    starts = np.arange(flips + 1) * rounds // (flips + 1)
+    comparator = dl.comparators.Piecewise(starts, 3.0 * weights)
+    inputs, labels = [], []
+    for t in range(rounds):
+        x = generator.standard_normal((generator.integers(1, 8), features))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        inputs.append(x)
+        level = 2.0 * (1 + task.highest - task.lowest) * (x @ comparator.at(t)[0]) / 3.0
+        labels.append(np.clip(np.floor(level), task.lowest, task.highest).astype(int))
+    return inputs, labels, comparator
+
+
+def vectors(task, pick, rounds=120, features=4, flips=2, seed=0):
+    """Inputs of norm 1, labelled from planted scores that change."""
+    generator = np.random.default_rng(seed)
+    weights = generator.standard_normal((flips + 1, task.dim, features))
+    weights /= np.sqrt((weights**2).sum(axis=(1, 2), keepdims=True))
+    starts = np.arange(flips + 1) * rounds // (flips + 1)
+    comparator = dl.comparators.Piecewise(starts, 5.0 * weights)
+    inputs = generator.standard_normal((rounds, features))
+    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
+    labels = [pick(comparator.at(t) @ inputs[t]) for t in range(rounds)]
+    return inputs, labels, comparator
+
+
+RUNS = {
+    "ndcg": (CFY(T.NDCG(3), Q(0.3)), None),
+    "ndcg, whole space": (CFY(T.NDCG(3, cutoff=3), Q(0.3), True), None),
+    "ndcg from 1": (CFY(T.NDCG(3, lowest=1), Q(0.3)), None),
+    "precision": (CFY(T.PrecisionAtK(2), Q(0.3)), None),
+    "f1": (CFY(T.FScore(3), Q(0.3), True), T.FScore(3).best_prediction),
+    "costs": (CFY(T.CostSensitive(COSTS), E(0.3)), np.argmax),
+    "costs quadratic": (CFY(T.CostSensitive(COSTS), Q(0.3)), np.argmax),
+    "levels": (CFY(T.Ordinal(4), Q(0.3)), T.Ordinal(4).best_prediction),
+    "classes": (CFY(T.Multiclass(4), E(0.5)), np.argmax),
+    "tags": (CFY(T.Multilabel(4), Q(0.2)), T.Multilabel(4).best_prediction),
+}
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_stay_within_the_theorem(name, monotone):
+    loss, pick = RUNS[name]
+    inputs, labels, comparator = documents(loss.task) if pick is None else vectors(loss.task, pick)
+    diameter, cap = 20.0, np.inf if loss.bounded_rate or monotone else 50.0
+    rate = dl.rates.Polyak(monotone=monotone, cap=cap)
+    learner = dl.OGD(loss, rate=rate, domain=dl.domains.Ball(diameter))
+    trace = learner.run(inputs, labels, seed=0)
+    assert trace.admissible.all()
+    floor = learner.decoder.rate_floor / learner.largest_input**2
+    assert trace.eta.min() >= floor * (1 - 1e-9)
+
+    rows = loss.task.rows_of(inputs)
+    scores = [rows.scores(comparator.at(t), False, t, False) for t in range(len(labels))]
+    theirs = np.array([loss.value_and_grad(s, y)[0] for s, y in zip(scores, labels, strict=True)])
+    path = comparator.path_length
+    move = diameter * (diameter / 2 + path)
+    solver = 0.0 if trace.gap is None else trace.gap.sum()
+    if monotone:
+        assert trace.risk.sum() <= theirs.sum() + move / trace.eta[-1] + solver
+        assert trace.risk.sum() <= theirs.sum() + move / floor + solver
+    else:
+        weighted = trace.eta @ theirs + move + trace.eta.max() * solver
+        assert trace.eta @ trace.risk <= weighted
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", ["ndcg", "ndcg, whole space", "precision", "classes", "tags"])
+def test_compiled_rounds_equal_plain_ones(name, intercept):
+    loss, pick = RUNS[name]
+    inputs, labels, _ = documents(loss.task) if pick is None else vectors(loss.task, pick)
+    fast, slow = (dl.OGD(loss, intercept=intercept) for _ in range(2))
+    slow.engine = engines.PlainEngine(slow.parts)
+    assert isinstance(fast.engine, engines.CompiledEngine)
+    one, two = (learner.run(inputs, labels, seed=3) for learner in (fast, slow))
+    for column in ("loss", "risk", "target_loss", "eta", "grad_sq"):
+        np.testing.assert_allclose(
+            getattr(one, column), getattr(two, column), rtol=1e-9, atol=1e-12
+        )
+    np.testing.assert_array_equal(one.prediction, two.prediction)
+    np.testing.assert_allclose(fast.weights, slow.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_queries_come_as_lists_arrays_or_sparse_rows_in_one_piece_or_many():
+    from scipy.sparse import csr_array
+
+    loss = CFY(T.NDCG(3), Q(0.3))
+    inputs, labels, _ = documents(loss.task, rounds=60)
+    starts = np.cumsum([0, *map(len, inputs)])
+    whole = np.concatenate(inputs)
+    traces = [
+        dl.OGD(loss).run(i, labels) for i in (inputs, (whole, starts), (csr_array(whole), starts))
+    ]
+    pieces = dl.OGD(loss)
+    parts = [pieces.run(inputs[a:b], labels[a:b]) for a, b in ((0, 1), (1, 40), (40, 60))]
+    stepping = dl.OGD(loss)
+    steps = []
+    for x, y in zip(inputs, labels, strict=True):
+        seen = stepping.predict(x)
+        steps.append(stepping.step(x, y))
+        np.testing.assert_array_equal(seen, steps[-1].prediction)
+    for column in ("loss", "risk", "target_loss", "eta", "grad_sq"):
+        first = getattr(traces[0], column)
+        for trace in traces[1:]:
+            np.testing.assert_array_equal(first, getattr(trace, column))
+        np.testing.assert_array_equal(first, np.concatenate([getattr(p, column) for p in parts]))
+        np.testing.assert_array_equal(first, [getattr(s, column) for s in steps])
+
+
+@pytest.mark.parametrize("task", [T.NDCG(2), T.PrecisionAtK(2)])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_query_without_relevance_costs_nothing_and_makes_no_step(task, whole):
+    learner = dl.OGD(CFY(task, Q(0.5), whole))
+    x = np.eye(3)
+    learner.step(x, [1, 0, 0])
+    before = learner.weights
+    made = learner.step(2.0 * x, [0, 0, 0])
+    assert (made.loss, made.risk, made.target_loss, made.grad_sq) == (0.0, 0.0, 0.0, 0.0)
+    np.testing.assert_array_equal(learner.weights, before)
+    assert learner.loss.value_and_grad([1.0, 2.0, 3.0], [0, 0, 0])[0] == 0.0
+    alone = learner.step(x[:1], [1])  # one document: nothing to order
+    assert alone.target_loss == 0.0 and alone.risk == 0.0
+
+
+def test_many_documents():
+    """Ranks are an order, and draws cost on average what the risk says."""
+    loss = CFY(T.NDCG(4), Q(0.3))
+    generator = np.random.default_rng(0)
+    theta = 0.4 * generator.standard_normal(3000)
+    label = generator.integers(0, 5, 3000)
+    decoder = dl.decoders.Convolutional(loss)
+    drawn = [decoder.draw(theta, generator.random(1)) for _ in range(200)]
+    assert all(np.array_equal(np.sort(ranks), np.arange(3000)) for ranks in drawn)
+    losses = [loss.task.loss(ranks, label) for ranks in drawn]
+    assert np.mean(losses) == pytest.approx(decoder.risk(theta, label), abs=5 * np.std(losses) / 14)
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize(
+    "make_it, words",
+    [
+        (lambda: T.NDCG(2).check_label([0, 3]), "grades must lie in 0..2, but one is 3"),
+        (lambda: T.NDCG(2, lowest=1).check_label([0, 1]), "in 1..2, but one is 0"),
+        (lambda: T.NDCG(2).check_labels([[0, 1], [0.5]]), "query 1: grades must be whole"),
+        (lambda: T.NDCG(2).check_label([]), "has shape"),
+        (lambda: T.NDCG(0), "above 0"),
+        (lambda: T.NDCG(2, lowest=2), "0 or 1"),
+        (lambda: T.NDCG(2, discount="sqrt"), "'log2', 'reciprocal'"),
+        (lambda: T.NDCG(2, discount=(1.0, -0.5)), "never be negative"),
+        (lambda: T.NDCG(2, discount=(0.5, 1.0)), "fall from rank to rank"),
+        (lambda: T.NDCG(2, discount=(0.0, 0.0)), "from above 0"),
+        (lambda: T.NDCG(2, cutoff=0), "1 rank or more"),
+        (lambda: T.NDCG(2, gain="square"), "'linear' or 'exponential'"),
+        (lambda: T.NDCG(2).loss([0, 0, 1], [1, 0, 2]), "an order of 0, 1"),
+        (lambda: T.NDCG(2).loss([0, 1], [1, 0, 2]), "do not fit"),
+        (lambda: T.PrecisionAtK(0), "at least 1"),
+        (lambda: T.PrecisionAtK(3, items=2), "cannot be chosen"),
+        (lambda: T.PrecisionAtK(2).loss([0, 0], [1, 0, 1]), "2 items"),
+        (lambda: T.PrecisionAtK(2).loss([0, 5], [1, 0, 1]), "0..2"),
+        (lambda: T.PrecisionAtK(2).check_label([0, 2]), "relevances must lie in 0..1"),
+        (lambda: T.FScore(0), "1 tag or more"),
+        (lambda: T.FScore(2).check_label([1, 2]), "zeros and ones"),
+        (lambda: CFY(T.NDCG(2), E()), "is not known on"),
+        (lambda: CFY(T.Multiclass(2), E(), True), "only a quadratic"),
+        (lambda: CFY(T.Multiclass(2), Q(), tolerance=0.0), "tolerance"),
+        (lambda: CFY(T.NDCG(2)).value_and_grad([1.0, 2.0], [1, 0, 2]), "2 scores do not fit"),
+        (lambda: dl.decoders.Convolutional(dl.losses.Logistic(T.Multiclass(2))), "needs a Conv"),
+    ],
+)
+def test_bad_input_is_named(make_it, words):
+    with pytest.raises((dl.InputError, dl.NoGuaranteeError), match=words):
+        make_it()
+
+
+@pytest.mark.parametrize(
+    "inputs, labels, words",
+    [
+        ([np.eye(3)], [[1, 0]], "set 0 has 3 items, but its label has 2"),
+        ([np.eye(3)], [[1, 0, 4]], "query 0: grades must lie in 0..2"),
+        ([np.full((2, 3), np.nan)], [[1, 0]], "expected finite numbers"),
+        ([np.eye(2)], [[1, 0]], "2 features"),
+    ],
+)
+def test_a_bad_query_leaves_the_learner_unchanged(inputs, labels, words):
+    learner = dl.OGD(CFY(T.NDCG(2), Q(0.5)))
+    learner.run([np.eye(3)], [[2, 0, 1]])
+    before = learner.weights
+    with pytest.raises(dl.InputError, match=words):
+        learner.run(inputs, labels)
+    with pytest.raises(dl.InputError, match=words.replace("query 0: ", "")):
+        learner.step(inputs[0], labels[0])
+    np.testing.assert_array_equal(learner.weights, before)
+
+
+def test_many_tags_say_what_they_cost():
+    with pytest.warns(UserWarning, match="10001 scores"):
+        T.FScore(100)
+
+
+def test_a_convolutional_learner_is_described_and_read_back():
+    learner = dl.OGD(CFY(T.NDCG(2, discount=(1.0, 0.5)), Q(0.5)))
+    assert "theorem 2 (convolutional)" in learner.describe()
+    from driftline.parts import from_config
+
+    assert from_config(learner.loss.config()) == learner.loss
+    assert from_config(learner.decoder.config()) == learner.decoder

@@ -16,6 +16,7 @@ from rich.table import Table
 from scipy import sparse
 
 import driftline as dl
+from benchmarks.convolutional import many_classes, rankings
 from benchmarks.references import bare_dense, bare_sparse, numpy_loop
 from benchmarks.structured import chains, many_tags, matchings, permutahedron
 from benchmarks.timing import best_times
@@ -190,7 +191,11 @@ def main() -> None:
     for name in ("ratio", "goal", "rounds a second"):
         table.add_column(name, justify="right")
     began = time.perf_counter()
-    parts = (small, dense, thin, growth, memory, start, permutahedron, chains, many_tags, matchings)
+    parts = (
+        *(small, dense, thin, growth, memory, start),
+        *(permutahedron, chains, many_tags, matchings),
+        *(rankings, many_classes),
+    )
     for part in parts:
         for case, what, ratio, goal, rate in part():
             table.add_row(case, what, f"{ratio:.3g}", goal, "" if rate is None else f"{rate:,.0f}")

@@ -16,6 +16,12 @@ from driftline.polytopes.simplex import onto_simplex, simplex_threshold
 
 
 @helper
+def positive(value):
+    """Cut at 0 what rounding made negative; what is not a number stays so and is found out."""
+    return 0.0 if value < 0.0 else value
+
+
+@helper
 def quadratic_loss(moved, mu, target, scale, factor, grad):
     """Write the gradient; return the Fenchel-Young loss of a quadratic at moved scores."""
     total = 0.0
@@ -23,7 +29,7 @@ def quadratic_loss(moved, mu, target, scale, factor, grad):
         slope = mu[i] - target[i]
         total += (moved[i] - 0.5 * scale * (mu[i] + target[i])) * slope
         grad[i] = factor * slope
-    return max(0.0, total)
+    return positive(total)
 
 
 @helper
@@ -33,7 +39,7 @@ def move_classes(theta, work):
     The latter are relative to the highest score, which only the whole space could tell.
     """
     d = theta.size
-    top, threshold = simplex_threshold(theta)
+    top, threshold = simplex_threshold(theta, work[d : 2 * d])
     for i in range(d):
         work[i] = min(1.0, 1.0 - (theta[i] - top - threshold))
         work[d + i] = min(theta[i] - top, threshold)
@@ -91,7 +97,7 @@ def risk_of_tags(work, target):
     total = 0.0
     for i in range(target.size):
         total += 0.5 / target.size + target[i] * work[i]
-    return max(0.0, total)
+    return positive(total)
 
 
 @kernel(LOSS)
@@ -175,4 +181,4 @@ def relevance_quadratic(theta, target, params, work, grad):
         for i in range(d):
             grad[i] = 0.0
         return 0.0
-    return params[0] * (max(0.0, 1.0 + dot(target, move)) + max(0.0, rest))
+    return params[0] * (positive(1.0 + dot(target, move)) + positive(rest))

@@ -22,23 +22,30 @@ def maximize(point, params, scratch, out):
 
 
 @helper
-def simplex_threshold(point):
+def simplex_threshold(point, room):
     """Return two numbers to subtract, one after the other, so that positive parts add up to 1.
 
     The first is the largest entry, so that little is lost to rounding however large entries
-    are. For the second, Newton's method, which only drops entries (Michelot, 1986); no sorting.
+    are. Only entries less than 1 below it can stay positive: they are gathered, and Newton's
+    method for the second number, which only drops entries (Michelot, 1986), looks at no others.
     """
     top = point[argmax(point)]
-    threshold = -np.inf
+    count = 0
+    for i in range(point.size):
+        gap = point[i] - top
+        if gap > -1.0:
+            room[count] = gap
+            count += 1
+    threshold = -1.0
     while True:
         total = 0.0
         kept = 0
-        for i in range(point.size):
-            if point[i] - top > threshold:
-                total += point[i] - top
+        for i in range(count):
+            if room[i] > threshold:
+                total += room[i]
                 kept += 1
         root = (total - 1.0) / kept
-        if root <= threshold:
+        if not root > threshold:  # nor if it is not a number
             break
         threshold = root
     return top, threshold
@@ -47,7 +54,7 @@ def simplex_threshold(point):
 @helper
 def onto_simplex(point, out):
     """Write the nearest point: subtract a threshold and cut at 0."""
-    top, threshold = simplex_threshold(point)
+    top, threshold = simplex_threshold(point, out)
     for i in range(point.size):
         out[i] = max(0.0, point[i] - top - threshold)
 

@@ -52,6 +52,7 @@ docs: setup
 
 figures: demo
 	cp results/reproduce/recommended.png docs/images/
+	$(BIN)/python docs/draw.py
 
 clean:
 	rm -rf $(VENV) results docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

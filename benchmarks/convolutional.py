@@ -20,10 +20,12 @@ class OverBirkhoff:
         self.theta, self.weights = theta, weights
 
     def descent(self, point):
+        """Return minus the gradient."""
         d = self.theta.size
         return np.outer(self.theta - point.reshape(d, d) @ self.weights, self.weights).ravel()
 
     def step(self, point, direction, limit):
+        """Return the exact step."""
         d = self.theta.size
         move = direction.reshape(d, d) @ self.weights
         rest = self.theta - point.reshape(d, d) @ self.weights
@@ -84,7 +86,7 @@ def _over_matchings(scores, weights):
 
 
 def many_classes():
-    """The convolutional loss of classes beside the logistic loss, both alone."""
+    """Time the convolutional loss of classes beside the logistic loss, both alone."""
     for classes in (10, 1000, 100_000):
         task = dl.tasks.Multiclass(classes)
         losses = {
@@ -99,7 +101,13 @@ def many_classes():
         )
         for name in ("entropy", "quadratic"):
             what = f"{classes} classes, convolutional with {name}: time / logistic loss"
-            yield "classes", what, times[name] / times["logistic"], "<= 3", len(thetas) / times[name]
+            yield (
+                "classes",
+                what,
+                times[name] / times["logistic"],
+                "<= 3",
+                len(thetas) / times[name],
+            )
 
 
 def _player(loss, thetas, target):

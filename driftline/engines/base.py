@@ -55,6 +55,8 @@ class Block(NamedTuple):
     trace: np.ndarray
     predictions: np.ndarray
     gaps: np.ndarray | None = None
+    shadow: np.ndarray | None = None  # a comparator's weights, one row per score
+    comparator_gaps: np.ndarray | None = None
 
 
 class Snapshot(NamedTuple):
@@ -77,8 +79,10 @@ class Snapshot(NamedTuple):
 class Engine:
     """Weights, stored as the model likes them, and the state beside them."""
 
-    def __init__(self, parts: Parts):
+    def __init__(self, parts: Parts, replay: bool = False):
         self.parts = parts
+        #: Whether steps are those already in the trace, and not the rate's.
+        self.replay = replay
         self.stored: np.ndarray | None = None
         self.transposed = False
         #: The number of features that inputs must have, None while it is open.
@@ -138,6 +142,13 @@ class Engine:
         stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored
         scores = rows.scores(stored, self.transposed, t, self.parts.intercept)
         return scores * self.state[at.SCALE]
+
+    def compare(self, weights: np.ndarray) -> tuple[float, float]:
+        """Begin to watch for a comparator: return inner product and squared norm, exactly."""
+        own = self.look().weights
+        assert own is not None
+        self.state[at.INNER] = float(np.vdot(own, weights))
+        return float(self.state[at.INNER]), float(np.vdot(own, own))
 
     def play(self, block: Block) -> int:
         """Play the rounds into the trace; return how many were good."""

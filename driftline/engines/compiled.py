@@ -11,6 +11,9 @@ from driftline.models import Items, Rows, Sequences
 __all__ = ["CompiledEngine"]
 
 
+NOBODY = np.empty((0, 0))
+
+
 class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
@@ -45,6 +48,7 @@ class CompiledEngine(Engine):
                 max(decoder.scratch(size), task.scratch(size)),
                 int(intercept),
             ),
+            self.replay,
         )
         self._size, self._buffer = size, self._program.buffer(more)
 
@@ -52,9 +56,15 @@ class CompiledEngine(Engine):
         """Say whether the loop over these rows reads the weights transposed."""
         return rows.transposed
 
+    def _shadow(self, weights: np.ndarray | None) -> np.ndarray:
+        """Return a comparator's weights as they are stored here."""
+        if weights is None:
+            return NOBODY
+        return np.ascontiguousarray(weights.T if self.transposed else weights)
+
     def play(self, block: Block) -> int:
         """Hand the rounds to the loop."""
-        rows, start, stop, labels, uniforms, trace, predictions, _ = block
+        rows, start, stop, labels, uniforms, trace, predictions, *_ = block
         assert not isinstance(rows, Sequences)
         size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
         if size > self._size:
@@ -67,6 +77,7 @@ class CompiledEngine(Engine):
             rows.loop_labels(labels),
             uniforms,
             self.stored,
+            self._shadow(block.shadow),
             self.state,
             self._buffer,
             trace,

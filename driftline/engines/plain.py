@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from driftline.engines.base import Block, Engine
@@ -40,10 +42,14 @@ class PlainEngine(Engine):
         gradient = rows.gradient(grad, index, intercept)
         grad_sq = float(np.vdot(gradient, gradient))
 
+        if block.shadow is not None:
+            self._watch(block, t, label)
         eta = 0.0
         if grad_sq > TINY:
             previous, memory = float(state[at.ETA]), state[at.MEMORY :]
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
+            if eta > 0.0 and self.replay:
+                eta = float(block.trace[3, t])
         if eta > 0.0:
             state[at.ETA] = eta
             self.stored = domain.project(self.stored - eta * gradient)
@@ -51,9 +57,19 @@ class PlainEngine(Engine):
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 
         target_loss = loss.task.loss(prediction, label)
-        block.trace[:, t] = value, risk, target_loss, state[at.ETA], grad_sq
+        block.trace[:5, t] = value, risk, target_loss, state[at.ETA], grad_sq
         if block.gaps is not None:
             block.gaps[t] = loss.solver_gap(theta)
         written = np.ravel(prediction)
         block.predictions[t, : written.size] = written
         return True
+
+    def _watch(self, block: Block, t: int, label: Any) -> None:
+        """Write down the loss of a comparator, and how the weights lie to it."""
+        loss, shadow, own = self.parts.loss, block.shadow, self.stored
+        assert shadow is not None and own is not None
+        theta = block.rows.scores(shadow, False, block.start + t, self.parts.intercept)
+        value, _ = loss.value_and_grad(theta, label)
+        block.trace[5:, t] = value, np.vdot(own, shadow), np.vdot(own, own)
+        if block.comparator_gaps is not None:
+            block.comparator_gaps[t] = loss.solver_gap(theta)

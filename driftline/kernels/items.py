@@ -7,13 +7,24 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels.compile import kernel
 from driftline.kernels.linalg import add_scaled, dot
-from driftline.kernels.round import assemble, choose_step, play_round, settle
+from driftline.kernels.round import assemble, choose_step, play_round, settle, watch
 from driftline.kernels.signatures import ITEMS
 
 
 @kernel(ITEMS)
 def play_items(
-    code, params, inputs, starts, labels, uniforms, weights, state, buffer, trace, predictions
+    code,
+    params,
+    inputs,
+    starts,
+    labels,
+    uniforms,
+    weights,
+    shadow,
+    state,
+    buffer,
+    trace,
+    predictions,
 ):
     """Play all rounds; return how many were played before one that is not finite.
 
@@ -40,6 +51,12 @@ def play_items(
             return t
         if not play_round(m, labels[first:stop], uniforms[t], trace, t, predictions[t]):
             return t
+        if shadow.size > 0:
+            for i in range(first, stop):
+                m.encoded[i - first] = dot(shadow[0, :features], inputs[i])
+                if intercept:
+                    m.encoded[i - first] += shadow[0, features]
+            watch(m, trace, t)
         for j in range(gradient.size):
             gradient[j] = 0.0
         for i in range(first, stop):
@@ -50,6 +67,8 @@ def play_items(
                     gradient[features] += slope
         eta = choose_step(m, dot(gradient, gradient), input_sq, trace, t)
         if eta > 0.0:
+            if shadow.size > 0:
+                state[at.INNER] -= eta * dot(m.grad, m.encoded)
             add_scaled(weights[0], -eta / scale, gradient)
             settle(m, eta, trace[4, t], weights)
     return starts.size - 1

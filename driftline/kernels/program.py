@@ -22,14 +22,19 @@ ENCODE, DRAW, LOSS, VALUES, MIX, DECODE, RATE = range(7)
 TASK_END, LOSS_END, DECODER_END, RATE_END = range(7, 11)
 # sizes: scores, the loss's workspace, the decoder's scratch space; and 1 for an intercept.
 OUTPUTS, WORK, SCRATCH, INTERCEPT = range(11, 15)
+# and 1 if the steps are those already in the trace, not the rate's.
+REPLAY = 15
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
-# rate; the rate's own memory follows from MEMORY on.
-SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, MEMORY = range(8)
+# rate, INNER the inner product with a comparator's weights; the rate's own memory follows
+# from MEMORY on.
+SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, MEMORY = range(9)
 
-# rows of the trace
+# rows of the trace; the last three only under a comparator's eyes: its loss, and before
+# the step the inner product of both weights and the squared norm of the learner's.
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
+WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Program:
         kernels: Sequence[Kernel | None],
         params: Sequence[Any],
         sizes: tuple[int, int, int, int],
+        replay: bool = False,
     ) -> Program:
         """Put together seven kernels (in the order of the slots), four parts' parameters
         and the sizes.
@@ -52,7 +58,7 @@ class Program:
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]
         vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in params]
         ends = np.cumsum([vector.size for vector in vectors])
-        code = np.array([*addresses, *ends, *sizes], dtype=np.int64)
+        code = np.array([*addresses, *ends, *sizes, replay], dtype=np.int64)
         return cls(code, np.concatenate(vectors))
 
     def buffer(self, more: int = 0) -> np.ndarray:

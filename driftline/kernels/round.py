@@ -95,6 +95,8 @@ def choose_step(m, grad_sq, input_sq, trace, t):
             m.code[at.RATE],
             (trace[0, t], trace[1, t], grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
         )
+        if eta > 0.0 and m.code[at.REPLAY]:
+            eta = trace[3, t]
     if eta > 0.0:
         m.state[at.ETA] = eta
     m.state[at.ROUNDS] += 1.0
@@ -102,6 +104,15 @@ def choose_step(m, grad_sq, input_sq, trace, t):
     trace[3, t] = m.state[at.ETA]
     trace[4, t] = grad_sq
     return eta
+
+
+@helper
+def watch(m, trace, t):
+    """Write down the loss at a comparator's scores, which stand in ``encoded``."""
+    work = (m.encoded, m.target, m.loss, m.work, m.mean)
+    trace[5, t] = call_loss(m.code[at.LOSS], work)
+    trace[6, t] = m.state[at.INNER]
+    trace[7, t] = m.state[at.NORM_SQ]
 
 
 @helper
@@ -125,5 +136,7 @@ def settle(m, eta, grad_sq, weights):
         state[at.SCALE] = 1.0
         state[at.NORM_SQ] = norm_sq
     if state[at.NORM_SQ] > state[at.RADIUS] ** 2:
-        state[at.SCALE] *= state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])
+        shrink = state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])
+        state[at.SCALE] *= shrink
+        state[at.INNER] *= shrink
         state[at.NORM_SQ] = state[at.RADIUS] ** 2

@@ -68,14 +68,15 @@ def _input(dtype: types.Type, ndim: int) -> types.Array:
 
 
 def _loop(*inputs: types.Type, labels: types.Type = labels) -> Signature:
-    """``play(code, params, *inputs, labels, uniforms, weights, state, buffer, trace,
-    predictions) -> rounds played``.
+    """``play(code, params, *inputs, labels, uniforms, weights, shadow, state, buffer, trace,
+    predictions) -> rounds played``. ``shadow`` has a comparator's weights, or no entries.
     """  # noqa: D205
     return types.int64(
         integers,
         vector,
         *inputs,
         labels,
+        matrix,
         matrix,
         matrix,
         vector,

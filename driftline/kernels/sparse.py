@@ -11,7 +11,7 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels.compile import Kernel
 from driftline.kernels.linalg import dot
-from driftline.kernels.round import assemble, choose_step, play_round, settle
+from driftline.kernels.round import assemble, choose_step, play_round, settle, watch
 from driftline.kernels.signatures import SPARSE32, SPARSE64
 
 
@@ -24,6 +24,7 @@ def play_sparse(
     labels,
     uniforms,
     weights,
+    shadow,
     state,
     buffer,
     trace,
@@ -56,8 +57,18 @@ def play_sparse(
 
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             return t
+        if shadow.size > 0:
+            for k in range(outputs):
+                m.encoded[k] = shadow[last, k] if intercept else 0.0
+            for i in range(first, stop):
+                row = shadow[np.uint64(columns[i])]
+                for k in range(outputs):
+                    m.encoded[k] += values[i] * row[k]
+            watch(m, trace, t)
         eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
         if eta > 0.0:
+            if shadow.size > 0:
+                state[at.INNER] -= eta * dot(m.grad, m.encoded)
             step = -eta / scale
             for i in range(first, stop):
                 value = step * values[i]

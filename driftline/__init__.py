@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from driftline import regularizers as regularizers
     from driftline import streams as streams
     from driftline import tasks as tasks
+    from driftline.certificates import certify as certify
     from driftline.errors import InputError as InputError
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
     from driftline.learner import OGD as OGD
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 # Rooms and names are imported when they are first asked for, so that importing the
 # package costs next to nothing.
 _ROOMS = (
+    "certificates",
     "comparators",
     "decoders",
     "domains",
@@ -56,6 +58,7 @@ _NAMES = {
     "OGD": "learner",
     "Round": "learner",
     "Trace": "trace",
+    "certify": "certificates",
 }
 
 __all__ = ["__version__", *_ROOMS, *_NAMES]

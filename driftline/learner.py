@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline import models
+from driftline.accounts import Tally, Watch
 from driftline.decoders import Decoder, default_decoder
 from driftline.description import describe
 from driftline.domains import Ball, Domain
@@ -88,7 +90,10 @@ class OGD:
         self._generator = np.random.default_rng(seed)
         self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
         self.task: Any = loss.task
-        self._columns = np.empty((len(at.TRACE_COLUMNS), 1))  # of a single round
+        self._watch: Watch | None = None
+        self._tally = Tally(loss.task.largest_loss)
+        self._names: tuple[str, ...] = at.TRACE_COLUMNS
+        self._columns = np.empty((len(self._names), 1))  # of a single round
         self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
         if initial is not None:
             self.engine.start(self._check_initial(initial))
@@ -145,10 +150,11 @@ class OGD:
         keep = cheap if audit is None else audit
         snapshot = self.engine.snapshot() if cheap or keep else None
         before = self._generator.bit_generator.state, self._ahead
+        watched = None if self._watch is None else (self._watch.copy(), replace(self._tally))
         if seed is not None:
             self._generator, self._ahead = np.random.default_rng(seed), None
         self.engine.hold(rows)
-        columns = np.empty((len(at.TRACE_COLUMNS), rows.rounds))
+        columns = np.empty((len(self._names), rows.rounds))
         width = self.task.prediction_width(labels)
         predictions = np.full((rows.rounds, width), -1, dtype=np.int64)
         gaps = np.zeros(rows.rounds) if self.loss.inexact else None
@@ -156,23 +162,27 @@ class OGD:
             stop = min(start + rows.block, rows.rounds)
             count, part = stop - start, slice(start, stop)
             uniforms = self._take_uniforms(count)
-            played = self.engine.play(
-                Block(
-                    rows,
-                    start,
-                    stop,
-                    labels[part],
-                    uniforms,
-                    columns[:, part],
-                    predictions[part],
-                    None if gaps is None else gaps[part],
-                )
+            block = Block(
+                rows,
+                start,
+                stop,
+                labels[part],
+                uniforms,
+                columns[:, part],
+                predictions[part],
+                None if gaps is None else gaps[part],
             )
-            if played < count:
+            try:
+                played = self._play(block)
+                if played < count:
+                    models.refuse(rows, start + played)
+            except InputError:
                 if snapshot is not None:
                     self.engine.restore(snapshot)
                     self._generator.bit_generator.state, self._ahead = before
-                models.refuse(rows, start + played)
+                if watched is not None:
+                    self._watch, self._tally = watched
+                raise
             if progress is not None:
                 progress(count)
         first_weights = None
@@ -181,7 +191,7 @@ class OGD:
             if first_weights is None:
                 first_weights = np.zeros_like(self.weights)
         return Trace(
-            **dict(zip(at.TRACE_COLUMNS, columns, strict=True)),
+            **dict(zip(at.TRACE_COLUMNS, columns, strict=False)),
             prediction=self.task.predictions(predictions),
             first_weights=first_weights,
             gap=gaps,
@@ -199,6 +209,26 @@ class OGD:
         The prediction and target loss in the result are those of a draw at the median.
         """
         return self._play_one(x, label, np.full((1, 1), 0.5), used=False)
+
+    def watch(self, comparator: Any) -> Tally:
+        """Keep account against a comparator from now on, in constant memory.
+
+        Its weights are counted from the next round on: those of its round 0 meet that one. The
+        sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
+        of the learner itself from them, at any time and without a trace.
+        """
+        self._watch = Watch(self.engine, comparator)
+        self._tally = Tally(self.task.largest_loss)
+        self._names = at.WATCHED_COLUMNS
+        self._columns = np.empty((len(self._names), 1))
+        return self._tally
+
+    @property
+    def tally(self) -> Tally:
+        """The account against the comparator that :meth:`watch` was given."""
+        if self._watch is None:
+            raise InputError("the learner keeps no account: give it a comparator by watch()")
+        return self._tally
 
     # -- looking
 
@@ -289,11 +319,25 @@ class OGD:
         if self.task.ragged:
             width = self.task.prediction_width([label])
             prediction = np.full((1, width), -1, dtype=np.int64)
-        if not self.engine.play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
+        if not self._play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
             models.refuse(row, 0)
         if used:
             self._ahead = None
-        return Round(self.task.prediction(prediction[0]), *columns[:, 0].tolist())
+        return Round(self.task.prediction(prediction[0]), *columns[:5, 0].tolist())
+
+    def _play(self, block: Block) -> int:
+        """Play rounds, under the eyes of a comparator if there is one."""
+        if self._watch is None:
+            return self.engine.play(block)
+        gaps = np.zeros(block.stop - block.start) if self.loss.inexact else None
+        if self.loss.overestimates:
+            block = block._replace(gaps=block.gaps if block.gaps is not None else gaps)
+        else:
+            block = block._replace(comparator_gaps=gaps)
+        played, seen = self._watch.play(block)
+        if played == block.stop - block.start:
+            self._tally.add(seen)
+        return played
 
     def _row(self, x: Any) -> Any:
         return self.task.rows_of([x]) if self.task.ragged else models.row_of(x)

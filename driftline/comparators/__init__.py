@@ -2,3 +2,4 @@
 
 from driftline.comparators.fixed import Fixed as Fixed
 from driftline.comparators.piecewise import Piecewise as Piecewise
+from driftline.comparators.sequence import Sequence as Sequence

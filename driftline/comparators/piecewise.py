@@ -2,6 +2,7 @@ r"""Weights that stay the same between change points."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Piecewise:
             )
         if not np.isfinite(self.weights).all():
             raise InputError("a comparator's weights must be finite, but one is not")
+        self._matrices = list(self.weights)
 
     def __repr__(self) -> str:
         """Name the size."""
@@ -45,6 +47,15 @@ class Piecewise:
         segment = np.searchsorted(self.starts, t, side="right") - 1
         weights: np.ndarray = self.weights[segment]
         return weights
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
+        """Yield the weights of rounds ``start`` to ``stop``, each with the round it ends before."""
+        first = int(np.searchsorted(self.starts, start, side="right")) - 1
+        ends = np.r_[self.starts[1:], np.iinfo(np.int64).max]
+        for segment in range(first, len(self.starts)):
+            if self.starts[segment] >= stop:
+                break
+            yield self._matrices[segment], min(int(ends[segment]), stop)
 
     @property
     def path_length(self) -> float:

@@ -52,6 +52,9 @@ class Loss(Part):
     #: Whether values come from a solver with a duality gap, see :meth:`solver_gap`.
     inexact: bool = False
 
+    #: Whether an inexact value is too large rather than too small, by :meth:`solver_gap` at most.
+    overestimates: bool = False
+
     #: How many times the member of its family for which decoders were made.
     unit: float = 1.0
 
@@ -88,7 +91,7 @@ class Loss(Part):
         return float(value), grad
 
     def solver_gap(self, theta: np.ndarray) -> float:
-        """Return by how much the value at these scores may be too small, 0 if it is exact."""
+        """Return how far the value at these scores may be from the true one, 0 if it is exact."""
         return 0.0
 
     def values(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -132,6 +132,8 @@ class ConvolutionalFenchelYoung(Loss):
     >>> value, grad
     (0.0, array([0., 0., 0.]))
     """
+
+    overestimates: ClassVar[bool] = True
 
     task: Any
     regularizer: Regularizer | None = None

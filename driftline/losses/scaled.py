@@ -60,6 +60,11 @@ class Scaled(Loss):
         return self.loss.inexact
 
     @property
+    def overestimates(self) -> bool:
+        """As the loss inside."""
+        return self.loss.overestimates
+
+    @property
     def task(self) -> Task:
         """The task of the loss inside."""
         return self.loss.task

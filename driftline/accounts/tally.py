@@ -1,0 +1,159 @@
+r"""Sums over rounds, in constant memory, from which every form of the bound follows.
+
+For projected gradient steps and any weights :math:`U_t` of the domain,
+
+.. math:: 2 \eta_t (L_t(W_t) - L_t(U_t)) \le \|W_t - U_t\|^2 - \|W_{t+1} - U_t\|^2
+   + \eta_t^2 \|G_t\|^2.
+
+Dividing by :math:`2 \eta_t` (or not) and adding up leaves the comparator's losses, a telescope of
+distances, and the residuals :math:`r_t = \frac{\eta_t}2 \|G_t\|^2 - (L_t(W_t) - \mathbb E \ell_t)`,
+which are at most 0 where the step was admissible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Tally", "Watched"]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Rounds under a comparator's eyes, one entry each.
+
+    ``distance`` is the squared distance of the learner's weights before the step to the
+    comparator's, ``old_distance`` that to the comparator's of the round before, ``move`` how far
+    these two lie apart; ``end`` is the squared distance after the last step.
+    """
+
+    loss: np.ndarray
+    risk: np.ndarray
+    target_loss: np.ndarray
+    eta: np.ndarray
+    grad_sq: np.ndarray
+    gap: np.ndarray
+    comparator_loss: np.ndarray
+    distance: np.ndarray
+    old_distance: np.ndarray
+    move: np.ndarray
+    end: float
+
+    def __len__(self) -> int:
+        """Return the number of rounds."""
+        return len(self.loss)
+
+    def over(self, start: int, stop: int) -> Watched:
+        """Return some of the rounds."""
+        end = self.end if stop == len(self) else float(self.old_distance[stop])
+        return Watched(**{k: v[start:stop] for k, v in self.columns().items()}, end=end)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the entries of all rounds by name."""
+        return {k: v for k, v in vars(self).items() if k != "end"}
+
+    @classmethod
+    def join(cls, parts: Sequence[Watched]) -> Watched:
+        """Return rounds that follow each other as one."""
+        columns = [part.columns() for part in parts]
+        whole = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]}
+        return cls(**whole, end=parts[-1].end)
+
+
+@dataclass
+class Tally:
+    """Sums over the rounds seen so far; ``largest_loss`` is the largest target loss there is."""
+
+    largest_loss: float = 1.0
+    rounds: int = 0
+    risk: float = 0.0
+    sampled: float = 0.0
+    surrogate: float = 0.0
+    comparator_loss: float = 0.0
+    path_length: float = 0.0
+    residual: float = 0.0
+    gap: float = 0.0
+    variance: float = 0.0
+    telescope: float = 0.0
+    rises: float = 0.0
+    charged: float = 0.0
+    first_distance: float = 0.0
+    first_eta: float = 0.0
+    last_eta: float = 0.0
+    end: float = 0.0
+    weighted_risk: float = 0.0
+    weighted_loss: float = 0.0
+    weighted_rest: float = 0.0
+    least_eta: float = math.inf
+    largest_eta: float = 0.0
+    inadmissible: int = 0
+
+    def add(self, seen: Watched) -> None:
+        """Add rounds that follow those seen so far."""
+        if not len(seen):
+            return
+        eta, residual = seen.eta, 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
+        before = np.r_[self.last_eta, eta[:-1]]
+        new, old, move = seen.distance, seen.old_distance, seen.move
+        if self.rounds == 0:  # a move at the very start is not charged
+            self.first_distance, self.first_eta = float(new[0]), float(eta[0])
+            before[0] = eta[0]
+            old, move = np.r_[new[0], old[1:]], np.r_[0.0, move[1:]]
+        rise = 1.0 / eta - 1.0 / before
+
+        self.rounds += len(seen)
+        self.risk += float(seen.risk.sum())
+        self.sampled += float(seen.target_loss.sum())
+        self.surrogate += float(seen.loss.sum())
+        self.comparator_loss += float(seen.comparator_loss.sum())
+        self.path_length += float(move.sum())
+        self.residual += float(residual.sum())
+        self.gap += float(seen.gap.sum())
+        self.variance += float((seen.risk * np.maximum(self.largest_loss - seen.risk, 0.0)).sum())
+        self.telescope += float((new / (2.0 * eta) - old / (2.0 * before)).sum())
+        self.rises += float(np.maximum(rise, 0.0).sum())
+        self.charged += float((move / before).sum())
+        self.weighted_risk += float(eta @ seen.risk)
+        self.weighted_loss += float(eta @ seen.comparator_loss)
+        self.weighted_rest += float(eta @ (residual + seen.gap) + 0.5 * (new - old).sum())
+        paid, owed = seen.risk > 0.0, seen.comparator_loss > 0.0
+        self.least_eta = min(self.least_eta, float(eta[paid].min(initial=math.inf)))
+        self.largest_eta = max(self.largest_eta, float(eta[owed].max(initial=0.0)))
+        self.inadmissible += int((residual > 1e-9 * np.maximum(seen.loss, 1e-9)).sum())
+        self.last_eta, self.end = float(eta[-1]), seen.end
+
+    @property
+    def exact(self) -> float:
+        """The bound that loses nothing but the convexity of the losses and the projections."""
+        ends = self.first_distance / (2.0 * self.first_eta) - self.end / (2.0 * self.last_eta)
+        return self.comparator_loss + ends + self.telescope + self.residual + self.gap
+
+    def diameter(self, diameter: float) -> float:
+        """Return the bound that knows only the first distance, and else the diameter."""
+        first = self.first_distance / (2.0 * self.first_eta)
+        later = 0.5 * diameter**2 * self.rises + diameter * self.charged
+        return self.comparator_loss + first + later + self.residual + self.gap
+
+    @property
+    def weighted_bound(self) -> float:
+        """A bound of the total in which every round counts as its step."""
+        return self.weighted_loss + 0.5 * (self.first_distance - self.end) + self.weighted_rest
+
+    def deviation(self, chance: float) -> float:
+        """Return what sampled losses exceed expected ones by, but with this small chance.
+
+        Freedman's inequality for the martingale of their differences, whose variance given the
+        past is at most risk times (largest loss - risk). The sum of these is random too: the
+        chance is shared by all powers of 2 it may lie below.
+        """
+        largest = self.largest_loss
+        scales = max(1, math.ceil(math.log2(max(2.0, self.rounds))))
+        room = largest**2
+        while room < self.variance:
+            room *= 2.0
+        log = math.log(scales / chance)
+        third = largest * log / 3.0
+        return third + math.sqrt(third**2 + 2.0 * room * log)

@@ -1,0 +1,127 @@
+"""Play rounds under the eyes of a comparator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.accounts.tally import Watched
+from driftline.engines import Block, Engine
+from driftline.errors import InputError
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """An engine and a comparator: plays blocks and notes how the two lie to each other.
+
+    Rounds are counted from the first that is watched.
+    """
+
+    def __init__(self, engine: Engine, comparator: Any):
+        self.engine, self.comparator = engine, comparator
+        self.rounds = 0
+        self._weights: np.ndarray | None = None
+
+    def copy(self) -> Watch:
+        """Return a watch that is as far as this one."""
+        other = Watch(self.engine, self.comparator)
+        other.rounds, other._weights = self.rounds, self._weights
+        return other
+
+    def play(self, block: Block) -> tuple[int, Watched]:
+        """Play a block whose trace has rows for the comparator; return it as seen.
+
+        Blocks are cut where the comparator changes.
+        """
+        count = block.stop - block.start
+        distance, old = np.empty(count), np.empty(count)
+        move, done, end = np.zeros(count), 0, 0.0
+        for weights, stop in self.comparator.pieces(self.rounds, self.rounds + count):
+            size = min(stop - self.rounds, count - done)
+            previous = weights if self._weights is None else self._weights
+            if weights is not self._weights:
+                self._check(weights)
+            before, self._weights = self._look(previous), weights
+            move[done] = float(np.linalg.norm(weights - previous))
+            self._look(weights)
+            part = slice(done, done + size)
+            played = self.engine.play(_cut(block, done, size, weights))
+            if played < size:
+                return done + played, _seen(block, 0, distance, old, move, 0.0)
+            norm = float(np.vdot(weights, weights))
+            _, _, _, _, _, _, inner, own = block.trace[:, part]
+            distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
+            old[part] = distance[part]
+            old[done] = before
+            end = self._look(weights)
+            done += size
+            self.rounds += size
+        return done, _seen(block, done, distance, old, move, end)
+
+    def _look(self, weights: np.ndarray) -> float:
+        """Return the squared distance of the engine's weights now."""
+        inner, own = self.engine.compare(weights)
+        return max(0.0, own - 2.0 * inner + float(np.vdot(weights, weights)))
+
+    def _check(self, weights: np.ndarray) -> None:
+        """Refuse weights of another shape or outside the domain."""
+        have = self.engine.look().weights
+        assert have is not None
+        if weights.shape != have.shape:
+            raise InputError(
+                f"the comparator's weights have shape {weights.shape}, but the learner's have "
+                f"{have.shape}"
+            )
+        domain = self.engine.parts.domain
+        away = float(np.linalg.norm(weights - domain.project(weights)))
+        if away > 1e-9 * max(1.0, float(np.linalg.norm(weights))):
+            raise InputError(
+                f"the comparator must lie in the domain {domain!r}, but in round {self.rounds} it "
+                f"is {away:.4g} away: its norm is {np.linalg.norm(weights):.4g}"
+            )
+
+
+def _cut(block: Block, done: int, size: int, weights: np.ndarray) -> Block:
+    part = slice(done, done + size)
+    gaps, comparator_gaps = block.gaps, block.comparator_gaps
+    return block._replace(
+        start=block.start + done,
+        stop=block.start + done + size,
+        labels=block.labels[part],
+        uniforms=block.uniforms[part],
+        trace=block.trace[:, part],
+        predictions=block.predictions[part],
+        gaps=None if gaps is None else gaps[part],
+        shadow=weights,
+        comparator_gaps=None if comparator_gaps is None else comparator_gaps[part],
+    )
+
+
+def _seen(
+    block: Block,
+    count: int,
+    distance: np.ndarray,
+    old: np.ndarray,
+    move: np.ndarray,
+    end: float,
+) -> Watched:
+    loss, risk, target_loss, eta, grad_sq, theirs, _, _ = block.trace[:, :count]
+    gap = np.zeros(count)
+    for gaps in (block.gaps, block.comparator_gaps):
+        if gaps is not None:
+            gap = gap + gaps[:count]
+    return Watched(
+        loss,
+        risk,
+        target_loss,
+        eta,
+        grad_sq,
+        gap,
+        theirs,
+        distance[:count],
+        old[:count],
+        move[:count],
+        end,
+    )

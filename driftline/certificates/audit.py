@@ -1,0 +1,197 @@
+"""Audit a run: replay its steps, and hold its total to every bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from driftline import models
+from driftline.accounts import Tally, Watch, Watched
+from driftline.certificates.certificate import Certificate
+from driftline.certificates.premises import premises_of
+from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
+from driftline.errors import InputError
+from driftline.kernels import program as at
+from driftline.learner import OGD
+from driftline.parts import from_config
+from driftline.rates import Polyak
+from driftline.rates.polyak import RESOLUTION
+from driftline.trace import Trace
+
+__all__ = ["certify"]
+
+
+def certify(
+    trace: Trace | OGD,
+    comparator: Any = None,
+    inputs: Any = None,
+    labels: Any = None,
+    *,
+    chance: float = 0.05,
+    progress: Callable[[int], None] | None = None,
+) -> Certificate:
+    """Return the certificate of a run against a comparator.
+
+    The weights are replayed from the steps in the trace, and losses, risks and gradients are
+    computed anew: nothing but the steps and the sampled losses is taken from the trace, and what
+    differs from it is reported.
+
+    Parameters
+    ----------
+    trace
+        The record of a run by :meth:`~driftline.OGD.run`. Or a learner that was given a
+        comparator by :meth:`~driftline.OGD.watch`: then the certificate comes from its sums, and
+        nothing else is needed.
+    comparator
+        Weights to compare with: :class:`~driftline.comparators.Fixed`,
+        :class:`~driftline.comparators.Piecewise`, :class:`~driftline.comparators.Sequence`.
+    inputs, labels
+        The stream that was played, or a stream object alone.
+    chance
+        With which the statement on sampled losses may be false.
+    progress
+        Called with the number of rounds just replayed.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+    >>> trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream)
+    >>> certificate = certify(trace, stream.comparator.scaled(5.0), stream)
+    >>> certificate.valid, bool(certificate.expected <= certificate.exact)
+    (True, True)
+    """
+    if isinstance(trace, OGD):
+        tally = replace(trace.tally)
+        made = premises_of(trace.parts, trace.largest_input**2)
+        return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
+    if labels is None:
+        if not hasattr(inputs, "labels"):
+            raise InputError("expected inputs and labels, or a stream that has both")
+        inputs, labels = inputs.inputs, inputs.labels
+    parts = _parts(trace)
+    task: Any = parts.loss.task
+    rows, labels = task.rows_of(inputs), task.check_labels(labels)
+    if not rows.rounds == len(labels) == len(trace):
+        raise InputError(
+            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
+            f"{len(labels)} labels"
+        )
+    if trace.first_weights is None:
+        raise InputError(
+            "the trace has no first weights, so it cannot be replayed: run with audit=True"
+        )
+    engine = (CompiledEngine if parts.have_kernels else PlainEngine)(parts, replay=True)
+    engine.start(np.array(trace.first_weights, order="C"))
+    if engine.features != rows.features:
+        raise InputError(
+            f"inputs have {rows.features} features, but the learner had {engine.features}"
+        )
+    engine.hold(rows)
+    watch, tally = Watch(engine, comparator), Tally(task.largest_loss)
+    parts_seen: list[Watched] = []
+    worst: dict[str, tuple[float, int]] = {}
+    for start in range(0, rows.rounds, rows.block):
+        stop = min(start + rows.block, rows.rounds)
+        seen = _replay(watch, rows, labels, trace, start, stop)
+        tally.add(seen)
+        parts_seen.append(seen)
+        _compare(trace, seen, start, worst)
+        if progress is not None:
+            progress(stop - start)
+    findings = _findings(trace, worst, tally)
+    if trace.digest and trace.digest != models.fingerprint(rows, labels):
+        findings += ("the stream is not the one of the trace: its fingerprint differs",)
+    largest = float(engine.state[at.LARGEST_INPUT_SQ])
+    return Certificate(
+        0,
+        len(trace),
+        tally,
+        premises_of(parts, largest),
+        findings,
+        chance,
+        Watched.join(parts_seen),
+    )
+
+
+def _parts(trace: Trace) -> Parts:
+    config = trace.config
+    if not config:
+        raise InputError("the trace does not say which learner made it")
+    made: Any = {name: from_config(config[name]) for name in ("loss", "decoder", "rate", "domain")}
+    return Parts(**made, intercept=bool(config["intercept"]))
+
+
+def _replay(watch: Watch, rows: Any, labels: Any, trace: Trace, start: int, stop: int) -> Watched:
+    count, loss = stop - start, watch.engine.parts.loss
+    columns = np.empty((len(at.WATCHED_COLUMNS), count))
+    columns[3] = trace.eta[start:stop]
+    part = labels[start:stop]
+    gaps = np.zeros(count) if loss.inexact else None
+    played, seen = watch.play(
+        Block(
+            rows,
+            start,
+            stop,
+            part,
+            np.full((count, 1), 0.5),
+            columns,
+            np.empty((count, loss.task.prediction_width(part)), dtype=np.int64),
+            gaps if loss.overestimates else None,
+            comparator_gaps=None if loss.overestimates else gaps,
+        )
+    )
+    if played < count:
+        models.refuse(rows, start + played)
+    seen = replace(seen, target_loss=trace.target_loss[start:stop])
+    return _without_idle(seen, watch.engine.parts)
+
+
+def _without_idle(seen: Watched, parts: Parts) -> Watched:
+    """Let rounds in which the rate saw no gap and made no step count as what they cost.
+
+    That happens only without a rate floor. No inequality holds for such a round, and none of
+    its neighbours needs it: the weights stay where they are.
+    """
+    if parts.decoder.rate_floor > 0.0 or not isinstance(parts.rate, Polyak):
+        return seen
+    idle = seen.loss - seen.risk <= RESOLUTION * seen.loss
+    return replace(
+        seen,
+        loss=np.where(idle, seen.risk, seen.loss),
+        grad_sq=np.where(idle, 0.0, seen.grad_sq),
+        comparator_loss=np.where(idle, seen.risk, seen.comparator_loss),
+    )
+
+
+def _compare(trace: Trace, seen: Watched, start: int, worst: dict[str, tuple[float, int]]) -> None:
+    """Remember the largest differences between what was recorded and what was replayed."""
+    for name in ("loss", "risk", "grad_sq"):
+        recorded = getattr(trace, name)[start : start + len(seen)]
+        off = np.abs(recorded - getattr(seen, name)) / (1e-6 + np.abs(recorded))
+        t = int(np.argmax(off))
+        if off[t] > worst.get(name, (0.0, 0))[0]:
+            worst[name] = float(off[t]), start + t
+
+
+def _findings(trace: Trace, worst: dict[str, tuple[float, int]], tally: Tally) -> tuple[str, ...]:
+    found = [
+        f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round {t}"
+        for name, (off, t) in worst.items()
+        if off > 1e-4
+    ]
+    if tally.inadmissible and _admissible_rate(trace):
+        first = int(np.argmax(~trace.admissible))
+        found.append(
+            f"{tally.inadmissible} steps lie above the admissible range, the first in round "
+            f"{first}: {trace.eta[first]:.4g} > {trace.largest_eta[first]:.4g}"
+        )
+    return tuple(found)
+
+
+def _admissible_rate(trace: Trace) -> bool:
+    """Say whether the rate promised to stay in its range."""
+    return trace.config["rate"]["type"] not in ("rates.AdaGrad", "rates.Constant")

@@ -1,0 +1,265 @@
+r"""A run's total beside its bounds.
+
+For a comparator :math:`U_1, \dots, U_T` with losses :math:`F_T = \sum L_t(U_t)` and path length
+:math:`P_T = \sum \|U_t - U_{t-1}\|`, in a domain of diameter D:
+
+- *worst case*: what the theorem promises before the first round,
+  :math:`F_T + \frac{D}{\underline\eta} (\frac D2 + P_T)` with :math:`\underline\eta` the rate floor
+  over the largest squared input norm;
+- *diameter*: with the steps that were taken,
+  :math:`F_T + \frac{\|W_1 - U_1\|^2}{2 \eta_1} + \frac{D^2}2 \sum [\frac1{\eta_t} -
+  \frac1{\eta_{t-1}}]_+ + D \sum \frac{\|U_t - U_{t-1}\|}{\eta_{t-1}} + \sum r_t`;
+- *exact*: with the distances that there were, in place of D;
+- *weighted*: :math:`\sum \eta_t \mathbb E \ell_t` against :math:`\sum \eta_t L_t(U_t)` and
+  distances without steps.
+
+The last three hold for any steps, and are accounts of a run, not predictions: the residuals
+:math:`r_t` contain the run's own losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from driftline.accounts import Tally, Watched
+from driftline.errors import InputError, NoGuaranteeError
+
+__all__ = ["Certificate", "Premises"]
+
+FORMS = ("worst_case", "diameter", "exact", "weighted")
+
+
+@dataclass(frozen=True)
+class Premises:
+    """What bounds are made from, beside the rounds."""
+
+    diameter: float
+    floor: float
+    guess_loss: float
+    largest_loss: float
+    #: Why no theorem promises anything, "" if one does.
+    no_theorem: str = ""
+    #: The largest share of the comparator's loss that steps of different size may make of it.
+    spread: float = 1.0
+    theorem: str = ""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Totals and bounds over some rounds; print it for a table.
+
+    ``expected`` is the sum of expected target losses, ``sampled`` that of the predictions made.
+    ``findings`` says what the audit found: whether the replayed run is the recorded one, and
+    whether every step was admissible.
+    """
+
+    start: int
+    stop: int
+    tally: Tally
+    premises: Premises
+    findings: tuple[str, ...] = ()
+    chance: float = 0.05
+    rounds_seen: Watched | None = field(default=None, repr=False)
+
+    # -- totals
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds."""
+        return self.tally.rounds
+
+    @property
+    def expected(self) -> float:
+        """The total expected target loss."""
+        return self.tally.risk
+
+    @property
+    def sampled(self) -> float:
+        """The total target loss of the predictions that were made."""
+        return self.tally.sampled
+
+    @property
+    def comparator_loss(self) -> float:
+        """F_T, the comparator's surrogate loss."""
+        return self.tally.comparator_loss
+
+    @property
+    def path_length(self) -> float:
+        """P_T, how far the comparator moved."""
+        return self.tally.path_length
+
+    @property
+    def surrogate_regret(self) -> float:
+        """The expected target loss minus the comparator's surrogate loss."""
+        return self.expected - self.comparator_loss
+
+    @property
+    def trivial(self) -> float:
+        """The loss of uniform guessing: a bound above it is vacuous."""
+        return self.premises.guess_loss * self.rounds
+
+    # -- bounds
+
+    @property
+    def worst_case(self) -> float:
+        """What the theorem promises before the first round."""
+        made = self.premises
+        if made.no_theorem:
+            raise NoGuaranteeError(f"no theorem bounds this run beforehand: {made.no_theorem}")
+        if not math.isfinite(made.diameter):
+            raise InputError(
+                "the worst case needs a bounded domain; `exact` and `weighted_bound` do not"
+            )
+        price = made.diameter * (made.diameter / 2.0 + self.path_length) / made.floor
+        return made.spread * self.comparator_loss + price + self.tally.gap
+
+    @property
+    def diameter(self) -> float:
+        """The bound with the steps that were taken, and distances by the diameter."""
+        if not math.isfinite(self.premises.diameter):
+            raise InputError(
+                "the diameter form needs a bounded domain; `exact` and `weighted_bound` do not"
+            )
+        return self.tally.diameter(self.premises.diameter)
+
+    @property
+    def exact(self) -> float:
+        """The bound with the steps that were taken, and the distances that there were."""
+        return self.tally.exact
+
+    @property
+    def weighted_total(self) -> float:
+        """The expected target loss in which every round counts as its step."""
+        return self.tally.weighted_risk
+
+    @property
+    def weighted_bound(self) -> float:
+        """The bound of :attr:`weighted_total`."""
+        return self.tally.weighted_bound
+
+    @property
+    def weighted(self) -> float:
+        """The weighted bound over the least step of a round that cost anything."""
+        least = self.tally.least_eta
+        return 0.0 if math.isinf(least) else self.weighted_bound / least
+
+    def bounds(self) -> dict[str, float | str]:
+        """Return every bound of the expected total, or why there is none."""
+        return {form: _or_reason(lambda form=form: getattr(self, form)) for form in FORMS}
+
+    @property
+    def vacuous(self) -> dict[str, bool]:
+        """Whether each bound is no better than the loss of uniform guessing."""
+        given = self.bounds().items()
+        return {form: value >= self.trivial for form, value in given if isinstance(value, float)}
+
+    @property
+    def deviation(self) -> float:
+        """How far the sampled total may lie above the expected, but with a small chance."""
+        return self.tally.deviation(self.chance)
+
+    @property
+    def valid(self) -> bool:
+        """Whether the expected total lies below every bound, and the audit found nothing."""
+        values = [value for value in self.bounds().values() if isinstance(value, float)]
+        slack = 1e-9 * max(1.0, self.tally.surrogate)
+        below = all(self.expected <= value + slack for value in values)
+        return below and self.weighted_total <= self.weighted_bound + slack and not self.findings
+
+    # -- parts of it
+
+    def over(self, start: int, stop: int) -> Certificate:
+        """Return the certificate of rounds ``start`` to ``stop``, counted as in the stream."""
+        if self.rounds_seen is None:
+            raise InputError("this certificate kept no rounds: it was made from sums")
+        if not (self.start <= start < stop <= self.stop):
+            raise InputError(
+                f"rounds {start} to {stop} are no interval of {self.start} to {self.stop}"
+            )
+        seen = self.rounds_seen.over(start - self.start, stop - self.start)
+        tally = Tally(self.tally.largest_loss)
+        tally.add(seen)
+        return Certificate(start, stop, tally, self.premises, (), self.chance, seen)
+
+    def intervals(self, shortest: int = 64) -> list[Certificate]:
+        """Return the certificates of halves, quarters and so on, down to ``shortest`` rounds."""
+        made, size = [], self.rounds
+        while size >= max(1, shortest):
+            edges = range(self.start, self.stop - size + 1, size)
+            made += [self.over(start, start + size) for start in edges]
+            size //= 2
+        return made
+
+    def tightest(self, shortest: int = 64) -> Certificate:
+        """Return the dyadic interval whose total comes nearest to its exact bound."""
+        return max(self.intervals(shortest), key=_tightness)
+
+    def loosest(self, shortest: int = 64) -> Certificate:
+        """Return the dyadic interval whose total is farthest below its exact bound."""
+        return min(self.intervals(shortest), key=_tightness)
+
+    # -- for people and machines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers by name; bounds that do not exist are None."""
+        bounds = {k: v if isinstance(v, float) else None for k, v in self.bounds().items()}
+        names = ("expected", "sampled", "comparator_loss", "path_length", "surrogate_regret")
+        return (
+            {"start": self.start, "stop": self.stop}
+            | {name: getattr(self, name) for name in names}
+            | bounds
+            | {"weighted_total": self.weighted_total, "weighted_bound": self.weighted_bound}
+            | {"trivial": self.trivial, "vacuous": self.vacuous}
+            | {"residual": self.tally.residual, "solver_gap": self.tally.gap}
+            | {"deviation": self.deviation, "chance": self.chance}
+            | {"valid": self.valid, "findings": list(self.findings)}
+        )
+
+    def __str__(self) -> str:
+        """Return a short table."""
+        made, tally = self.premises, self.tally
+        lines = [
+            f"rounds {self.start} to {self.stop}, {self.rounds} in all",
+            f"  expected target loss     {self.expected:12.5g}",
+            f"  sampled target loss      {self.sampled:12.5g}   at most "
+            f"{self.expected + self.deviation:.5g} but with chance {self.chance:g}",
+            f"  comparator's loss F      {self.comparator_loss:12.5g}   path length P = "
+            f"{self.path_length:.5g}",
+            f"  surrogate regret         {self.surrogate_regret:12.5g}   expected loss minus F",
+            f"  uniform guessing         {self.trivial:12.5g}",
+            "bounds of the expected loss",
+        ]
+        notes = {
+            "worst_case": f"{made.theorem}; D = {made.diameter:.4g}, least step {made.floor:.4g}",
+            "diameter": f"steps from {tally.first_eta:.4g} to {tally.last_eta:.4g}, residuals "
+            f"{tally.residual:.4g}",
+            "exact": "with the distances that there were",
+            "weighted": f"{self.weighted_bound:.5g} for {self.weighted_total:.5g}, over the least "
+            f"step {tally.least_eta:.4g}",
+        }
+        for form, value in self.bounds().items():
+            name = f"  {form.replace('_', ' '):<24} "
+            if isinstance(value, str):
+                lines.append(f"{name}       none   {value}")
+            else:
+                empty = ", vacuous: no better than guessing" if self.vacuous[form] else ""
+                lines.append(f"{name}{value:12.5g}   {notes[form]}{empty}")
+        if tally.gap:
+            lines.append(f"  of which solver gaps     {tally.gap:12.3g}")
+        lines += [f"audit: {finding}" for finding in self.findings or ("nothing to object to",)]
+        return "\n".join(lines)
+
+
+def _tightness(certificate: Certificate) -> float:
+    exact = certificate.exact
+    return certificate.expected / exact if exact > 0.0 else 1.0
+
+
+def _or_reason(compute: Callable[[], float]) -> float | str:
+    try:
+        return float(compute())
+    except ValueError as reason:
+        return str(reason)

@@ -1,0 +1,44 @@
+"""Which theorem covers a learner, and with which constants."""
+
+from __future__ import annotations
+
+import math
+
+from driftline.certificates.certificate import Premises
+from driftline.engines import Parts
+from driftline.losses import ConvolutionalFenchelYoung
+from driftline.rates import Constant, Polyak
+
+__all__ = ["premises_of"]
+
+
+def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
+    """Return the constants of the worst case, or why there is none."""
+    loss, decoder, rate, domain, _ = parts
+    floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
+    reason, spread = "", 1.0
+    if not loss.convex:
+        reason = "the loss is not convex"
+    elif not decoder.rate_floor > 0.0:
+        reason = "loss and decoder have no surrogate gap"
+    elif isinstance(rate, Constant):
+        eta = rate.params(parts.setting)[0]
+        if eta > floor * (1.0 + 1e-12):
+            reason = f"the step {eta:.4g} is above the floor {floor:.4g} for inputs of this norm"
+        floor = min(floor, eta)
+    elif isinstance(rate, Polyak) and not rate.monotone:
+        if math.isinf(rate.cap):
+            reason = "the free rate has no cap, and its steps no bound known beforehand"
+        spread = rate.cap / floor
+    elif not isinstance(rate, Polyak):
+        reason = f"{type(rate).__name__} may leave the admissible range"
+    theorem = "theorem 2" if isinstance(loss, ConvolutionalFenchelYoung) else "theorem 1"
+    return Premises(
+        domain.diameter,
+        floor,
+        getattr(loss.task, "guess_loss", math.inf),
+        loss.task.largest_loss,
+        reason,
+        spread,
+        theorem,
+    )

@@ -1,0 +1,63 @@
+"""Weights of their own for every round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["Sequence"]
+
+
+class Sequence:
+    """Any weights U_1, U_2, ..., one for each round.
+
+    Parameters
+    ----------
+    weights
+        An array (rounds x scores x features), or anything that can be iterated over and yields
+        one array a round. An iterator is used up by one look at a stream, and only the weights
+        of the present round are ever held.
+
+    Examples
+    --------
+    >>> turning = Sequence(np.array([[[np.cos(a), np.sin(a)]]])[0] for a in np.linspace(0, 1, 5))
+    >>> [round(float(weights[0, 1]), 2) for weights, _ in turning.pieces(0, 5)]
+    [0.0, 0.25, 0.48, 0.68, 0.84]
+    """
+
+    def __init__(self, weights: Iterable[Any]):
+        self._given = weights
+        self._left: Iterator[Any] = iter(weights)
+        self._next = 0
+
+    def __repr__(self) -> str:
+        """Name what was given."""
+        return f"Sequence({type(self._given).__name__})"
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
+        """Yield the weights of rounds ``start`` to ``stop``, each with the round it ends before."""
+        if start != self._next:
+            if iter(self._given) is self._given or start != 0:
+                raise InputError(
+                    f"the comparator is an iterator that has come to round {self._next}; it "
+                    f"cannot go to round {start}: give an array, or a new iterator"
+                )
+            self._left, self._next = iter(self._given), 0
+        for t in range(start, stop):
+            try:
+                weights = np.array(next(self._left), dtype=np.float64)
+            except StopIteration:
+                raise InputError(
+                    f"the comparator ends after {t} rounds, before the stream"
+                ) from None
+            self._next = t + 1
+            if weights.ndim != 2 or not np.isfinite(weights).all():
+                raise InputError(
+                    f"the comparator's weights in round {t} must be a finite matrix, but have "
+                    f"shape {weights.shape}"
+                )
+            yield weights, t + 1

@@ -1,0 +1,398 @@
+"""No run ever exceeds a bound that is called valid; every term of a bound is needed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.accounts import Tally, Watched
+
+L, T, D = dl.losses, dl.tasks, dl.decoders
+Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
+
+
+def scaled(loss, factor):
+    made = L.Scaled(loss, factor)
+    return made, D.Argmax(made)
+
+
+def own(loss):
+    return loss, None
+
+
+COSTS = [[0.0, 1.0, 0.3], [0.7, 0.0, 0.3], [1.0, 0.4, 0.0]]
+
+#: A loss with its decoder for every kind of task.
+PAIRS = {
+    "logistic, gap-optimal": own(L.Logistic(T.Multiclass(3))),
+    "logistic, step-optimal": (
+        L.Logistic(T.Multiclass(3)),
+        D.StepOptimal(L.Logistic(T.Multiclass(3))),
+    ),
+    "logistic, uniform mix": (
+        L.Logistic(T.Multiclass(3)),
+        D.UniformMix(L.Logistic(T.Multiclass(3))),
+    ),
+    "hinge, argmax": scaled(L.SmoothHinge(T.Multiclass(3)), 4.0),
+    "signs": own(L.Logistic(T.Binary())),
+    "tags": own(L.Logistic(T.Multilabel(3))),
+    "sparse tags": own(L.SparseMAP(T.Multilabel(4), 1.0)),
+    "levels": own(L.SparseMAP(T.Ordinal(4), 2.0)),
+    "sets": own(L.SparseMAP(T.FixedSize(4, 2), 2.0)),
+    "rankings": own(L.SparseMAP(T.LabelRanking(4), 1.0)),
+    "matchings": own(L.SparseMAP(T.Matching(3), 2.0)),
+    "classes, convolutional": own(L.ConvolutionalFenchelYoung(T.Multiclass(3), E(0.5))),
+    "costs, convolutional": own(L.ConvolutionalFenchelYoung(T.CostSensitive(COSTS), Q(0.5))),
+    "sequences": own(L.CRF(T.Sequence(3))),
+    "ndcg": own(L.ConvolutionalFenchelYoung(T.NDCG(2), Q(0.5))),
+    "precision": own(L.ConvolutionalFenchelYoung(T.PrecisionAtK(2), Q(0.5))),
+}
+
+RATES = {
+    "polyak": dl.rates.Polyak(),
+    "free": dl.rates.Polyak(monotone=False, cap=50.0),
+    "adagrad": dl.rates.AdaGrad(),
+    "large constant": dl.rates.Constant(0.7),
+}
+
+
+def any_label(task, generator, size):
+    match task:
+        case T.Sequence():
+            return generator.integers(0, task.tags, size)
+        case T.NDCG():
+            return generator.integers(0, 3, size)
+        case T.PrecisionAtK():
+            return generator.integers(0, 2, size)
+        case T.Multilabel():
+            return generator.integers(0, 2, task.labels)
+        case T.FixedSize():
+            return generator.permutation(np.r_[np.ones(2, int), np.zeros(2, int)])
+        case T.LabelRanking():
+            return generator.permutation(task.items)
+        case T.Matching():
+            return generator.permutation(task.size)
+        case T.Binary():
+            return int(generator.choice([-1, 1]))
+        case _:
+            return int(generator.integers(0, 3))
+
+
+def random_stream(task, rounds, seed, features=3):
+    """Random labels: the worst kind of noise there is."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(2, 5, rounds)
+    labels = [any_label(task, generator, int(size)) for size in sizes]
+    if task.ragged:
+        return [generator.standard_normal((size, features)) / 2 for size in sizes], labels
+    inputs = generator.standard_normal((rounds, features))
+    return inputs / np.linalg.norm(inputs, axis=1, keepdims=True), labels
+
+
+def random_comparator(shape, rounds, seed, radius):
+    generator = np.random.default_rng(seed)
+    kind = seed % 3
+    pieces = 1 if kind == 0 else int(generator.integers(2, 5))
+    count = rounds if kind == 2 else pieces
+    weights = generator.standard_normal((count, *shape))
+    norms = np.sqrt((weights**2).sum(axis=(1, 2), keepdims=True))
+    weights *= radius * generator.random((count, 1, 1)) / norms
+    if kind == 0:
+        return dl.comparators.Fixed(weights[0])
+    if kind == 2:
+        return dl.comparators.Sequence(weights)
+    starts = np.r_[0, np.sort(generator.choice(np.arange(1, rounds), pieces - 1, replace=False))]
+    return dl.comparators.Piecewise(starts, weights)
+
+
+def make(pair, rate, rounds=40, seed=0, diameter=6.0):
+    loss, decoder = PAIRS[pair]
+    stream = random_stream(loss.task, rounds, seed)
+    learner = dl.OGD(loss, decoder, RATES[rate], dl.domains.Ball(diameter))
+    trace = learner.run(*stream, seed=seed, audit=True)
+    comparator = random_comparator(learner.weights.shape, rounds, seed, diameter / 2)
+    return learner, trace, comparator, stream
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_no_total_exceeds_its_bounds(pair, rate):
+    for seed in range(6):
+        learner, trace, comparator, stream = make(pair, rate, seed=seed)
+        made = dl.certify(trace, comparator, *stream)
+        assert made.valid, (seed, str(made))
+        assert made.expected == pytest.approx(trace.risk.sum(), rel=1e-6)
+        assert made.sampled == trace.target_loss.sum()
+        slack = 1e-7 * (1.0 + made.diameter)
+        assert made.expected <= made.exact + slack
+        assert made.exact <= made.diameter + slack
+        if rate == "polyak":
+            assert made.diameter <= made.worst_case + slack
+        generator = np.random.default_rng(seed)
+        for _ in range(5):
+            start, stop = np.sort(generator.choice(41, 2, replace=False))
+            part = made.over(int(start), int(stop))
+            assert part.expected <= part.exact + slack and part.exact <= part.diameter + slack
+            assert part.weighted_total <= part.weighted_bound + slack
+            assert part.expected == pytest.approx(trace.risk[start:stop].sum(), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("pair", ["logistic, gap-optimal", "levels", "ndcg", "sequences"])
+def test_comparator_losses_and_distances_are_those_computed_plainly(pair):
+    for seed in range(3):
+        learner, trace, comparator, (inputs, labels) = make(pair, "polyak", seed=seed)
+        made = dl.certify(trace, comparator, inputs, labels)
+        loss, again = learner.loss, dl.OGD(*learner.parts[:4])
+        rows = loss.task.rows_of(inputs)
+        theirs, previous, path = 0.0, None, 0.0
+        pieces = [w for w, stop in comparator.pieces(0, 40) for w in [w]]
+        if isinstance(comparator, dl.comparators.Piecewise):
+            pieces = [comparator.at(t) for t in range(40)]
+        for t in range(40):
+            U = pieces[t]
+            W = np.zeros_like(U) if t == 0 else again.weights
+            assert made.rounds_seen.distance[t] == pytest.approx(((W - U) ** 2).sum(), abs=1e-8)
+            value, _ = loss.value_and_grad(rows.scores(U, False, t, False), labels[t])
+            theirs += value
+            path += 0.0 if previous is None else float(np.linalg.norm(U - previous))
+            previous = U
+            again.step(inputs[t], labels[t])
+        assert made.comparator_loss == pytest.approx(theirs, rel=1e-9)
+        assert made.path_length == pytest.approx(path, abs=1e-9)
+        assert made.tally.end == pytest.approx(((again.weights - previous) ** 2).sum(), abs=1e-8)
+
+
+# -- every term counts
+
+
+def straight_line(comparator_moves):
+    """One weight, linear losses: the exact form is an equation."""
+    generator = np.random.default_rng(0)
+    rounds, w = 30, 0.0
+    u = np.where(np.arange(rounds) < 15, 0.7, -0.4) if comparator_moves else np.full(rounds, 0.7)
+    columns = {name: np.empty(rounds) for name in Watched.__dataclass_fields__ if name != "end"}
+    for t in range(rounds):
+        slope, eta = generator.standard_normal(), float(generator.uniform(0.1, 1.0))
+        before = u[t - 1] if t else u[0]
+        loss = 3.0 + slope * w  # linear: convexity loses nothing
+        columns["loss"][t], columns["comparator_loss"][t] = loss, 3.0 + slope * u[t]
+        columns["risk"][t] = columns["target_loss"][t] = 0.4 * loss
+        columns["eta"][t], columns["grad_sq"][t], columns["gap"][t] = eta, slope**2, 0.0
+        columns["distance"][t], columns["old_distance"][t] = (w - u[t]) ** 2, (w - before) ** 2
+        columns["move"][t] = abs(u[t] - before)
+        w -= eta * slope
+    return Watched(**columns, end=(w - u[-1]) ** 2)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_exact_and_weighted_forms_are_equations_on_linear_losses(moves):
+    tally = Tally()
+    tally.add(straight_line(moves))
+    assert tally.exact == pytest.approx(tally.risk, abs=1e-10)
+    assert tally.weighted_bound == pytest.approx(tally.weighted_risk, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "term",
+    ["comparator_loss", "telescope", "residual", "first_distance", "end", "gap"],
+)
+def test_leaving_out_any_term_breaks_the_equation(term):
+    tally = Tally()
+    tally.add(straight_line(True))
+    tally.gap = 0.25  # stands for what a solver left
+    broken = dataclasses.replace(tally, **{term: 0.0})
+    assert abs(broken.exact - tally.exact) > 1e-3
+    if term not in ("telescope", "gap", "comparator_loss", "residual"):
+        assert abs(broken.weighted_bound - tally.weighted_bound) > 1e-3
+    for other in ("weighted_loss", "weighted_rest"):
+        assert (
+            abs(dataclasses.replace(tally, **{other: 0.0}).weighted_bound - tally.weighted_bound)
+            > 1e-3
+        )
+
+
+@pytest.mark.parametrize("term", ["rises", "charged", "first_distance", "residual"])
+def test_the_diameter_form_needs_all_its_terms(term):
+    """A comparator that runs away each time the learner has come near, at falling steps."""
+    rounds, w = 12, 0.5 if term == "rises" else 0.0
+    names = [name for name in Watched.__dataclass_fields__ if name != "end"]
+    columns = {name: np.zeros(rounds) for name in names}
+    u = 0.5 if term != "rises" else -0.5
+    before = u
+    for t in range(rounds):
+        eta = {"rises": 0.05 / (1 + t), "residual": 3.0}.get(term, 1.0)
+        if term == "charged":
+            u = -0.5 if w > 0 else 0.5
+        slope = np.sign(w - u) or 1.0
+        columns["loss"][t], columns["comparator_loss"][t] = 10.0 + slope * w, 10.0 + slope * u
+        gap = 0.5 * eta * slope**2 if term != "residual" else 0.0
+        columns["risk"][t] = columns["loss"][t] - gap
+        columns["eta"][t], columns["grad_sq"][t] = eta, slope**2
+        columns["distance"][t], columns["old_distance"][t] = (w - u) ** 2, (w - before) ** 2
+        columns["move"][t] = abs(u - before)
+        before = u
+        w = float(np.clip(w - eta * slope, -0.5, 0.5))
+    tally = Tally()
+    tally.add(Watched(**columns, end=(w - u) ** 2))
+    assert tally.risk <= tally.diameter(1.0) + 1e-12
+    broken = dataclasses.replace(tally, **{term: 0.0})
+    if term == "first_distance":
+        assert broken.diameter(1.0) < tally.diameter(1.0)
+    else:
+        assert broken.risk > broken.diameter(1.0)
+
+
+# -- what the audit finds
+
+
+def test_a_step_outside_its_range_is_caught_and_named():
+    class Greedy(dl.rates.Polyak):
+        kernel = None
+
+        def next(self, loss, risk, grad_sq, input_sq, previous, setting, memory):
+            return 3.0 * 2.0 * (loss - risk) / grad_sq
+
+    loss = L.Logistic(T.Multiclass(3))
+    stream = random_stream(loss.task, 30, 0)
+    trace = dl.OGD(loss, rate=Greedy()).run(*stream)
+    config = dict(trace.config, rate=dl.rates.Polyak().config())
+    comparator = dl.comparators.Fixed(np.zeros((3, 3)))
+    made = dl.certify(dataclasses.replace(trace, config=config), comparator, *stream)
+    assert not made.valid and any("above the admissible range" in f for f in made.findings)
+    assert made.expected <= made.exact + 1e-9  # the account holds all the same
+
+
+def test_a_trace_that_was_tampered_with_is_found_out():
+    _, trace, comparator, stream = make("logistic, gap-optimal", "polyak", seed=3)
+    better = dataclasses.replace(trace, risk=0.5 * trace.risk)
+    made = dl.certify(better, comparator, *stream)
+    assert not made.valid and "the replayed risk differs" in str(made)
+    assert made.expected == pytest.approx(trace.risk.sum())
+    steps = trace.eta.copy()
+    steps[5] *= 0.5
+    found = dl.certify(dataclasses.replace(trace, eta=steps), comparator, *stream).findings
+    assert any("replayed loss differs" in finding for finding in found)
+    other = np.roll(np.asarray(stream[1]), 1)
+    found = dl.certify(trace, comparator, stream[0], other).findings
+    assert any("fingerprint" in finding for finding in found)
+
+
+# -- accounts kept while running
+
+
+@pytest.mark.parametrize("pair", ["logistic, gap-optimal", "levels", "ndcg", "tags"])
+def test_an_account_kept_online_is_the_certificate(pair):
+    loss, decoder = PAIRS[pair]
+    inputs, labels = random_stream(loss.task, 40, 1)
+    plain = dl.OGD(loss, decoder, domain=dl.domains.Ball(6.0))
+    trace = plain.run(inputs, labels, audit=True)
+    comparator = random_comparator(plain.weights.shape, 40, 1, 3.0)
+    wanted = dl.certify(trace, comparator, inputs, labels)
+    learner = dl.OGD(loss, decoder, domain=dl.domains.Ball(6.0))
+    learner.watch(comparator)
+    learner.run(inputs[:10], labels[:10])
+    for t in range(10, 25):
+        learner.step(inputs[t], labels[t])
+    learner.run(inputs[25:], labels[25:])
+    made = dl.certify(learner)
+    for name in ("expected", "comparator_loss", "path_length", "exact", "diameter", "worst_case"):
+        assert getattr(made, name) == pytest.approx(getattr(wanted, name), rel=1e-7), name
+    assert made.weighted_bound == pytest.approx(wanted.weighted_bound, rel=1e-7)
+    assert made.sampled == pytest.approx(wanted.sampled) and made.valid
+    np.testing.assert_array_equal(learner.weights, plain.weights)
+
+
+def test_a_refused_stream_leaves_the_account_as_it_was():
+    loss = L.Logistic(T.Multiclass(3))
+    inputs, labels = random_stream(loss.task, 20, 0)
+    learner = dl.OGD(loss)
+    learner.watch(dl.comparators.Fixed(np.ones((3, 3))))
+    learner.run(inputs, labels)
+    before = dataclasses.replace(learner.tally)
+    inputs[10, 1] = np.nan
+    with pytest.raises(dl.InputError, match="row 10"):
+        learner.run(inputs, labels)
+    assert learner.tally == before
+
+
+# -- sampled losses
+
+
+def test_sampled_totals_stay_below_their_deviation():
+    generator = np.random.default_rng(0)
+    for rate in (0.01, 0.2, 0.5):
+        above = 0
+        for _ in range(300):
+            risk = np.full(400, rate)
+            drawn = (generator.random(400) < risk).astype(float)
+            zeros = np.zeros(400)
+            ones = np.ones(400)
+            tally = Tally()
+            tally.add(Watched(ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, 0.0))
+            above += tally.sampled > tally.risk + tally.deviation(0.05)
+            assert tally.deviation(0.05) < 8 * np.sqrt(tally.variance) + 8
+        assert above <= 15  # 0.05 of 300
+
+
+# -- bad input
+
+
+def test_bad_input_is_named():
+    learner, trace, _, stream = make("logistic, gap-optimal", "polyak", seed=0)
+    fixed = dl.comparators.Fixed
+    for comparator, words in (
+        (fixed(np.ones((3, 3)) * 9), "must lie in the domain"),
+        (fixed(np.ones((2, 3)) * 0.1), r"shape \(2, 3\), but the learner's have \(3, 3\)"),
+        (dl.comparators.Sequence(np.zeros((5, 3, 3))), "ends after 5 rounds"),
+    ):
+        with pytest.raises(dl.InputError, match=words):
+            dl.certify(trace, comparator, *stream)
+    good = fixed(np.zeros((3, 3)))
+    with pytest.raises(dl.InputError, match="the trace has 40 rounds, but there are 39"):
+        dl.certify(trace, good, stream[0][:39], stream[1][:39])
+    with pytest.raises(dl.InputError, match="inputs and labels"):
+        dl.certify(trace, good)
+    with pytest.raises(dl.InputError, match="audit=True"):
+        dl.certify(dataclasses.replace(trace, first_weights=None), good, *stream)
+    with pytest.raises(dl.InputError, match="no interval"):
+        dl.certify(trace, good, *stream).over(10, 50)
+    with pytest.raises(dl.InputError, match="keeps no account"):
+        dl.certify(learner)
+    loss = L.Logistic(T.Multiclass(3))
+    free = dl.OGD(loss, rate=dl.rates.Constant(0.1), domain=dl.domains.Unbounded())
+    made = dl.certify(free.run(*stream), good, *stream)
+    assert made.expected <= made.exact
+    with pytest.raises(dl.InputError, match="needs a bounded domain; `exact`"):
+        _ = made.diameter
+    assert "needs a bounded domain" in str(made)
+    assert made.to_dict()["diameter"] is None
+    greedy = dl.OGD(loss, rate=dl.rates.AdaGrad())
+    with pytest.raises(dl.NoGuaranteeError, match="AdaGrad may leave"):
+        _ = dl.certify(greedy.run(*stream), good, *stream).worst_case
+
+
+def test_iterators_are_used_up_and_arrays_are_not():
+    _, trace, _, stream = make("logistic, gap-optimal", "polyak", seed=0)
+    weights = np.random.default_rng(0).standard_normal((40, 3, 3)) / 9
+    whole = dl.comparators.Sequence(weights)
+    once = dl.comparators.Sequence(iter(weights))
+    first = dl.certify(trace, whole, *stream)
+    assert dl.certify(trace, whole, *stream).exact == first.exact
+    assert dl.certify(trace, once, *stream).exact == first.exact
+    with pytest.raises(dl.InputError, match="is an iterator that has come to round 40"):
+        dl.certify(trace, once, *stream)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_intervals_hold_everywhere(seed):
+    _, trace, comparator, stream = make("hinge, argmax", "free", rounds=64, seed=seed % 50)
+    made = dl.certify(trace, comparator, *stream)
+    parts = made.intervals(shortest=4)
+    assert len(parts) == 1 + 2 + 4 + 8 + 16
+    slack = 1e-9 * (1.0 + made.tally.surrogate)
+    assert all(part.expected <= part.exact + slack for part in parts)
+    assert made.tightest(4).exact - made.tightest(4).expected <= made.exact
+    assert "rounds" in str(made.loosest(4))

@@ -2,3 +2,6 @@
 
 from driftline.certificates.audit import certify as certify
 from driftline.certificates.certificate import Certificate as Certificate
+from driftline.certificates.hindsight import Hindsight as Hindsight
+from driftline.certificates.hindsight import best_fixed as best_fixed
+from driftline.certificates.hindsight import best_piecewise as best_piecewise

@@ -11,3 +11,4 @@ from driftline.engines.base import Parts as Parts
 from driftline.engines.base import Snapshot as Snapshot
 from driftline.engines.compiled import CompiledEngine as CompiledEngine
 from driftline.engines.plain import PlainEngine as PlainEngine
+from driftline.engines.totals import Totals as Totals

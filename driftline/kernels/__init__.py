@@ -30,3 +30,4 @@ from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
+from driftline.kernels.total import total_dense as total_dense

@@ -96,6 +96,11 @@ ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 SPARSE32 = _loop(_input(types.float64, 1), _input(types.int32, 1), _input(types.int32, 1))
 SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.int64, 1))
 
+#: ``total(code, params, inputs, labels, weights, state, buffer, gradient) -> loss``.
+TOTAL = types.float64(
+    integers, vector, _input(types.float64, 2), labels, matrix, vector, vector, matrix
+)
+
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.
 POINT = types.void(vector, vector, vector, vector)
 

@@ -1,0 +1,279 @@
+r"""The best comparators in hindsight.
+
+Any comparator in the domain makes a valid certificate; one with a small surrogate loss makes a
+tight one. Fits descend the total surrogate loss over the ball by accelerated projected gradient
+steps, and know how good they are: for a convex f on a ball of radius R,
+:math:`f(U) - \min f \le \langle \nabla f(U), U \rangle + R \|\nabla f(U)\|`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.comparators import Fixed, Piecewise
+from driftline.domains import Ball, Domain
+from driftline.engines import Totals
+from driftline.errors import InputError
+from driftline.losses import Loss
+
+__all__ = ["Hindsight", "best_fixed", "best_piecewise"]
+
+
+class Hindsight(NamedTuple):
+    """A comparator found in hindsight.
+
+    ``loss`` is its total surrogate loss; no weights in the ball (no weights with the same change
+    points) have one smaller by more than ``gap``. ``method`` says how change points were chosen.
+    """
+
+    comparator: Piecewise
+    loss: float
+    gap: float
+    method: str
+
+
+class Fit(NamedTuple):
+    """Weights for some rounds, their loss, and how much smaller it could be."""
+
+    weights: np.ndarray
+    loss: float
+    gap: float
+
+
+class Problem:
+    """A stream and a loss to be fitted inside a ball."""
+
+    def __init__(self, loss: Loss, inputs: Any, labels: Any, domain: Domain, intercept: bool):
+        if domain.radius is None or not math.isfinite(domain.radius):
+            raise InputError(f"fits need a ball to lie in, not {domain!r}")
+        if not loss.convex:
+            raise InputError(f"{loss!r} is not convex: its best weights cannot be told")
+        task: Any = loss.task
+        self.rows, self.labels = task.rows_of(inputs), task.check_labels(labels)
+        if self.rows.rounds != len(self.labels):
+            raise InputError(f"there are {self.rows.rounds} inputs but {len(self.labels)} labels")
+        self.radius = float(domain.radius)
+        columns = self.rows.features + intercept + task.extra_columns
+        self.shape = (task.weight_rows, columns)
+        self.totals = Totals(loss, intercept)
+
+    def total(self, weights: np.ndarray, start: int, stop: int) -> tuple[float, np.ndarray]:
+        """Return the loss of weights on some rounds, and its gradient."""
+        return self.totals.over(self.rows, start, stop, self.labels[start:stop], weights)
+
+    def fit(
+        self,
+        start: int,
+        stop: int,
+        first: np.ndarray | None = None,
+        tolerance: float = 1e-3,
+        passes: int = 500,
+    ) -> Fit:
+        """Return the best weights for some rounds, to a share of their loss or to 0.01."""
+        here = np.zeros(self.shape) if first is None else first.copy()
+        value, gradient = self.total(here, start, stop)
+        best = Fit(here, value, self._gap(here, gradient))
+        ahead, momentum, smoothness = here, 1.0, max(1.0, 0.05 * (stop - start))
+        for _ in range(passes):
+            if best.gap <= max(0.01, tolerance * best.loss):
+                return best
+            at_ahead, slope = self.total(ahead, start, stop)
+            while smoothness < 1e6 * (stop - start):
+                there = self._project(ahead - slope / smoothness)
+                move = there - ahead
+                value, gradient = self.total(there, start, stop)
+                model = at_ahead + float(np.vdot(slope, move))
+                if value <= model + 0.5 * smoothness * float(np.vdot(move, move)) + 1e-12 * value:
+                    break
+                smoothness *= 2.0
+            else:  # a kink in the way
+                return self._around_kinks(best, start, stop, tolerance, passes)
+            gap = self._gap(there, gradient)
+            if value < best.loss or gap < best.gap:
+                best = Fit(there, value, gap)
+            later = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            if float(np.vdot(ahead - there, there - here)) > 0.0:  # uphill: begin afresh
+                ahead, momentum = there, 1.0
+            else:
+                ahead = self._project(there + (momentum - 1.0) / later * (there - here))
+                momentum = later
+            here, smoothness = there, 0.9 * smoothness
+        return best
+
+    def _around_kinks(self, best: Fit, start: int, stop: int, tolerance: float, passes: int) -> Fit:
+        """Descend a loss that is not smooth by subgradients, each step to a guessed lower bound.
+
+        Averaged, the supporting planes of all points seen bound the minimum from below.
+        """
+        here, lower = best.weights, best.loss - best.gap
+        mean_slope, mean_height = np.zeros(self.shape), 0.0
+        for count in range(1, 4 * passes + 1):
+            value, slope = self.total(here, start, stop)
+            share = 2.0 / (count + 1.0)
+            mean_slope += share * (slope - mean_slope)
+            mean_height += share * (value - float(np.vdot(slope, here)) - mean_height)
+            lower = max(lower, mean_height - self.radius * float(np.linalg.norm(mean_slope)))
+            if value < best.loss:
+                best = Fit(here, value, value - lower)
+            best = best._replace(gap=best.loss - lower)
+            length = float(np.vdot(slope, slope))
+            if best.gap <= max(0.01, tolerance * best.loss) or length == 0.0:
+                break
+            goal = best.loss - max(0.02, 1.0 / count) * best.gap
+            here = self._project(here - (value - goal) / length * slope)
+        return best
+
+    def _project(self, weights: np.ndarray) -> np.ndarray:
+        norm = float(np.linalg.norm(weights))
+        return weights if norm <= self.radius else weights * (self.radius / norm)
+
+    def _gap(self, weights: np.ndarray, gradient: np.ndarray) -> float:
+        length = self.radius * float(np.linalg.norm(gradient))
+        return max(0.0, float(np.vdot(gradient, weights)) + length)
+
+
+def best_fixed(
+    loss: Loss,
+    inputs: Any,
+    labels: Any = None,
+    domain: Domain | None = None,
+    *,
+    intercept: bool = False,
+    tolerance: float = 1e-3,
+) -> Hindsight:
+    """Return the weights of least total surrogate loss on a stream.
+
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=500, flips=0, seed=0)
+    >>> found = best_fixed(dl.losses.Logistic(stream.task), stream, domain=dl.domains.Ball(20.0))
+    >>> found.gap <= 1e-3 * found.loss, round(found.comparator.largest_norm, 3)
+    (True, 10.0)
+    """
+    problem = _problem(loss, inputs, labels, domain, intercept)
+    found = problem.fit(0, problem.rows.rounds, None, tolerance)
+    return Hindsight(Fixed(found.weights), found.loss, found.gap, "one piece")
+
+
+def best_piecewise(
+    loss: Loss,
+    inputs: Any,
+    labels: Any = None,
+    domain: Domain | None = None,
+    *,
+    segments: int | None = None,
+    penalty: float | None = None,
+    candidates: int | Any = 50,
+    intercept: bool = False,
+    tolerance: float = 1e-3,
+    progress: Callable[[int, int], None] | None = None,
+) -> Hindsight:
+    """Return weights that change at the best of some candidate rounds.
+
+    Dynamic programming over all ways to cut the stream at candidates, with the loss of a piece
+    that of its best weights, fitted by few steps from those of a shorter piece; then the pieces
+    chosen are fitted to ``tolerance``.
+
+    Parameters
+    ----------
+    segments, penalty
+        How many pieces, or what a further piece must save; one of the two.
+    candidates
+        Rounds at which weights may change, or how many of them, equally spaced.
+    progress
+        Called with the number of pieces fitted so far and in all.
+    """
+    if (segments is None) == (penalty is None):
+        raise InputError("say either how many segments there are or the penalty of each")
+    problem = _problem(loss, inputs, labels, domain, intercept)
+    edges = _edges(candidates, problem.rows.rounds)
+    count = len(edges) - 1
+    if segments is not None and not 1 <= segments <= count:
+        raise InputError(f"{count} candidate pieces cannot make {segments} segments")
+    cuts, method = list(range(count + 1)), "all candidates, of which there are no more"
+    if segments != count:
+        costs = _costs(problem, edges, progress)
+        cuts = _cut_by_number(costs, segments) if segments else _cut_by_price(costs, penalty or 0.0)
+        method = f"dynamic programming over {count - 1} candidate rounds"
+    fits = [
+        problem.fit(edges[a], edges[b], None, tolerance)
+        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+    return Hindsight(
+        Piecewise([edges[c] for c in cuts[:-1]], [fit.weights for fit in fits]),
+        sum(fit.loss for fit in fits),
+        sum(fit.gap for fit in fits),
+        method,
+    )
+
+
+def _costs(
+    problem: Problem, edges: list[int], progress: Callable[[int, int], None] | None
+) -> np.ndarray:
+    """Return the loss of the best weights for every piece, each from those of a shorter one."""
+    count = len(edges) - 1
+    costs = np.full((count, count + 1), math.inf)
+    done = 0
+    for i in range(count):
+        weights: np.ndarray | None = None
+        for j in range(i + 1, count + 1):
+            fit = problem.fit(edges[i], edges[j], weights, 0.02, 6)
+            weights, costs[i, j] = fit.weights, fit.loss
+            done += 1
+            if progress is not None:
+                progress(done, count * (count + 1) // 2)
+    return costs
+
+
+def _problem(
+    loss: Loss, inputs: Any, labels: Any, domain: Domain | None, intercept: bool
+) -> Problem:
+    if labels is None:
+        inputs, labels = inputs.inputs, inputs.labels
+    return Problem(loss, inputs, labels, Ball(20.0) if domain is None else domain, intercept)
+
+
+def _edges(candidates: int | Any, rounds: int) -> list[int]:
+    if np.ndim(candidates) == 0:
+        wanted = np.linspace(0, rounds, int(candidates) + 2).astype(int)
+    else:
+        wanted = np.r_[0, np.asarray(candidates, dtype=int), rounds]
+    edges = np.unique(wanted).tolist()
+    if edges[0] < 0 or edges[-1] > rounds:
+        raise InputError(f"candidate rounds must lie in 0..{rounds}, but are {wanted.tolist()}")
+    return edges
+
+
+def _cut_by_number(costs: np.ndarray, segments: int) -> list[int]:
+    """Return the cuts of the cheapest way to make so many pieces."""
+    count = len(costs)
+    best = np.full((segments + 1, count + 1), math.inf)
+    came = np.zeros((segments + 1, count + 1), dtype=int)
+    best[0, 0] = 0.0
+    for k in range(1, segments + 1):
+        for j in range(1, count + 1):
+            options = best[k - 1, :j] + costs[:j, j]
+            came[k, j] = int(np.argmin(options))
+            best[k, j] = options[came[k, j]]
+    cuts, k = [count], segments
+    while cuts[0] > 0:
+        cuts.insert(0, int(came[k, cuts[0]]))
+        k -= 1
+    return cuts
+
+
+def _cut_by_price(costs: np.ndarray, penalty: float) -> list[int]:
+    """Return the cuts of the cheapest way if every piece has a price."""
+    count = len(costs)
+    best, came = np.zeros(count + 1), np.zeros(count + 1, dtype=int)
+    for j in range(1, count + 1):
+        options = best[:j] + costs[:j, j] + penalty
+        came[j] = int(np.argmin(options))
+        best[j] = options[came[j]]
+    cuts = [count]
+    while cuts[0] > 0:
+        cuts.insert(0, int(came[cuts[0]]))
+    return cuts

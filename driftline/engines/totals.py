@@ -1,0 +1,65 @@
+"""The loss of fixed weights on many rounds."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driftline.kernels import Program, total_dense
+from driftline.kernels import program as at
+from driftline.losses import Loss
+from driftline.models import DenseRows, Rows
+
+__all__ = ["Totals"]
+
+
+class Totals:
+    """Adds up a loss and its gradient over rounds: compiled for dense rows, else round by round."""
+
+    def __init__(self, loss: Loss, intercept: bool = False):
+        self.loss, self.intercept = loss, intercept
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """The task and the loss as the loop takes them, None without kernels."""
+        loss, task = self.loss, self.loss.task
+        if task.kernels is None or loss.kernels is None or task.ragged:
+            return None
+        size = task.dim
+        return Program.link(
+            (task.kernels.encode, None, loss.kernels.loss, None, None, None, None),
+            (task.params(size), loss.params(size), (), ()),
+            (size, loss.workspace(size), 0, int(self.intercept)),
+        )
+
+    def over(
+        self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the loss of weights on rounds ``start`` to ``stop``, and its gradient."""
+        program, gradient = self._program, np.zeros_like(weights)
+        if program is None or not isinstance(rows, DenseRows):
+            return self._plainly(rows, start, stop, labels, weights)
+        value = total_dense(
+            program.code,
+            program.params,
+            *rows.arrays(start, stop),
+            labels,
+            weights,
+            np.zeros(at.MEMORY),
+            program.buffer(),
+            gradient,
+        )
+        return float(value), gradient
+
+    def _plainly(
+        self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        total, gradient = 0.0, np.zeros_like(weights)
+        for t, label in zip(range(start, stop), labels, strict=True):
+            theta = rows.scores(weights, False, t, self.intercept)
+            value, grad = self.loss.value_and_grad(theta, self.loss.task.label(label))
+            total += value
+            gradient += rows.gradient(grad, t, self.intercept)
+        return total, gradient

@@ -16,6 +16,7 @@ from rich.table import Table
 from scipy import sparse
 
 import driftline as dl
+from benchmarks.certificates import audits, hindsight
 from benchmarks.convolutional import many_classes, rankings
 from benchmarks.references import bare_dense, bare_sparse, numpy_loop
 from benchmarks.structured import chains, many_tags, matchings, permutahedron
@@ -195,6 +196,7 @@ def main() -> None:
         *(small, dense, thin, growth, memory, start),
         *(permutahedron, chains, many_tags, matchings),
         *(rankings, many_classes),
+        *(audits, hindsight),
     )
     for part in parts:
         for case, what, ratio, goal, rate in part():

@@ -116,9 +116,9 @@ class Tally:
         self.telescope += float((new / (2.0 * eta) - old / (2.0 * before)).sum())
         self.rises += float(np.maximum(rise, 0.0).sum())
         self.charged += float((move / before).sum())
-        self.weighted_risk += float(eta @ seen.risk)
-        self.weighted_loss += float(eta @ seen.comparator_loss)
-        self.weighted_rest += float(eta @ (residual + seen.gap) + 0.5 * (new - old).sum())
+        self.weighted_risk += float((eta * seen.risk).sum())
+        self.weighted_loss += float((eta * seen.comparator_loss).sum())
+        self.weighted_rest += float((eta * (residual + seen.gap) + 0.5 * (new - old)).sum())
         paid, owed = seen.risk > 0.0, seen.comparator_loss > 0.0
         self.least_eta = min(self.least_eta, float(eta[paid].min(initial=math.inf)))
         self.largest_eta = max(self.largest_eta, float(eta[owed].max(initial=0.0)))

@@ -31,6 +31,7 @@ def certify(
     labels: Any = None,
     *,
     chance: float = 0.05,
+    keep: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Certificate:
     """Return the certificate of a run against a comparator.
@@ -52,6 +53,9 @@ def certify(
         The stream that was played, or a stream object alone.
     chance
         With which the statement on sampled losses may be false.
+    keep
+        Whether the certificate keeps ten numbers of every round, so that it can be asked for
+        intervals and drawn. Without them it takes no memory that grows with the run.
     progress
         Called with the number of rounds just replayed.
 
@@ -98,7 +102,8 @@ def certify(
         stop = min(start + rows.block, rows.rounds)
         seen = _replay(watch, rows, labels, trace, start, stop)
         tally.add(seen)
-        parts_seen.append(seen)
+        if keep:
+            parts_seen.append(seen)
         _compare(trace, seen, start, worst)
         if progress is not None:
             progress(stop - start)
@@ -113,7 +118,7 @@ def certify(
         premises_of(parts, largest),
         findings,
         chance,
-        Watched.join(parts_seen),
+        Watched.join(parts_seen) if keep else None,
     )
 
 

@@ -87,7 +87,7 @@ class OGD:
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept))
         rate.check(self.parts.setting)
         self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(self.parts)
-        self._generator = np.random.default_rng(seed)
+        self._generator = _generator(seed)
         self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
         self.task: Any = loss.task
         self._watch: Watch | None = None
@@ -152,7 +152,7 @@ class OGD:
         before = self._generator.bit_generator.state, self._ahead
         watched = None if self._watch is None else (self._watch.copy(), replace(self._tally))
         if seed is not None:
-            self._generator, self._ahead = np.random.default_rng(seed), None
+            self._generator, self._ahead = _generator(seed), None
         self.engine.hold(rows)
         columns = np.empty((len(self._names), rows.rounds))
         width = self.task.prediction_width(labels)
@@ -375,6 +375,11 @@ class OGD:
                 f"first weights must lie in the domain {self.domain!r}, but are {distance:g} away"
             )
         return weights
+
+
+def _generator(seed: int | None) -> np.random.Generator:
+    """Return a generator whose numbers are not those of a stream with the same seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
 
 
 def _unpack(stream: Any) -> tuple[Any, Any]:

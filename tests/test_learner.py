@@ -110,7 +110,7 @@ def test_run_equals_the_naive_learner(loss, decoder, rate, classes, intercept):
         factor=2.0 if decoder == "Argmax" else 1.0,
         vector=vector,
         intercept=intercept,
-        uniforms=np.random.default_rng(7).random(len(y)),
+        uniforms=np.random.default_rng(np.random.SeedSequence(7, spawn_key=(0,))).random(len(y)),
     )
     # The naive step-optimal decoder finds its root by bisection.
     tolerance = 1e-7 if decoder == "StepOptimal" else 1e-10

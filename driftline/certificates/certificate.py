@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from driftline.accounts import Tally, Watched
@@ -40,6 +41,8 @@ class Premises:
     floor: float
     guess_loss: float
     largest_loss: float
+    #: Whether the loss is convex, without which nothing holds.
+    convex: bool = True
     #: Why no theorem promises anything, "" if one does.
     no_theorem: str = ""
     #: The largest share of the comparator's loss that steps of different size may make of it.
@@ -106,19 +109,21 @@ class Certificate:
     @property
     def worst_case(self) -> float:
         """What the theorem promises before the first round."""
-        made = self.premises
-        if made.no_theorem:
+        made, theirs = self.premises, self.comparator_loss
+        self._need_convexity()
+        if made.no_theorem and not (math.isinf(made.spread) and theirs == 0.0):
             raise NoGuaranteeError(f"no theorem bounds this run beforehand: {made.no_theorem}")
         if not math.isfinite(made.diameter):
             raise InputError(
                 "the worst case needs a bounded domain; `exact` and `weighted_bound` do not"
             )
         price = made.diameter * (made.diameter / 2.0 + self.path_length) / made.floor
-        return made.spread * self.comparator_loss + price + self.tally.gap
+        return (made.spread * theirs if theirs else 0.0) + price + self.tally.gap
 
     @property
     def diameter(self) -> float:
         """The bound with the steps that were taken, and distances by the diameter."""
+        self._need_convexity()
         if not math.isfinite(self.premises.diameter):
             raise InputError(
                 "the diameter form needs a bounded domain; `exact` and `weighted_bound` do not"
@@ -128,6 +133,7 @@ class Certificate:
     @property
     def exact(self) -> float:
         """The bound with the steps that were taken, and the distances that there were."""
+        self._need_convexity()
         return self.tally.exact
 
     @property
@@ -138,6 +144,7 @@ class Certificate:
     @property
     def weighted_bound(self) -> float:
         """The bound of :attr:`weighted_total`."""
+        self._need_convexity()
         return self.tally.weighted_bound
 
     @property
@@ -145,6 +152,10 @@ class Certificate:
         """The weighted bound over the least step of a round that cost anything."""
         least = self.tally.least_eta
         return 0.0 if math.isinf(least) else self.weighted_bound / least
+
+    def _need_convexity(self) -> None:
+        if not self.premises.convex:
+            raise NoGuaranteeError("the loss is not convex, and no bound holds for it")
 
     def bounds(self) -> dict[str, float | str]:
         """Return every bound of the expected total, or why there is none."""
@@ -164,10 +175,17 @@ class Certificate:
     @property
     def valid(self) -> bool:
         """Whether the expected total lies below every bound, and the audit found nothing."""
-        values = [value for value in self.bounds().values() if isinstance(value, float)]
+        return not self.broken and not self.findings
+
+    @property
+    def broken(self) -> list[str]:
+        """The bounds that the total exceeds by more than rounding: there should be none."""
         slack = 1e-9 * max(1.0, self.tally.surrogate)
-        below = all(self.expected <= value + slack for value in values)
-        return below and self.weighted_total <= self.weighted_bound + slack and not self.findings
+        return [
+            form
+            for form, value in self.bounds().items()
+            if isinstance(value, float) and self.expected > value + slack
+        ]
 
     # -- parts of it
 
@@ -203,6 +221,12 @@ class Certificate:
 
     # -- for people and machines
 
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw totals under their bounds, steps in their range, and gaps; return the figure."""
+        from driftline.certificates.plots import plot
+
+        return plot(self, path=path)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers by name; bounds that do not exist are None."""
         bounds = {k: v if isinstance(v, float) else None for k, v in self.bounds().items()}
@@ -211,7 +235,8 @@ class Certificate:
             {"start": self.start, "stop": self.stop}
             | {name: getattr(self, name) for name in names}
             | bounds
-            | {"weighted_total": self.weighted_total, "weighted_bound": self.weighted_bound}
+            | {"weighted_total": self.weighted_total}
+            | {"weighted_bound": self.weighted_bound if self.premises.convex else None}
             | {"trivial": self.trivial, "vacuous": self.vacuous}
             | {"residual": self.tally.residual, "solver_gap": self.tally.gap}
             | {"deviation": self.deviation, "chance": self.chance}
@@ -237,7 +262,7 @@ class Certificate:
             "diameter": f"steps from {tally.first_eta:.4g} to {tally.last_eta:.4g}, residuals "
             f"{tally.residual:.4g}",
             "exact": "with the distances that there were",
-            "weighted": f"{self.weighted_bound:.5g} for {self.weighted_total:.5g}, over the least "
+            "weighted": f"{tally.weighted_bound:.5g} for {self.weighted_total:.5g}, over the least "
             f"step {tally.least_eta:.4g}",
         }
         for form, value in self.bounds().items():
@@ -249,7 +274,8 @@ class Certificate:
                 lines.append(f"{name}{value:12.5g}   {notes[form]}{empty}")
         if tally.gap:
             lines.append(f"  of which solver gaps     {tally.gap:12.3g}")
-        lines += [f"audit: {finding}" for finding in self.findings or ("nothing to object to",)]
+        found = [*self.findings, *(f"the total exceeds the bound {f!r}" for f in self.broken)]
+        lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
         return "\n".join(lines)
 
 

@@ -17,9 +17,7 @@ def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
     loss, decoder, rate, domain, _ = parts
     floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
     reason, spread = "", 1.0
-    if not loss.convex:
-        reason = "the loss is not convex"
-    elif not decoder.rate_floor > 0.0:
+    if not decoder.rate_floor > 0.0:
         reason = "loss and decoder have no surrogate gap"
     elif isinstance(rate, Constant):
         eta = rate.params(parts.setting)[0]
@@ -38,6 +36,7 @@ def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
         floor,
         getattr(loss.task, "guess_loss", math.inf),
         loss.task.largest_loss,
+        loss.convex,
         reason,
         spread,
         theorem,

@@ -1,0 +1,233 @@
+"""A certificate as a picture: totals under their bounds, steps in their range, gaps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.accounts import Tally
+from driftline.certificates.certificate import Certificate
+from driftline.errors import InputError
+from driftline.trace import Trace
+
+__all__ = ["plot"]
+
+#: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
+BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+
+#: How many values of t the curves of totals and bounds have.
+CURVE = 100
+
+#: How many rounds are drawn at most where every round is a dot.
+DOTS = 3000
+
+#: How many moves of the comparator are marked at most.
+MARKS = 60
+
+#: A bound is drawn in full up to so many times the exact one.
+ROOM = 3.0
+
+BOUNDS = {
+    "exact": ("exact bound", BLUE, "-"),
+    "diameter": ("diameter bound", GREEN, "-"),
+    "worst_case": ("worst case", RED, "--"),
+}
+
+
+def plot(
+    certificate: Certificate, trace: Trace | None = None, path: str | Path | None = None
+) -> Any:
+    """Draw a certificate round by round.
+
+    Three panels over the rounds: the cumulative target loss under its bounds; the steps, with
+    the floor and the upper end of their admissible range; the surrogate gap beside the
+    comparator's loss, as means of blocks of a hundredth of the rounds.
+
+    Parameters
+    ----------
+    certificate
+        What :func:`~driftline.certify` returned.
+    trace
+        The rounds, for a certificate that was made from sums and has none. Then bounds are drawn
+        at the last round only, and the comparator's losses are not known.
+    path
+        A file to write the figure to, of a kind that its ending names.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, bound to no window.
+    """
+    rounds = certificate.rounds_seen
+    if rounds is None and trace is None:
+        raise InputError(
+            "this certificate kept no rounds: it was made from sums; give the trace of the run too"
+        )
+    if trace is not None and len(trace) != certificate.rounds:
+        raise InputError(
+            f"the certificate is of {certificate.rounds} rounds, but the trace has {len(trace)}"
+        )
+    seen: Any = trace if rounds is None else rounds
+    figure = _new_figure(8.0, 8.4)
+    totals, steps, gaps = figure.subplots(3, 1, sharex=True, height_ratios=(1.5, 1.0, 1.0))
+    _draw_totals(totals, certificate, seen)
+    _draw_steps(steps, certificate, seen)
+    _draw_gaps(gaps, certificate, seen)
+    gaps.set_xlabel("round")
+    gaps.set_xlim(certificate.start, certificate.stop)
+    for panel in (totals, steps, gaps):
+        if rounds is not None:
+            _mark_moves(panel, certificate, rounds.move, named=panel is totals)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _new_figure(width: float, height: float) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "figures need matplotlib: install it by pip install 'driftline[plot]'"
+        ) from error
+
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _edges(rounds: int, count: int) -> np.ndarray:
+    """Return the ends of blocks as equal as may be, from 0 to the number of rounds."""
+    count = min(count, rounds)
+    return np.arange(count + 1) * rounds // count
+
+
+def _draw_totals(panel: Any, certificate: Certificate, seen: Any) -> None:
+    edges = _edges(len(seen.risk), CURVE)
+    t = certificate.start + edges
+    for column, label, colour, width in (
+        (seen.risk, "expected target loss", "black", 2.0),
+        (seen.target_loss, "sampled target loss", ORANGE, 1.0),
+    ):
+        total = np.r_[0.0, np.cumsum(column)][edges]
+        panel.plot(t, total, color=colour, linewidth=width, label=f"{label}, {total[-1]:.4g}")
+    curves = _bound_curves(certificate, edges)
+    least = max([certificate.expected, certificate.sampled, *_finite(curves["exact"]), 1e-9])
+    tops = [least]
+    for form, (label, colour, style) in BOUNDS.items():
+        values = curves[form]
+        if not np.isfinite(values[-1]):
+            continue
+        words = f"{label}, {values[-1]:.4g}"
+        if values[-1] <= ROOM * least:
+            tops.append(float(np.nanmax(values)))
+        else:
+            words += "\n(leaves the panel)"
+        marker = "." if np.isfinite(values).sum() == 1 else None
+        panel.plot(t, values, style, color=colour, linewidth=1.2, marker=marker, label=words)
+    top = 1.05 * min(max(tops), ROOM * least)
+    if math.isfinite(certificate.trivial):
+        words = f"uniform guessing, {certificate.trivial:.4g}"
+        words += "\n(leaves the panel)" if certificate.trivial > top else ""
+        guess = certificate.premises.guess_loss * edges
+        panel.plot(t, guess, ":", color="0.4", linewidth=1.2, label=words)
+    panel.set_ylim(1.05 * min([0.0, *_finite(curves["exact"])]), top)
+    panel.set_ylabel("cumulative target loss")
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values)]
+
+
+def _bound_curves(certificate: Certificate, edges: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the bounds of the rounds before every edge, NaN where there is none."""
+    curves = {form: np.full(len(edges), np.nan) for form in BOUNDS}
+    tally, seen = Tally(certificate.tally.largest_loss), certificate.rounds_seen
+    for k in range(1, len(edges)):
+        if seen is not None:
+            tally.add(seen.over(int(edges[k - 1]), int(edges[k])))
+            stop = certificate.start + int(edges[k])
+            bounds = replace(certificate, stop=stop, tally=tally, rounds_seen=None).bounds()
+        elif k == len(edges) - 1:
+            bounds = certificate.bounds()
+        else:
+            continue
+        for form, curve in curves.items():
+            value = bounds[form]
+            curve[k] = value if isinstance(value, float) else np.nan
+    return curves
+
+
+def _draw_steps(panel: Any, certificate: Certificate, seen: Any) -> None:
+    """Draw some rounds, the same for all curves, but every step above its range."""
+    eta, moved = seen.eta, seen.grad_sq > 0.0
+    gap = seen.loss - seen.risk
+    upper = np.divide(2.0 * gap, seen.grad_sq, out=np.full(len(eta), np.inf), where=moved)
+    outside = np.flatnonzero(0.5 * eta * seen.grad_sq - gap > 1e-9 * np.maximum(seen.loss, 1e-9))
+    moved = np.flatnonzero(moved & (gap > 0.0))
+    t = certificate.start + np.arange(len(eta))
+    dots = moved[:: max(1, -(-len(moved) // DOTS))]
+    panel.plot(
+        t[dots],
+        upper[dots],
+        ".",
+        color="0.65",
+        markersize=2.5,
+        label="upper end of its range",
+        rasterized=True,
+        zorder=3,
+    )
+    every = _edges(len(eta), DOTS)[:-1]
+    panel.plot(t[every], eta[every], color=BLUE, linewidth=1.0, label="step")
+    if len(outside):
+        panel.plot(
+            t[outside],
+            eta[outside],
+            ".",
+            color=RED,
+            markersize=3,
+            label=f"above its range,\n{len(outside)} of {len(eta)} rounds",
+            rasterized=True,
+            zorder=3,
+        )
+    floor = certificate.premises.floor
+    if math.isfinite(floor) and floor > 0.0:
+        panel.axhline(
+            floor, color=GREEN, linewidth=1.0, linestyle="--", label=f"floor, {floor:.4g}"
+        )
+    panel.set_yscale("log")
+    panel.set_ylabel("step")
+
+
+def _draw_gaps(panel: Any, certificate: Certificate, seen: Any) -> None:
+    edges = _edges(len(seen.loss), CURVE)
+    middle = certificate.start + 0.5 * (edges[1:] + edges[:-1])
+    size = np.diff(edges)
+    columns = {"surrogate gap": (seen.loss - seen.risk, BLUE)}
+    if certificate.rounds_seen is not None:
+        columns["comparator's loss"] = (certificate.rounds_seen.comparator_loss, PURPLE)
+    for label, (column, colour) in columns.items():
+        means = np.add.reduceat(column, edges[:-1]) / size
+        panel.plot(middle, means, color=colour, linewidth=1.3, label=label)
+    panel.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+    block = f"means of {size[0]} rounds" if size[0] > 1 else "a round"
+    panel.set_ylabel(f"loss\n({block})")
+
+
+def _mark_moves(panel: Any, certificate: Certificate, move: np.ndarray, named: bool) -> None:
+    """Mark where the comparator moves, or say how often where marks would be a wall."""
+    moves = certificate.start + np.flatnonzero(move > 0.0)
+    if named and len(moves) > MARKS:
+        panel.plot([], [], " ", label=f"(comparator moves in\n{len(moves)} rounds)")
+    elif len(moves) <= MARKS:
+        for k, t in enumerate(moves):
+            label = "comparator moves" if named and k == 0 else None
+            panel.axvline(t, color="0.8", linewidth=0.7, zorder=0, label=label)

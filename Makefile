@@ -52,6 +52,8 @@ docs: setup
 
 figures: demo
 	cp results/reproduce/recommended.png docs/images/
+	$(BIN)/driftline guarantees
+	cp results/guarantees/constant.png docs/images/
 	$(BIN)/python docs/draw.py
 
 clean:

@@ -191,3 +191,133 @@ def test_bad_structured_streams_are_named():
         dl.streams.Planted(dl.tasks.Multilabel(2), noise=2.0)
     with pytest.raises(dl.InputError, match="5 inputs but 4 labels"):
         dl.streams.Relabelled(dl.tasks.Multilabel(2), np.ones((5, 2)), np.ones((4, 2)))
+
+
+def test_planted_labels_of_costs_are_labels():
+    task = dl.tasks.CostSensitive([[0, 1, 1, 0.2], [1, 0, 1, 0.2], [1, 1, 0, 0.2]])
+    stream = dl.streams.Planted(task, rounds=80, flips=1, seed=0)
+    scores = np.array([stream.comparator.at(t) @ stream.inputs[t] for t in range(80)])
+    np.testing.assert_array_equal(stream.labels, scores.argmax(axis=1))
+
+
+# -- rankings
+
+
+RANKINGS = [
+    dl.tasks.NDCG(4),
+    dl.tasks.NDCG(3, lowest=1),
+    dl.tasks.PrecisionAtK(2),
+]
+
+
+@pytest.mark.parametrize("task", RANKINGS, ids=repr)
+def test_planted_grades_follow_the_planted_scores(task):
+    stream = dl.streams.PlantedRankings(task, rounds=400, flips=3, documents=(2, 6), seed=0)
+    task.check_labels(stream.labels)
+    assert stream.comparator.weights.shape == (4, 1, 10)
+    np.testing.assert_allclose(np.linalg.norm(stream.comparator.weights, axis=2), 1.0)
+    assert len(stream) == 400 and {len(x) for x in stream.inputs} == {2, 3, 4, 5, 6}
+    for t in range(400):
+        scores = stream.inputs[t] @ stream.comparator.at(t)[0]
+        assert len(scores) == len(stream.labels[t])
+        assert task.loss(task.best_prediction(scores), stream.labels[t]) == pytest.approx(0.0)
+        np.testing.assert_allclose(np.linalg.norm(stream.inputs[t], axis=1), 1.0)
+
+
+@pytest.mark.parametrize("task", RANKINGS, ids=repr)
+@pytest.mark.parametrize("features", [2, 3, 20])
+def test_every_planted_grade_is_rarer_than_the_one_below(task, features):
+    stream = dl.streams.PlantedRankings(task, rounds=2000, features=features, seed=1)
+    grades = np.concatenate(stream.labels) - task.lowest
+    levels = task.highest - task.lowest
+    wanted = [*(0.5 ** np.arange(1, levels + 1)), 0.5**levels]
+    np.testing.assert_allclose(np.bincount(grades) / grades.size, wanted, atol=0.015)
+
+
+def test_turns_of_planted_rankings():
+    task = dl.tasks.NDCG(2)
+    new, flipped, turned = (
+        dl.streams.PlantedRankings(task, rounds=50, flips=4, turn=turn, seed=3).comparator
+        for turn in (None, "flip", 0.3)
+    )
+    np.testing.assert_allclose(flipped.weights[1:], -flipped.weights[:-1])
+    cosines = np.einsum("sdf,sdf->s", turned.weights[1:], turned.weights[:-1])
+    np.testing.assert_allclose(cosines, np.cos(0.3))
+    assert (np.abs(np.einsum("sdf,sdf->s", new.weights[1:], new.weights[:-1])) < 0.99).all()
+
+
+def test_noise_and_seeds_of_planted_rankings():
+    task = dl.tasks.PrecisionAtK(3)
+    make = dl.streams.PlantedRankings
+    a, b, c = (make(task, rounds=200, flips=1, seed=s) for s in (0, 0, 1))
+    noisy = make(task, rounds=200, flips=1, noise=0.4, seed=0)
+    for one, other in ((a, b), (a, noisy)):
+        np.testing.assert_array_equal(np.concatenate(one.inputs), np.concatenate(other.inputs))
+    assert a.inputs[0].shape != c.inputs[0].shape or (a.inputs[0] != c.inputs[0]).any()
+    np.testing.assert_array_equal(np.concatenate(a.labels), np.concatenate(b.labels))
+    changed = (np.concatenate(a.labels) != np.concatenate(noisy.labels)).mean()
+    assert 0.15 < changed < 0.25  # half of the other grades are the same
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"task": dl.tasks.NDCG(2, items=4)}, "items=None"),
+        ({"task": dl.tasks.Multiclass(3)}, "NDCG or PrecisionAtK"),
+        ({"features": 1}, "at least 2"),
+        ({"documents": (5, 4)}, "5 is more than 4"),
+        ({"documents": (0, 4)}, "at least 1"),
+        ({"noise": -0.1}, "noise"),
+        ({"turn": "round"}, "'round'"),
+        ({"turn": np.inf}, "angle"),
+        ({"rounds": 5, "flips": 5}, "no room"),
+    ],
+)
+def test_bad_planted_rankings_are_named(options, words):
+    with pytest.raises(dl.InputError, match=words):
+        dl.streams.PlantedRankings(**{"task": dl.tasks.NDCG(2), **options})
+
+
+@pytest.fixture
+def queries(tmp_path):
+    """Three queries in two files; the second has a feature more, and is compressed."""
+    folder = tmp_path / "ltr_lightgbm"
+    folder.mkdir()
+    (folder / "rank.train").write_text("2 1:3 2:4\n0 1:1\n1 2:1\n0 1:2 2:2\n")
+    (folder / "rank.train.query").write_text("2\n2\n")
+    with gzip.open(folder / "rank.test.gz", "wb") as file:
+        file.write(b"1 1:1 3:2\n3 2:1\n0 3:1\n")
+    (folder / "rank.test.query").write_text("3\n")
+    return tmp_path
+
+
+def test_ranked_queries_turn_round_at_each_flip(queries, monkeypatch):
+    monkeypatch.setenv("DRIFTLINE_DATA", str(queries))
+    stream = dl.streams.RankedQueries(rounds=10, flips=1, seed=0)
+    assert stream.task == dl.tasks.NDCG(3) and stream.comparator is None
+    assert len(stream) == 10 and all(x.shape[1] == 3 for x in stream.inputs)
+    assert max(np.linalg.norm(x, axis=1).max() for x in stream.inputs) == pytest.approx(1.0)
+    grades = {2: {(2, 0), (1, 0)}, 3: {(1, 3, 0)}}
+    for t, label in enumerate(stream.labels):
+        given = label if t < 5 else 3 - label
+        assert tuple(given.tolist()) in grades[len(label)]
+    for start in (0, 3, 6):  # every query once in each pass
+        passed = [tuple(x.ravel()) for x in stream.inputs[start : start + 3]]
+        assert len(set(passed)) == 3
+    again = dl.streams.RankedQueries(rounds=10, flips=1, seed=0, folder=queries / "ltr_lightgbm")
+    for one, other in zip(stream.inputs, again.inputs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_bad_ranked_queries_are_named(queries, monkeypatch):
+    monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
+    with pytest.raises(dl.InputError, match="set DRIFTLINE_DATA"):
+        dl.streams.RankedQueries()
+    folder = queries / "ltr_lightgbm"
+    (folder / "rank.train").write_text("2 1:3\n-1 1:1\n1 2:1\n0 1:2\n")
+    with pytest.raises(dl.InputError, match="whole numbers from 0"):
+        dl.streams.RankedQueries(rounds=5, flips=1, folder=folder)
+    (folder / "rank.test.gz").unlink()
+    (folder / "rank.train").write_text("2 1:3\n1 1:1\n1 2:1\n0 1:2\n")
+    with pytest.raises(dl.InputError, match="no file rank.test"):
+        dl.streams.RankedQueries(rounds=5, flips=1, folder=folder)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from driftline import __version__
+from driftline.cli.certify import certify
+from driftline.cli.guarantees import guarantees
 from driftline.cli.reproduce import reproduce
+from driftline.cli.sweep import sweep
 
 __all__ = ["main"]
 
@@ -16,4 +19,7 @@ def main() -> None:
     """Online structured prediction under drift, with a guarantee."""
 
 
+main.add_command(certify)
+main.add_command(guarantees)
 main.add_command(reproduce)
+main.add_command(sweep)

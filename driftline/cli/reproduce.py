@@ -14,7 +14,17 @@ __all__ = ["reproduce"]
 @click.option(
     "--task",
     type=click.Choice(
-        ["classification", "multilabel", "ordinal", "ranking", "matching", "sequence"]
+        [
+            "classification",
+            "multilabel",
+            "ordinal",
+            "ranking",
+            "matching",
+            "sequence",
+            "ndcg",
+            "precision",
+            "cost",
+        ]
     ),
     default="classification",
     show_default=True,
@@ -25,8 +35,8 @@ __all__ = ["reproduce"]
     multiple=True,
     help="Streams to run on; may be given several times. classification: synthetic, digits (both "
     "by default), mnist; all others: planted (the default); multilabel: emotions, bibtex, "
-    "tmc2007; ranking: vowel, pendigits; sequence: ocr. Real sets are read from the folder "
-    "DRIFTLINE_DATA.",
+    "tmc2007; ranking: vowel, pendigits; sequence: ocr; ndcg: ltr. Real sets are read from the "
+    "folder DRIFTLINE_DATA.",
 )
 @click.option(
     "--flips",
@@ -60,7 +70,8 @@ def reproduce(out: Path | None, jobs: int | None, **options: Any) -> None:
     in the paper; then, apart, the decoders and rates that the library recommends, and plain
     SGD at several steps. With another --task, the same rates on a drifting stream of that task,
     with the random decoder of the theorem and with the best label; sequences are played with
-    and without transitions.
+    and without transitions, relevance (ndcg, precision) and costs by convolutional losses
+    beside usual ones.
     """
     from rich.console import Console
     from rich.progress import Progress

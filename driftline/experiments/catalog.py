@@ -2,84 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from driftline.errors import InputError
-from driftline.experiments import methods, structured
-from driftline.experiments.methods import Method
-from driftline.streams import (
-    DigitTriples,
-    LabelFlips,
-    OCRWords,
-    Planted,
-    PlantedSequences,
-    Relabelled,
-    Stream,
+from driftline.experiments import costs, methods, ranking, sources, structured
+from driftline.experiments.experiment import Experiment, Maker
+from driftline.streams import LabelFlips, OCRWords, PlantedSequences, RankedQueries
+from driftline.tasks import (
+    NDCG,
+    LabelRanking,
+    Matching,
+    Multilabel,
+    Ordinal,
+    PrecisionAtK,
+    RelevanceTask,
+    Task,
 )
-from driftline.streams.readers import read_label_ranking, read_mulan
-from driftline.tasks import LabelRanking, Matching, Multilabel, Ordinal, Task
 
 __all__ = ["EXPERIMENTS", "Experiment"]
 
-#: Makes a stream from rounds, flips and a seed.
-Maker = Callable[[int, int, int], Stream]
 
-
-@dataclass(frozen=True)
-class Experiment:
-    """Methods in groups, and streams by name; ``titles`` are for figures."""
-
-    methods: tuple[Method, ...]
-    groups: Mapping[str, str]
-    streams: Mapping[str, Maker]
-    default_data: tuple[str, ...]
-    rounds: int = 10_000
-    trials: int = 10
-    titles: Mapping[str, str] = field(default_factory=dict)
-
-
-def _digits(source: Any) -> Maker:
-    return lambda rounds, flips, seed: DigitTriples(rounds, flips, seed, source)
-
-
-def _planted(task: Task) -> Maker:
-    return lambda rounds, flips, seed: Planted(task, rounds, flips, seed=seed)
-
-
-def _data_folder() -> Path:
-    base = os.environ.get("DRIFTLINE_DATA")
-    if not base:
-        raise InputError("no data folder is known: set DRIFTLINE_DATA to it")
-    return Path(base)
-
-
-def _mulan(name: str, file: str) -> Maker:
-    def make(rounds: int, flips: int, seed: int) -> Stream:
-        folder = _data_folder() / "multilabel" / name
-        inputs, labels = read_mulan(folder / f"{file}.arff.gz", folder / f"{file}.xml")
-        return Relabelled(Multilabel(labels.shape[1]), inputs, labels, rounds, flips, seed)
-
-    return make
-
-
-def _ranking(name: str) -> Maker:
-    def make(rounds: int, flips: int, seed: int) -> Stream:
-        path = _data_folder() / "label_ranking" / f"{name}.txt.gz"
-        inputs, ranks, items = read_label_ranking(path)
-        return Relabelled(LabelRanking(len(items)), inputs, ranks, rounds, flips, seed)
-
-    return make
+def _relevance(title: str, task: RelevanceTask, **real: Maker) -> Experiment:
+    return Experiment(
+        ranking.ranking_methods(15),
+        ranking.GROUPS,
+        {"planted": sources.relevance(task), **real},
+        ("planted",),
+        5000,
+        3,
+        {"planted": title, "ltr": "LightGBM's example"},
+        {name: ranking.ranking_methods(27) for name in real},
+    )
 
 
 def _structured(title: str, task: Task, made: Any, rounds: int, **real: Maker) -> Experiment:
     return Experiment(
         made,
         structured.GROUPS,
-        {"planted": _planted(task), **real},
+        {"planted": sources.planted(task), **real},
         ("planted",),
         rounds,
         3,
@@ -93,8 +53,8 @@ EXPERIMENTS = {
         methods.GROUPS,
         {
             "synthetic": lambda rounds, flips, seed: LabelFlips(rounds, flips, seed),
-            "digits": _digits("digits"),
-            "mnist": _digits("mnist"),
+            "digits": sources.digits("digits"),
+            "mnist": sources.digits("mnist"),
         },
         ("synthetic", "digits"),
         titles={"synthetic": "Synthetic", "digits": "Digits 8x8", "mnist": "MNIST"},
@@ -105,9 +65,9 @@ EXPERIMENTS = {
             Multilabel(10),
             structured.multilabel_methods(),
             10_000,
-            emotions=_mulan("emotions", "emotions"),
-            bibtex=_mulan("bibtex", "bibtex"),
-            tmc2007=_mulan("tmc2007", "tmc2007-500"),
+            emotions=sources.mulan("emotions", "emotions"),
+            bibtex=sources.mulan("bibtex", "bibtex"),
+            tmc2007=sources.mulan("tmc2007", "tmc2007-500"),
         ),
         groups=structured.TAG_GROUPS,
     ),
@@ -117,8 +77,8 @@ EXPERIMENTS = {
         LabelRanking(5),
         structured.sparsemap_methods(),
         4000,
-        vowel=_ranking("vowel"),
-        pendigits=_ranking("pendigits"),
+        vowel=sources.ranking("vowel"),
+        pendigits=sources.ranking("pendigits"),
     ),
     "matching": _structured("Matchings of 4", Matching(4), structured.sparsemap_methods(), 1500),
     "sequence": Experiment(
@@ -132,5 +92,16 @@ EXPERIMENTS = {
         3000,
         3,
         {"planted": "Sequences of 5 tags", "ocr": "OCR words"},
+    ),
+    "ndcg": _relevance("NDCG of 5 to 15", NDCG(4), ltr=RankedQueries),
+    "precision": _relevance("Precision at 3", PrecisionAtK(3)),
+    "cost": Experiment(
+        costs.cost_methods(),
+        costs.GROUPS,
+        {"planted": sources.planted(costs.COSTS)},
+        ("planted",),
+        3000,
+        3,
+        {"planted": "Costs of 5 classes"},
     ),
 }

@@ -12,30 +12,38 @@ from driftline.experiments.catalog import EXPERIMENTS
 from driftline.experiments.results import Mean, Results
 from driftline.streams.base import segment_starts
 
-__all__ = ["draw"]
+__all__ = ["COLOURS", "draw", "new_figure"]
 
 #: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
+#: Groups without a guarantee, of which the best in hindsight is drawn beside the others.
+REFERENCES = {"sgd": "SGD, best step in hindsight", "baselines": "best baseline in hindsight"}
+
 
 def draw(results: Results, folder: Path) -> list[Path]:
-    """Draw a figure of the first group of methods and one of the second; return their paths."""
+    """Draw a figure of the first group of methods and one of the second; return their paths.
+
+    The best method without a guarantee, chosen in hindsight, goes into the second.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     first, second = list(EXPERIMENTS[results.settings["task"]].groups)[:2]
     plain = {name: name for name in results.methods(first)}
     other = {name: name for name in results.methods(second)}
+    reference = next((group for group in REFERENCES if results.methods(group)), None)
     return [
-        _panels(results, plain, folder / "reproduce.png", best_sgd=False),
+        _panels(results, plain, folder / "reproduce.png", None),
         _panels(
             results,
             {"Polyak": f"Polyak ({first})"} | other,
             folder / "recommended.png",
-            best_sgd=bool(results.methods("sgd")),
+            reference,
         ),
     ]
 
 
-def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: bool) -> Path:
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -44,15 +52,20 @@ def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: boo
             "figures need matplotlib: install it by pip install 'driftline[plot]'"
         ) from error
 
-    data, flips = results.settings["data"], results.settings["flips"]
-    rows, columns = len(data), len(flips)
-    figure = Figure(figsize=(3.6 * columns + 0.4, 2.9 * rows + 0.8))
+    figure = Figure(figsize=(width, height))
     figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
     FigureCanvasAgg(figure)
+    return figure
+
+
+def _panels(results: Results, methods: dict[str, str], path: Path, reference: str | None) -> Path:
+    data, flips = results.settings["data"], results.settings["flips"]
+    rows, columns = len(data), len(flips)
+    figure = new_figure(3.6 * columns + 0.4, 2.9 * rows + 0.8)
     axes = figure.subplots(rows, columns, squeeze=False)
     for row, name in zip(axes, data, strict=True):
         for panel, count in zip(row, flips, strict=True):
-            _draw_panel(panel, results, name, count, methods, best_sgd)
+            _draw_panel(panel, results, name, count, methods, reference)
         row[0].set_ylabel("cumulative target loss")
     for panel in axes[-1]:
         panel.set_xlabel("round")
@@ -63,19 +76,24 @@ def _panels(results: Results, methods: dict[str, str], path: Path, best_sgd: boo
 
 
 def _draw_panel(
-    panel: Any, results: Results, data: str, flips: int, methods: dict[str, str], best_sgd: bool
+    panel: Any,
+    results: Results,
+    data: str,
+    flips: int,
+    methods: dict[str, str],
+    reference: str | None,
 ) -> None:
     for colour, (name, label) in zip(COLOURS, methods.items(), strict=False):
         _draw_curve(panel, results, data, flips, name, label, color=colour)
-    if best_sgd:
-        name = results.best_sgd(data, flips)
+    if reference is not None:
+        name = results.best(reference, data, flips)
         _draw_curve(
             panel,
             results,
             data,
             flips,
             name,
-            "SGD, best step in hindsight",
+            REFERENCES[reference],
             color="black",
             linestyle="--",
         )

@@ -80,7 +80,7 @@ def run_unit(settings: Settings, data: str, flips: int, trial: int) -> list[Run]
     stream, seed = make_stream(settings, data, flips, trial)
     kept = np.minimum(curve_points(settings.rounds), len(stream)) - 1
     runs = []
-    for method in settings.experiment.methods:
+    for method in settings.experiment.methods_for(data):
         trace = method.make(stream.task).run(stream, seed=seed)
         runs.append(
             Run(

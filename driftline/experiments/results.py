@@ -77,10 +77,10 @@ class Results:
         """Return the mean of ``mistakes`` or of the ``expected`` loss."""
         return Mean.of([getattr(run, column) for run in self.select(data, flips, method)])
 
-    def best_sgd(self, data: str, flips: int) -> str:
-        """Return the SGD of fewest mistakes on a stream, chosen in hindsight."""
+    def best(self, group: str, data: str, flips: int) -> str:
+        """Return the method of a group with the fewest mistakes on a stream, in hindsight."""
         return min(
-            self.methods("sgd"), key=lambda name: self.mean(data, flips, name, "mistakes").value
+            self.methods(group), key=lambda name: self.mean(data, flips, name, "mistakes").value
         )
 
     def summary(self) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from driftline.comparators import Piecewise
 from driftline.errors import InputError
 from driftline.tasks import Task
 
-__all__ = ["Stream", "check_count", "segment_starts"]
+__all__ = ["Stream", "check_count", "check_noise", "segment_starts", "unit_vectors"]
 
 
 class Stream:
@@ -51,7 +51,18 @@ def segment_starts(rounds: int, flips: int) -> np.ndarray:
     return np.arange(flips + 1) * rounds // (flips + 1)
 
 
+def check_noise(noise: float) -> None:
+    """Refuse a noise that is no share."""
+    if not 0.0 <= noise <= 1.0:
+        raise InputError(f"noise must be a share from 0 to 1, but is {noise}")
+
+
+def unit_vectors(generator: np.random.Generator, count: int, features: int) -> np.ndarray:
+    """Return vectors drawn uniformly from those of norm 1, one a row."""
+    rows: np.ndarray = generator.standard_normal((count, features))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
 def unit_circle(rounds: int, generator: np.random.Generator) -> np.ndarray:
     """Return points drawn uniformly from the unit circle."""
-    points: np.ndarray = generator.standard_normal((rounds, 2))
-    return points / np.linalg.norm(points, axis=1, keepdims=True)
+    return unit_vectors(generator, rounds, 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.streams.readers.lines import read_bytes
+from driftline.streams.readers.lines import find_file, read_bytes
 
 __all__ = ["read_idx", "read_mnist"]
 
@@ -37,7 +37,10 @@ def read_mnist(folder: str | Path | None = None) -> tuple[np.ndarray, np.ndarray
 def _read_pairs(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     images, labels = [], []
     for image_name, label_name in PAIRS:
-        pixels, digits = read_idx(_find(folder, image_name)), read_idx(_find(folder, label_name))
+        pixels, digits = (
+            read_idx(find_file(folder, image_name)),
+            read_idx(find_file(folder, label_name)),
+        )
         if pixels.ndim != 3 or digits.ndim != 1 or len(pixels) != len(digits):
             raise InputError(
                 f"{folder / image_name} and {label_name} do not belong together: their shapes "
@@ -48,13 +51,6 @@ def _read_pairs(folder: Path) -> tuple[np.ndarray, np.ndarray]:
         images.append(pixels.reshape(len(pixels), -1))
         labels.append(digits)
     return np.concatenate(images), np.concatenate(labels).astype(np.int64)
-
-
-def _find(folder: Path, name: str) -> Path:
-    for path in (folder / f"{name}.gz", folder / name):
-        if path.exists():
-            return path
-    raise InputError(f"{folder} has no file {name} or {name}.gz")
 
 
 def read_idx(path: str | Path) -> np.ndarray:

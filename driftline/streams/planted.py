@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from driftline.comparators import Piecewise
-from driftline.errors import InputError
-from driftline.streams.base import Stream, check_count, segment_starts
-from driftline.tasks import Task
+from driftline.streams.base import (
+    Stream,
+    check_count,
+    check_noise,
+    segment_starts,
+    unit_vectors,
+)
+from driftline.tasks import Finite, Task
 
 __all__ = ["Planted"]
 
 
 class Planted(Stream):
-    """Random inputs of norm 1, labelled by the best prediction for planted linear scores.
+    """Random inputs of norm 1, with the label that planted linear scores put first.
 
     At every flip new weights are drawn, of Frobenius norm 1; they are the comparator. A share
     ``noise`` of the labels is that of another random input.
@@ -34,23 +41,24 @@ class Planted(Stream):
         seed: int | None = 0,
     ):
         features = check_count(features, 1, "features")
-        if not 0.0 <= noise <= 1.0:
-            raise InputError(f"noise must be a share from 0 to 1, but is {noise}")
+        check_noise(noise)
         self.task = task
         self.starts = segment_starts(rounds, flips)
         generator = np.random.default_rng(seed)
-        self.inputs = _unit_rows(generator, rounds, features)
+        self.inputs = unit_vectors(generator, rounds, features)
         weights = generator.standard_normal((flips + 1, task.dim, features))
         weights /= np.sqrt((weights**2).sum(axis=(1, 2), keepdims=True))
         self.comparator = Piecewise(self.starts, weights)
         segment = np.searchsorted(self.starts, np.arange(rounds), side="right") - 1
         seen = self.inputs.copy()
         wrong = generator.random(rounds) < noise
-        seen[wrong] = _unit_rows(generator, int(wrong.sum()), features)
+        seen[wrong] = unit_vectors(generator, int(wrong.sum()), features)
         scores = np.einsum("tdf,tf->td", weights[segment], seen)
-        self.labels = np.array([task.top_prediction(theta) for theta in scores])
+        self.labels = np.array([_top_label(task, theta) for theta in scores])
 
 
-def _unit_rows(generator: np.random.Generator, rounds: int, features: int) -> np.ndarray:
-    rows: np.ndarray = generator.standard_normal((rounds, features))
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def _top_label(task: Task, theta: np.ndarray) -> Any:
+    """Return the label of the highest score; predictions of a finite task are none."""
+    if isinstance(task, Finite):
+        return int(np.argmax(task.label_matrix @ theta))
+    return task.top_prediction(theta)

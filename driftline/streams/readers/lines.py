@@ -13,7 +13,15 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Lines", "read_bytes", "shorten", "sparse_rows"]
+__all__ = ["Lines", "find_file", "read_bytes", "shorten", "sparse_rows"]
+
+
+def find_file(folder: Path, name: str) -> Path:
+    """Return the path of a file, plain or compressed by gzip, that must be in a folder."""
+    for path in (folder / f"{name}.gz", folder / name):
+        if path.exists():
+            return path
+    raise InputError(f"{folder} has no file {name} or {name}.gz")
 
 
 def read_bytes(path: str | Path) -> bytes:

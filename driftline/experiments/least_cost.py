@@ -1,0 +1,45 @@
+"""Predict what costs least under the probabilities of a loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.decoders import Decoder
+from driftline.losses import FenchelYoung
+
+__all__ = ["LeastCost"]
+
+
+@dataclass(frozen=True)
+class LeastCost(Decoder):
+    """The prediction of least expected cost if the mean prediction of the loss were right.
+
+    With ``sure`` the most probable label is taken for certain, so that costs do not matter as
+    long as the right prediction is free. Neither has a guarantee.
+
+    >>> from driftline.regularizers import Entropy
+    >>> from driftline.tasks import CostSensitive
+    >>> loss = FenchelYoung(CostSensitive([[0, 1, 0.3], [5, 0, 0.3]]), Entropy())
+    >>> theta = np.array([2.0, 0.0])
+    >>> LeastCost(loss).draw(theta), LeastCost(loss, sure=True).draw(theta)
+    (2, 0)
+    """
+
+    loss: FenchelYoung
+    sure: bool = False
+
+    deterministic: ClassVar[bool] = True
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the costs of the prediction."""
+        return self.loss.task.encode_loss(self.draw(theta))
+
+    def draw(self, theta: np.ndarray, uniforms: Any = None) -> Any:
+        """Return the prediction."""
+        mu = self.loss.mean_prediction(theta)
+        if self.sure:
+            mu = np.eye(mu.size)[np.argmax(mu)]
+        return self.loss.task.best_prediction(mu)

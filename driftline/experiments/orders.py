@@ -1,0 +1,56 @@
+"""Orders of documents for comparison: by score, with certainty, or any at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.decoders import Argmax, Decoder
+from driftline.losses import Loss
+
+__all__ = ["ByScore", "RandomOrder"]
+
+
+@dataclass(frozen=True)
+class ByScore(Argmax):
+    """Documents sorted by score, whatever their number."""
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return minus the discount of every document's rank."""
+        task: Any = self.loss.task
+        mean = np.empty(np.size(theta))
+        mean[np.argsort(-np.asarray(theta), kind="stable")] = -task.discounts(mean.size)
+        return mean
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Sort them."""
+        return self.loss.task.best_prediction(theta)
+
+
+@dataclass(frozen=True)
+class RandomOrder(Decoder):
+    """All orders of the documents, or all choices of k, with equal probability.
+
+    Every document earns the mean discount.
+
+    >>> from driftline.experiments.ranking_losses import PairwiseLogistic
+    >>> from driftline.tasks import PrecisionAtK
+    >>> decoder = RandomOrder(PairwiseLogistic(PrecisionAtK(1)))
+    >>> decoder.risk(np.array([3.0, 2.0, 1.0, 0.0]), [1, 0, 0, 0])
+    0.75
+    """
+
+    loss: Loss
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return minus the mean discount for every document."""
+        task: Any = self.loss.task
+        size = np.size(theta)
+        return np.full(size, -task.discounts(size).mean())
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Put the documents in the order of random numbers."""
+        generator = np.random.default_rng(int(uniforms[0] * 2**53))
+        return self.loss.task.best_prediction(generator.random(np.size(theta)))

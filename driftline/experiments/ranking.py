@@ -1,0 +1,90 @@
+"""Who takes part in the experiments on relevance: convolutional losses, and what is usual."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from driftline.decoders import Convolutional, Decoder
+from driftline.domains import Ball, Unbounded
+from driftline.experiments.methods import Method
+from driftline.experiments.orders import ByScore, RandomOrder
+from driftline.experiments.ranking_losses import PairwiseLogistic, PointwiseSquares
+from driftline.learner import OGD
+from driftline.losses import ConvolutionalFenchelYoung, Loss
+from driftline.rates import AdaGrad, Constant, Polyak, Rate
+from driftline.regularizers import Quadratic
+
+__all__ = ["DIAMETER", "GROUPS", "SCALE", "ranking_methods"]
+
+#: The scale of the quadratic and the diameter of the ball: see ``driftline sweep``.
+SCALE, DIAMETER = 10.0, 60.0
+
+GROUPS = {
+    "convolutional": f"convolutional loss of the quadratic at scale {SCALE:g} with its random "
+    f"decoder and an intercept, in a ball of diameter {DIAMETER:g}",
+    "sorted": "the same loss and ball, documents sorted by score; no guarantee",
+    "baselines": "usual losses with constant steps or AdaGrad, documents sorted by score; no "
+    "guarantee",
+}
+
+
+def ranking_methods(longest: int) -> tuple[Method, ...]:
+    """Return the methods for queries of at most ``longest`` documents of norm 1 at most."""
+    floor = Constant(input_norm=math.sqrt(2.0 * longest))  # an intercept doubles the square
+    free = Polyak(monotone=False, cap=SCALE)
+    return (
+        Method("Constant", "convolutional", _convolutional(floor)),
+        Method("AdaGrad", "convolutional", _convolutional(AdaGrad())),
+        Method("Polyak", "convolutional", _convolutional(Polyak())),
+        Method("free Polyak", "convolutional", _convolutional(free)),
+        Method("Polyak, no intercept", "convolutional", _convolutional(Polyak(), intercept=False)),
+        Method("Polyak, whole space", "convolutional", _convolutional(Polyak(), whole_space=True)),
+        Method("AdaGrad, sorted", "sorted", _convolutional(AdaGrad(), ByScore)),
+        *(
+            Method(f"step {step:g}, sorted", "sorted", _convolutional(Constant(step), ByScore))
+            for step in (1.0, 3.0, 10.0)
+        ),
+        *(
+            Method(f"squares, step {step:g}", "baselines", _usual(PointwiseSquares, step))
+            for step in (0.1, 0.3, 1.0)
+        ),
+        *(
+            Method(f"pairs, step {step:g}", "baselines", _usual(PairwiseLogistic, step))
+            for step in (1.0, 3.0, 10.0, 30.0, 100.0)
+        ),
+        Method("pairs, AdaGrad", "baselines", _pairs_adagrad),
+        Method("any order", "baselines", _any_order),
+    )
+
+
+def _convolutional(
+    rate: Rate,
+    decoder: Callable[[Loss], Decoder] = Convolutional,
+    whole_space: bool = False,
+    intercept: bool = True,
+) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        loss = ConvolutionalFenchelYoung(task, Quadratic(SCALE), whole_space)
+        return OGD(loss, decoder(loss), rate, Ball(DIAMETER), intercept=intercept)
+
+    return make
+
+
+def _usual(kind: Callable[[Any], Loss], step: float) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        loss = kind(task)
+        return OGD(loss, ByScore(loss), Constant(step), Unbounded(), intercept=True)
+
+    return make
+
+
+def _pairs_adagrad(task: Any) -> OGD:
+    loss = PairwiseLogistic(task)
+    return OGD(loss, ByScore(loss), AdaGrad(), Ball(DIAMETER), intercept=True)
+
+
+def _any_order(task: Any) -> OGD:
+    loss = PairwiseLogistic(task)
+    return OGD(loss, RandomOrder(loss), Constant(1.0), Unbounded())

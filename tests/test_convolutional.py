@@ -518,6 +518,23 @@ def test_many_documents():
     assert np.mean(losses) == pytest.approx(decoder.risk(theta, label), abs=5 * np.std(losses) / 14)
 
 
+@pytest.mark.parametrize("name", ["ndcg", "ndcg cut", "precision"])
+def test_guessing_costs_the_mean_over_all_predictions(name):
+    task, labels, predictions, naive = TASKS[name]
+    for y in labels:
+        assert task.guess_of(y) == pytest.approx(np.mean([naive(p, y) for p in predictions]))
+
+
+@pytest.mark.parametrize("name", ["ndcg", "ndcg cut", "precision"])
+def test_argmax_sorts_by_score(name):
+    loss, labels, predictions, naive = make(f"{name} quadratic" if name != "ndcg cut" else name)
+    decoder = dl.decoders.Argmax(loss)
+    theta = np.array([0.3, 0.3, -1.0, 2.0])[: len(labels[0])]
+    best = decoder.draw(theta, np.array([0.5]))
+    for y in labels:
+        assert decoder.risk(theta, y) == pytest.approx(naive(best, y))
+
+
 # -- bad input
 
 

@@ -24,7 +24,7 @@ from driftline.experiments import (
     tables,
 )
 from driftline.experiments.least_cost import LeastCost
-from driftline.experiments.orders import ByScore, RandomOrder
+from driftline.experiments.orders import RandomOrder
 from driftline.experiments.ranking_losses import PairwiseLogistic, PointwiseSquares
 from driftline.experiments.results import Mean, Run
 
@@ -255,7 +255,7 @@ def test_any_order_loses_the_mean_of_all(task, label):
 
 @pytest.mark.parametrize("task", [NDCG, TOP])
 def test_sorted_documents_of_queries_of_any_size(task):
-    decoder = ByScore(PairwiseLogistic(task))
+    decoder = dl.decoders.Argmax(PairwiseLogistic(task))
     for size in (1, 2, 5):
         theta = np.round(np.random.default_rng(size).standard_normal(size), 1)
         for label in itertools.product([0, 1], repeat=size):

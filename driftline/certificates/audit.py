@@ -19,6 +19,7 @@ from driftline.learner import OGD
 from driftline.parts import from_config
 from driftline.rates import Polyak
 from driftline.rates.polyak import RESOLUTION
+from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
 
 __all__ = ["certify"]
@@ -110,12 +111,15 @@ def certify(
     findings = _findings(trace, worst, tally)
     if trace.digest and trace.digest != models.fingerprint(rows, labels):
         findings += ("the stream is not the one of the trace: its fingerprint differs",)
-    largest = float(engine.state[at.LARGEST_INPUT_SQ])
+    made = premises_of(parts, float(engine.state[at.LARGEST_INPUT_SQ]))
+    if isinstance(task, RelevanceTask):  # what guessing costs depends on the grades
+        guess = float(np.mean([task.guess_of(label) for label in labels]))
+        made = replace(made, guess_loss=guess)
     return Certificate(
         0,
         len(trace),
         tally,
-        premises_of(parts, largest),
+        made,
         findings,
         chance,
         Watched.join(parts_seen) if keep else None,

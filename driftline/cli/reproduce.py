@@ -91,10 +91,17 @@ def reproduce(out: Path | None, jobs: int | None, **options: Any) -> None:
             task = bar.add_task("Playing streams", total=len(list(settings.units())))
             results = experiments.reproduce(settings, jobs, lambda: bar.advance(task))
         files = results.write(out) + experiments.draw(results, out)
+        certified = experiments.certify_one(settings, out)
     except InputError as error:
         raise click.ClickException(str(error)) from error
     for table in experiments.tables(results):
         console.print(table)
+        console.print()
+    if certified is not None:
+        certificate, path = certified
+        files.append(path)
+        console.print("One run of Polyak's rate, held to its bounds:", highlight=False)
+        console.print(str(certificate), highlight=False)
         console.print()
     console.print("Wrote", highlight=False)
     for path in files:

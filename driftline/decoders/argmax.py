@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,4 +96,8 @@ class Argmax(Decoder):
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""
         task = self.loss.task
-        return task.encode_loss(task.top_prediction(check_scores(theta, task)))
+        return task.top_loss_encoding(check_scores(theta, task))
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Return the argmax; nothing is drawn."""
+        return self.loss.task.top_prediction(check_scores(theta, self.loss.task))

@@ -3,6 +3,7 @@
 from driftline.experiments.catalog import EXPERIMENTS as EXPERIMENTS
 from driftline.experiments.figures import draw as draw
 from driftline.experiments.methods import Method as Method
+from driftline.experiments.one_certificate import certify_one as certify_one
 from driftline.experiments.reproduce import Settings as Settings
 from driftline.experiments.reproduce import reproduce as reproduce
 from driftline.experiments.results import Results as Results

@@ -1,4 +1,4 @@
-"""Orders of documents for comparison: by score, with certainty, or any at all."""
+"""Any order of documents, for comparison."""
 
 from __future__ import annotations
 
@@ -7,26 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.decoders import Argmax, Decoder
+from driftline.decoders import Decoder
 from driftline.losses import Loss
 
-__all__ = ["ByScore", "RandomOrder"]
-
-
-@dataclass(frozen=True)
-class ByScore(Argmax):
-    """Documents sorted by score, whatever their number."""
-
-    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
-        """Return minus the discount of every document's rank."""
-        task: Any = self.loss.task
-        mean = np.empty(np.size(theta))
-        mean[np.argsort(-np.asarray(theta), kind="stable")] = -task.discounts(mean.size)
-        return mean
-
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
-        """Sort them."""
-        return self.loss.task.best_prediction(theta)
+__all__ = ["RandomOrder"]
 
 
 @dataclass(frozen=True)

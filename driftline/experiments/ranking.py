@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from driftline.decoders import Convolutional, Decoder
+from driftline.decoders import Argmax, Convolutional, Decoder
 from driftline.domains import Ball, Unbounded
 from driftline.experiments.methods import Method
-from driftline.experiments.orders import ByScore, RandomOrder
+from driftline.experiments.orders import RandomOrder
 from driftline.experiments.ranking_losses import PairwiseLogistic, PointwiseSquares
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Loss
@@ -41,9 +41,9 @@ def ranking_methods(longest: int) -> tuple[Method, ...]:
         Method("free Polyak", "convolutional", _convolutional(free)),
         Method("Polyak, no intercept", "convolutional", _convolutional(Polyak(), intercept=False)),
         Method("Polyak, whole space", "convolutional", _convolutional(Polyak(), whole_space=True)),
-        Method("AdaGrad, sorted", "sorted", _convolutional(AdaGrad(), ByScore)),
+        Method("AdaGrad, sorted", "sorted", _convolutional(AdaGrad(), Argmax)),
         *(
-            Method(f"step {step:g}, sorted", "sorted", _convolutional(Constant(step), ByScore))
+            Method(f"step {step:g}, sorted", "sorted", _convolutional(Constant(step), Argmax))
             for step in (1.0, 3.0, 10.0)
         ),
         *(
@@ -75,14 +75,14 @@ def _convolutional(
 def _usual(kind: Callable[[Any], Loss], step: float) -> Callable[[Any], OGD]:
     def make(task: Any) -> OGD:
         loss = kind(task)
-        return OGD(loss, ByScore(loss), Constant(step), Unbounded(), intercept=True)
+        return OGD(loss, Argmax(loss), Constant(step), Unbounded(), intercept=True)
 
     return make
 
 
 def _pairs_adagrad(task: Any) -> OGD:
     loss = PairwiseLogistic(task)
-    return OGD(loss, ByScore(loss), AdaGrad(), Ball(DIAMETER), intercept=True)
+    return OGD(loss, Argmax(loss), AdaGrad(), Ball(DIAMETER), intercept=True)
 
 
 def _any_order(task: Any) -> OGD:

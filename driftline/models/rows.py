@@ -67,6 +67,6 @@ def refuse(rows: Rows, t: int) -> NoReturn:
             f"{where} has {vector[bad[0]]} as feature {bad[0]}: expected finite numbers"
         )
     raise InputError(
-        f"{where} is too large: its norm or its scores overflow, at a largest entry of "
-        f"{np.abs(vector).max():g}"
+        f"{where} is too large, or the weights are: its norm or its scores overflow, at a largest "
+        f"entry of {np.abs(vector).max():g}"
     )

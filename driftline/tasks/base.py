@@ -200,6 +200,10 @@ class Task(Part):
         """Return the prediction that has the highest score (MAP)."""
         return self.best_prediction(theta)
 
+    def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the loss encoding of the prediction that has the highest score."""
+        return self.encode_loss(self.top_prediction(theta))
+
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return a distribution over predictions whose mean loss encoding is ``mean``."""
         raise InputError(f"{type(self).__name__} does not define decompose")

@@ -173,6 +173,17 @@ class RelevanceTask(Task):
         """Return a label as users give it."""
         return checked
 
+    def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return minus the discount of every document's rank by score."""
+        mean = np.empty(np.size(theta))
+        mean[np.argsort(-np.asarray(theta), kind="stable")] = -self.discounts(mean.size)
+        return mean
+
+    def guess_of(self, label: Any) -> float:
+        """Return the expected loss of an order drawn uniformly."""
+        target, offset = self._encode(label)
+        return offset - float(target.sum() * self.discounts(target.size).mean())
+
     def idle(self, label: Any) -> bool:
         """Say whether no document has any gain, so that there is nothing to predict."""
         return not self.encode(label).any()

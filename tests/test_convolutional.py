@@ -362,7 +362,7 @@ def test_closed_forms_agree_with_the_solver(name, size):
             wanted, wanted_grad = slow.value_and_grad(theta, y)
         value, grad = loss.value_and_grad(theta, y)
         assert value == pytest.approx(wanted, rel=1e-7, abs=1e-7)
-        np.testing.assert_allclose(grad, wanted_grad, atol=1e-7 if size < 10 else 1e-6)
+        np.testing.assert_allclose(grad, wanted_grad, atol=1e-7)
 
 
 def test_an_asymmetric_regularizer_is_left_to_the_solver_and_says_so_once():

@@ -248,10 +248,13 @@ def draw_atom(distribution: Distribution, uniform: float) -> Any:
 
 
 def whole_numbers(values: Any, what: str) -> np.ndarray:
-    """Return ``values`` as an int64 array, refusing anything that is not a whole number."""
+    """Return ``values`` as an int64 array, refusing anything that is not a whole number.
+
+    An array that is one already is not copied, unless it may only be read.
+    """
     array = np.asarray(values)
     if array.dtype.kind in "iub":
-        return array.astype(np.int64)
+        return array.astype(np.int64, copy=not array.flags.writeable)
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             rounded = array.astype(np.int64)

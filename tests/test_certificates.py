@@ -161,6 +161,9 @@ def test_comparator_losses_and_distances_are_those_computed_plainly(pair):
             previous = U
             again.step(inputs[t], labels[t])
         assert made.comparator_loss == pytest.approx(theirs, rel=1e-9)
+        plain = dl.certificates.surrogate_losses(comparator, loss, inputs, labels)
+        assert plain.sum() == pytest.approx(theirs, rel=1e-9)
+        assert comparator.path_length == pytest.approx(path, abs=1e-9)
         assert made.path_length == pytest.approx(path, abs=1e-9)
         assert made.tally.end == pytest.approx(((again.weights - previous) ** 2).sum(), abs=1e-8)
 

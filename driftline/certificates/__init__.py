@@ -5,3 +5,4 @@ from driftline.certificates.certificate import Certificate as Certificate
 from driftline.certificates.hindsight import Hindsight as Hindsight
 from driftline.certificates.hindsight import best_fixed as best_fixed
 from driftline.certificates.hindsight import best_piecewise as best_piecewise
+from driftline.certificates.hindsight import surrogate_losses as surrogate_losses

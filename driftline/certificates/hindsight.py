@@ -20,7 +20,7 @@ from driftline.engines import Totals
 from driftline.errors import InputError
 from driftline.losses import Loss
 
-__all__ = ["Hindsight", "best_fixed", "best_piecewise"]
+__all__ = ["Hindsight", "best_fixed", "best_piecewise", "surrogate_losses"]
 
 
 class Hindsight(NamedTuple):
@@ -134,6 +134,32 @@ class Problem:
     def _gap(self, weights: np.ndarray, gradient: np.ndarray) -> float:
         length = self.radius * float(np.linalg.norm(gradient))
         return max(0.0, float(np.vdot(gradient, weights)) + length)
+
+
+def surrogate_losses(
+    comparator: Any, loss: Loss, inputs: Any, labels: Any = None, *, intercept: bool = False
+) -> np.ndarray:
+    """Return the surrogate loss of a comparator in every round of a stream; F_T is their sum.
+
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=100, flips=1, seed=0)
+    >>> losses = surrogate_losses(stream.comparator, dl.losses.SmoothHinge(stream.task), stream)
+    >>> losses.shape, bool(losses.max() <= 1.0)
+    ((100,), True)
+    """
+    if labels is None:
+        inputs, labels = inputs.inputs, inputs.labels
+    task: Any = loss.task
+    rows, checked = task.rows_of(inputs), task.check_labels(labels)
+    if rows.rounds != len(checked):
+        raise InputError(f"there are {rows.rounds} inputs but {len(checked)} labels")
+    losses, start = np.empty(rows.rounds), 0
+    for weights, stop in comparator.pieces(0, rows.rounds):
+        for t in range(start, stop):
+            theta = rows.scores(weights, False, t, intercept)
+            losses[t] = loss.value_and_grad(theta, task.label(checked[t]))[0]
+        start = stop
+    return losses
 
 
 def best_fixed(

@@ -38,6 +38,18 @@ class Sequence:
         """Name what was given."""
         return f"Sequence({type(self._given).__name__})"
 
+    @property
+    def path_length(self) -> float:
+        """The sum of the distances between successive weights; an iterator does not know it."""
+        if iter(self._given) is self._given:
+            raise InputError("an iterator has a path length only once a stream has used it up")
+        total, previous = 0.0, None
+        for given in self._given:
+            weights = np.asarray(given, dtype=np.float64)
+            total += 0.0 if previous is None else float(np.linalg.norm(weights - previous))
+            previous = weights
+        return total
+
     def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
         """Yield the weights of rounds ``start`` to ``stop``, each with the round it ends before."""
         if start != self._next:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from driftline import streams as streams
     from driftline import tasks as tasks
     from driftline.certificates import certify as certify
+    from driftline.committee import Committee as Committee
+    from driftline.committee import auto as auto
     from driftline.errors import InputError as InputError
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
     from driftline.learner import OGD as OGD
@@ -58,6 +60,8 @@ _NAMES = {
     "OGD": "learner",
     "Round": "learner",
     "Trace": "trace",
+    "Committee": "committee",
+    "auto": "committee",
     "certify": "certificates",
 }
 

@@ -22,6 +22,8 @@ from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
+from driftline.kernels.signatures import SCALE as SCALE
+from driftline.kernels.signatures import SHARES as SHARES
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing

@@ -107,6 +107,12 @@ POINT = types.void(vector, vector, vector, vector)
 #: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
 RANKS = types.void(vector, vector, vector, vector, integers)
 
+#: ``shares(losses, grid, state, work, weights)``: the weights of members, round after round.
+SHARES = types.void(matrix, matrix, vector, vector, matrix)
+
+#: ``scale(inputs, state, out)``: standardise rows as they come.
+SCALE = types.void(_input(types.float64, 2), vector, matrix)
+
 #: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope
 #: and its gradient, the mean prediction.
 CONJUGATE = types.float64(vector, vector, vector, vector)

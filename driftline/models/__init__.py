@@ -10,3 +10,4 @@ from driftline.models.rows import row_of as row_of
 from driftline.models.rows import rows_of as rows_of
 from driftline.models.sequences import Sequences as Sequences
 from driftline.models.sparse import SparseRows as SparseRows
+from driftline.models.standardiser import Standardiser as Standardiser

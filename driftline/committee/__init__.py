@@ -1,0 +1,6 @@
+"""Several learners under one vote."""
+
+from driftline.committee.committee import Committee as Committee
+from driftline.committee.lineup import auto as auto
+from driftline.committee.shares import Shares as Shares
+from driftline.committee.trace import CommitteeTrace as CommitteeTrace

@@ -1,0 +1,222 @@
+"""Several learners side by side, combined by weights that follow their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.committee.shares import Shares
+from driftline.committee.trace import CommitteeTrace
+from driftline.committee.vote import vote
+from driftline.errors import InputError
+from driftline.learner import OGD
+from driftline.models import Standardiser
+
+__all__ = ["Committee", "CommitteeRound"]
+
+
+class CommitteeRound:
+    """What happened in one round: the prediction, its loss, and the weights behind it."""
+
+    def __init__(self, trace: CommitteeTrace, task: Any):
+        self.prediction = task.prediction(np.atleast_1d(trace.prediction[0]))
+        self.risk = float(trace.risk[0])
+        self.target_loss = float(trace.target_loss[0])
+        self.weights = trace.weights[0]
+
+    def __repr__(self) -> str:
+        """Name the prediction and its loss."""
+        return f"CommitteeRound(prediction={self.prediction}, target_loss={self.target_loss:g})"
+
+
+class Committee:
+    """Learners of the same task under one vote.
+
+    Every member learns from every round as if it were alone. The committee's weights move by the
+    members' expected target losses (:class:`~driftline.committee.Shares`), and its prediction is
+
+    - with ``combine="vote"``, the weighted vote of their predictions, which is certain. For the
+      0-1 loss it errs at most twice as often as the weighted average of the members;
+    - with ``combine="draw"``, that of a member drawn by its weight. Its expected loss is the
+      weighted average of theirs, at most that of the best sequence of members plus the regret
+      of the weights (``shares.regret_bound``), and each member has its own bound.
+
+    Parameters
+    ----------
+    members
+        Learners that have not played yet.
+    combine
+        ``"vote"`` or ``"draw"``.
+    scaling
+        What makes inputs of one scale of them, such as
+        :class:`~driftline.models.Standardiser`; None leaves them as they are.
+    seed
+        Of the generator that members are drawn with.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=2000, flips=3, seed=0)
+    >>> losses = [dl.losses.Scaled(dl.losses.Logistic(stream.task), c) for c in (2.0, 8.0)]
+    >>> committee = Committee([dl.OGD(loss, dl.decoders.Argmax(loss)) for loss in losses])
+    >>> committee.run(stream)
+    CommitteeTrace(2000 rounds, 2 members, target loss 74, best member 73)
+    """
+
+    def __init__(
+        self,
+        members: Sequence[OGD],
+        combine: str = "vote",
+        *,
+        scaling: Standardiser | None = None,
+        seed: int | None = 0,
+    ):
+        self.members = list(members)
+        if not self.members:
+            raise InputError("a committee needs 1 member or more")
+        self.task: Any = self.members[0].task
+        if any(member.task != self.task for member in self.members):
+            raise InputError("the members of a committee must have the same task")
+        if any(member.rounds for member in self.members):
+            raise InputError("the members of a committee must not have played before")
+        if combine not in ("vote", "draw"):
+            raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
+        if scaling is not None and self.task.ragged:
+            raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
+        self.combine, self.scaling = combine, scaling
+        self.shares = Shares(len(self.members))
+        self._generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+        self._ahead: float | None = None  # drawn by looking, not yet used up
+
+    def run(
+        self,
+        inputs: Any,
+        labels: Any = None,
+        *,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> CommitteeTrace:
+        """Play a stream: every row is predicted before it is learned from.
+
+        With ``seed`` all generators are reset. If the input is refused, nobody has learned from it.
+        """
+        if labels is None:
+            inputs, labels = inputs.inputs, inputs.labels
+        scaling = None if self.scaling is None else self.scaling.copy()
+        if scaling is not None:
+            inputs = scaling.transform(_dense(inputs))
+        checked = self.task.check_labels(labels)
+        if seed is not None:
+            self._generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+            self._ahead = None
+        before = [member.engine.snapshot() for member in self.members]
+        traces = []
+        try:
+            for index, member in enumerate(self.members):
+                own = None if seed is None else seed + 7919 * index
+                traces.append(member.run(inputs, labels, seed=own, progress=progress))
+        except InputError:
+            for member, snapshot in zip(self.members, before, strict=True):
+                member.engine.restore(snapshot)
+            raise
+        if scaling is not None:
+            self.scaling = scaling
+        return self._combined(tuple(traces), checked)
+
+    def step(self, x: Any, label: Any) -> CommitteeRound:
+        """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
+        return CommitteeRound(self.run(self._one(x), [label]), self.task)
+
+    def predict(self, x: Any) -> Any:
+        """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
+        row = self._one(x)
+        if self.scaling is not None:
+            row = self.scaling.peek(_dense(row))
+        made = [np.ravel(member.predict(row[0])) for member in self.members]
+        width = max(len(prediction) for prediction in made)
+        rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
+        for array, prediction in zip(rows, made, strict=True):
+            array[0, : len(prediction)] = prediction
+        weights = self.shares.now[np.newaxis]
+        if self.combine == "vote":
+            return self.task.prediction(vote(self.task, rows, weights)[0])
+        if self._ahead is None:
+            self._ahead = float(self._generator.random())
+        return self.task.prediction(rows[int(_drawn(weights, np.array([self._ahead]))[0])][0])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The members' weights for the next round."""
+        return self.shares.now
+
+    def describe(self) -> str:
+        """Say how the committee predicts, who is in it, and with which weight."""
+        how = {
+            "vote": "weighted vote: for the 0-1 loss at most twice the weighted average of members",
+            "draw": "a member drawn by weight: at most the best members' loss and the regret of "
+            "the weights",
+        }
+        lines = [f"committee of {len(self.members)}, {how[self.combine]}"]
+        if self.scaling is not None:
+            lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
+        for member, weight in zip(self.members, self.weights, strict=True):
+            lines.append(f"  {weight:6.3f}  {member!r}")
+        return "\\n".join(lines)
+
+    def __repr__(self) -> str:
+        """Name the members."""
+        return f"Committee({len(self.members)} members, {self.combine!r}, {self.task!r})"
+
+    # -- behind the scenes
+
+    def _combined(self, traces: tuple[Any, ...], labels: Any) -> CommitteeTrace:
+        """Let the weights move over what members did, and combine their predictions."""
+        risks = np.stack([trace.risk for trace in traces], axis=1)
+        weights = self.shares.update(np.clip(risks / self.task.largest_loss, 0.0, 1.0))
+        made = [np.atleast_2d(trace.prediction.T).T for trace in traces]
+        if self.combine == "vote":
+            rows = vote(self.task, made, weights)
+            target = self._losses(rows, labels)
+            return self._trace(target, target, rows, weights, risks, traces)
+        ahead = [] if self._ahead is None else [self._ahead]
+        uniforms = np.r_[ahead, self._generator.random(len(risks) - len(ahead))]
+        self._ahead = None
+        chosen = _drawn(weights, uniforms)
+        rows = np.stack(made)[chosen, np.arange(len(chosen))]
+        target = np.stack([trace.target_loss for trace in traces])[chosen, np.arange(len(chosen))]
+        return self._trace((weights * risks).sum(axis=1), target, rows, weights, risks, traces)
+
+    def _trace(
+        self,
+        risk: np.ndarray,
+        target: np.ndarray,
+        rows: np.ndarray,
+        weights: np.ndarray,
+        risks: np.ndarray,
+        traces: tuple[Any, ...],
+    ) -> CommitteeTrace:
+        return CommitteeTrace(risk, target, self.task.predictions(rows), weights, risks, traces)
+
+    def _losses(self, rows: np.ndarray, labels: Any) -> np.ndarray:
+        """Return the target loss of every prediction."""
+        if self.task.zero_one:
+            return (rows != np.asarray(labels)).any(axis=1).astype(np.float64)
+        task = self.task
+        pairs = zip(rows, labels, strict=True)
+        return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
+
+    def _one(self, x: Any) -> Any:
+        return [x] if self.task.ragged else np.atleast_2d(np.asarray(_dense(x), dtype=np.float64))
+
+
+def _dense(inputs: Any) -> Any:
+    return inputs.toarray() if hasattr(inputs, "toarray") else inputs
+
+
+def _drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return the member that each uniform number falls to."""
+    sums = np.cumsum(weights, axis=1)
+    chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)
+    return np.minimum(chosen, weights.shape[1] - 1)

@@ -1,0 +1,79 @@
+"""A learner that needs nothing but the task."""
+
+from __future__ import annotations
+
+from driftline.committee.committee import Committee
+from driftline.decoders import Argmax
+from driftline.domains import Ball
+from driftline.errors import InputError
+from driftline.learner import OGD
+from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled, SmoothHinge
+from driftline.models import Standardiser
+from driftline.rates import AdaGrad, Polyak, Rate
+from driftline.tasks import Binary, Multiclass, Multilabel, Task
+
+__all__ = ["auto"]
+
+
+def auto(task: Task, *, scaling: bool = True, seed: int | None = 0) -> Committee:
+    """Return a committee for a task, with nothing to set.
+
+    Its members differ in loss, rate and diameter, for no setting is best on every stream: free
+    rates follow abrupt changes, monotone ones bear noise, large balls suit long quiet stretches.
+    With ``scaling`` inputs are standardised as they come.
+
+    >>> from driftline.streams import LabelFlips
+    >>> stream = LabelFlips(rounds=5000, flips=5, seed=0)
+    >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
+    True
+    """
+    if isinstance(task, (Multiclass, Binary)):
+        members = _classes(task)
+    elif isinstance(task, Multilabel):
+        members = _tags(task)
+    else:
+        members = _any(task)
+    scaler = Standardiser() if scaling and not task.ragged else None
+    return Committee(members, scaling=scaler, seed=seed)
+
+
+def _certain(loss: Loss, factor: float, rate: Rate, diameter: float) -> OGD:
+    made = Scaled(loss, factor)
+    return OGD(made, Argmax(made), rate, Ball(diameter), intercept=True)
+
+
+def _classes(task: Multiclass | Binary) -> list[OGD]:
+    hinge, logistic = SmoothHinge(task), Logistic(task)
+    free = Polyak(monotone=False)
+    return [
+        _certain(hinge, 4.0, free, 20.0),
+        _certain(hinge, 4.0, free, 200.0),
+        _certain(logistic, 2.0, Polyak(), 20.0),
+        _certain(logistic, 2.0, Polyak(), 200.0),
+        _certain(logistic, 2.0, AdaGrad(), 20.0),
+        _certain(logistic, 2.0, AdaGrad(), 200.0),
+    ]
+
+
+def _tags(task: Multilabel) -> list[OGD]:
+    loss = Logistic(task)
+    side = task.labels**0.5
+    return [
+        _certain(loss, factor, rate, diameter * side)
+        for factor, rate in ((2.0, Polyak()), (1.1, Polyak()), (2.0, AdaGrad()))
+        for diameter in (20.0, 200.0)
+    ]
+
+
+def _any(task: Task) -> list[OGD]:
+    """Return members by the convolutional loss, which every task has."""
+    try:
+        loss = ConvolutionalFenchelYoung(task)
+    except InputError as error:
+        raise InputError(f"no committee is known for {task!r}: {error}") from error
+    rates: tuple[Rate, ...] = (
+        Polyak(),
+        AdaGrad(),
+        Polyak(monotone=False, cap=max(1.0, loss.rate_floor)),
+    )
+    return [OGD(loss, None, rate, Ball(d), intercept=True) for rate in rates for d in (20.0, 60.0)]

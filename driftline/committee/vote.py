@@ -1,0 +1,58 @@
+"""What a committee predicts from what its members do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
+
+__all__ = ["vote"]
+
+
+def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """Return the committee's predictions, a row each, from rows of the members'.
+
+    The prediction of least mean loss if the members' predictions were labels, drawn by their
+    weights; ties go to the lowest. Where predictions are not labels: of finite tasks the one with
+    most weight behind it, of documents the order of their mean discounts.
+    """
+    if isinstance(task, (Multiclass, Finite)):
+        return _most_weight(predictions, weights)
+    if isinstance(task, (Binary, Multilabel)):
+        mean = np.asarray(sum(weights[:, j, None] * rows for j, rows in enumerate(predictions)))
+        if isinstance(task, Binary):
+            return np.where(mean > 0.0, 1, -1)
+        return (mean > 0.5).astype(np.int64)
+    out = np.full_like(predictions[0], -1)
+    for t in range(len(out)):
+        rows = [task.prediction(member[t]) for member in predictions]
+        chosen = np.ravel(_one(task, rows, weights[t]))
+        out[t, : chosen.size] = chosen
+    return out
+
+
+def _most_weight(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    highest = max(int(rows.max()) for rows in predictions) + 1
+    counts = np.zeros((len(weights), highest))
+    for j, rows in enumerate(predictions):
+        counts[np.arange(len(weights)), rows[:, 0]] += weights[:, j]
+    return counts.argmax(axis=1)[:, np.newaxis]
+
+
+def _one(task: Any, predictions: list[Any], weights: np.ndarray) -> Any:
+    if isinstance(task, RelevanceTask):
+        size = len(predictions[0]) if task.prediction_size == 0 else 0
+        if size:
+            earned = sum(
+                w * task.discounts(size)[p] for w, p in zip(weights, predictions, strict=True)
+            )
+        else:
+            size = int(max(p.max() for p in predictions)) + 1
+            earned = np.zeros(max(size, len(predictions[0])))
+            for w, p in zip(weights, predictions, strict=True):
+                earned[p] += w
+        return task.best_prediction(earned)
+    mean = sum(w * task.encode(p) for w, p in zip(weights, predictions, strict=True))
+    return task.best_prediction(mean)

@@ -44,14 +44,13 @@ def _certain(loss: Loss, factor: float, rate: Rate, diameter: float) -> OGD:
 
 def _classes(task: Multiclass | Binary) -> list[OGD]:
     hinge, logistic = SmoothHinge(task), Logistic(task)
-    free = Polyak(monotone=False)
     return [
-        _certain(hinge, 4.0, free, 20.0),
-        _certain(hinge, 4.0, free, 200.0),
+        _certain(hinge, 4.0, Polyak(monotone=False), 20.0),
+        _certain(hinge, 2.0, Polyak(monotone=False), 200.0),
+        _certain(logistic, 2.0, Polyak(monotone=False, cap=30.0), 60.0),
         _certain(logistic, 2.0, Polyak(), 20.0),
         _certain(logistic, 2.0, Polyak(), 200.0),
         _certain(logistic, 2.0, AdaGrad(), 20.0),
-        _certain(logistic, 2.0, AdaGrad(), 200.0),
     ]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from driftline.accounts import Tally
+from driftline.canvas import COLOURS, new_figure
 from driftline.certificates.certificate import Certificate
 from driftline.errors import InputError
 from driftline.trace import Trace
 
 __all__ = ["plot"]
 
-#: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
-BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+BLUE, ORANGE, GREEN, RED, PURPLE, _ = COLOURS
 
 #: How many values of t the curves of totals and bounds have.
 CURVE = 100
@@ -72,7 +72,7 @@ def plot(
             f"the certificate is of {certificate.rounds} rounds, but the trace has {len(trace)}"
         )
     seen: Any = trace if rounds is None else rounds
-    figure = _new_figure(8.0, 8.4)
+    figure = new_figure(8.0, 8.4)
     totals, steps, gaps = figure.subplots(3, 1, sharex=True, height_ratios=(1.5, 1.0, 1.0))
     _draw_totals(totals, certificate, seen)
     _draw_steps(steps, certificate, seen)
@@ -86,21 +86,6 @@ def plot(
         panel.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     if path is not None:
         figure.savefig(path, dpi=150)
-    return figure
-
-
-def _new_figure(width: float, height: float) -> Any:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib: install it by pip install 'driftline[plot]'"
-        ) from error
-
-    figure = Figure(figsize=(width, height))
-    figure.set_layout_engine("constrained")
-    FigureCanvasAgg(figure)
     return figure
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from driftline.canvas import COLOURS, new_figure
 from driftline.certificates import certify
 from driftline.comparators import Piecewise
 from driftline.decoders import Argmax, GapOptimal
 from driftline.domains import Ball
 from driftline.errors import InputError
-from driftline.experiments.figures import COLOURS, new_figure
 from driftline.learner import OGD
 from driftline.losses import Scaled, SmoothHinge
 from driftline.rates import Polyak

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from driftline.errors import InputError
+from driftline.canvas import COLOURS, new_figure
 from driftline.experiments.catalog import EXPERIMENTS
 from driftline.experiments.results import Mean, Results
 from driftline.streams.base import segment_starts
 
-__all__ = ["COLOURS", "draw", "new_figure"]
-
-#: Colours that most kinds of colour blindness tell apart (Okabe and Ito).
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
+__all__ = ["draw"]
 
 #: Groups without a guarantee, of which the best in hindsight is drawn beside the others.
 REFERENCES = {"sgd": "SGD, best step in hindsight", "baselines": "best baseline in hindsight"}
@@ -40,22 +37,6 @@ def draw(results: Results, folder: Path) -> list[Path]:
             reference,
         ),
     ]
-
-
-def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib: install it by pip install 'driftline[plot]'"
-        ) from error
-
-    figure = Figure(figsize=(width, height))
-    figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _panels(results: Results, methods: dict[str, str], path: Path, reference: str | None) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.experiments.figures import COLOURS, new_figure
+from driftline.canvas import COLOURS, new_figure
 from driftline.losses import Hinge, Loss, SmoothHinge
 from driftline.tasks import Multiclass
 

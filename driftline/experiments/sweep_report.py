@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from driftline.experiments.figures import COLOURS, new_figure
+from driftline.canvas import COLOURS, new_figure
 from driftline.experiments.sweep import Point, SweepSettings
 
 __all__ = ["draw_sweep", "sweep_table", "write_sweep"]

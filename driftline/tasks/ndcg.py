@@ -134,18 +134,6 @@ class NDCG(RelevanceTask):
             raise InputError(f"{ranks.size} ranks do not fit {grades.size} grades")
         return super().loss(ranks, grades)
 
-    def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return the ranks without the padding."""
-        return row[row >= 0].copy()
-
-    def predictions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the rows, padded by -1 to the longest query."""
-        return rows
-
-    def prediction_width(self, labels: Any) -> int:
-        """Return the size of the largest query."""
-        return max(len(label) for label in labels)
-
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Rank the largest entries first, the lowest index of equal ones."""
         ranks = np.empty(np.size(mu), dtype=np.int64)

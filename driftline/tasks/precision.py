@@ -80,6 +80,10 @@ class PrecisionAtK(RelevanceTask):
         """As many as are chosen."""
         return self.k
 
+    def prediction_width(self, labels: Any) -> int:
+        """Return how many are chosen."""
+        return self.k
+
     def discounts(self, size: int) -> np.ndarray:
         """Return 1 for the first k ranks, 0 for the others."""
         return (np.arange(size) < self.k).astype(np.float64)
@@ -112,14 +116,6 @@ class PrecisionAtK(RelevanceTask):
         if chosen.min() < 0 or chosen.max() >= size:
             raise InputError(f"items must lie in 0..{size - 1}, but are {chosen.tolist()}")
         return chosen
-
-    def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return the chosen items without the padding."""
-        return row[row >= 0].copy()
-
-    def predictions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the rows, padded by -1 where a query has fewer items."""
-        return rows
 
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Choose the largest entries, the lowest index of equal ones."""

@@ -20,7 +20,8 @@ from driftline.errors import InputError
 from driftline.kernels import ENCODE, kernel
 from driftline.models import Items, Rows
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
-from driftline.tasks.base import Task, whole_numbers
+from driftline.tasks.base import whole_numbers
+from driftline.tasks.padded import PaddedTask
 
 __all__ = ["RelevanceTask", "encode"]
 
@@ -56,7 +57,7 @@ def encode(label, params, target):
     return 1.0
 
 
-class RelevanceTask(Task):
+class RelevanceTask(PaddedTask):
     """Base of tasks whose labels are relevance grades.
 
     With ``items=None`` every query brings its own documents, as many as it has, with a row of
@@ -168,10 +169,6 @@ class RelevanceTask(Task):
             except InputError as error:
                 raise InputError(f"query {t}: {error}") from None
         return checked if self.items is None else np.array(checked).reshape(-1, self.items)
-
-    def label(self, checked: Any) -> np.ndarray:
-        """Return a label as users give it."""
-        return checked
 
     def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return minus the discount of every document's rank by score."""

@@ -19,13 +19,14 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.models import Sequences
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
-from driftline.tasks.base import Distribution, Task, whole_numbers
+from driftline.tasks.base import Distribution, whole_numbers
+from driftline.tasks.padded import PaddedTask
 
 __all__ = ["Sequence"]
 
 
 @dataclass(frozen=True)
-class Sequence(Task):
+class Sequence(PaddedTask):
     """A tag from ``0 .. tags-1`` for every position, under the Hamming loss per position.
 
     With ``transitions=False`` neighbouring tags have no scores together, and every position is
@@ -117,22 +118,6 @@ class Sequence(Task):
     def check_labels(self, labels: Any) -> list[np.ndarray]:
         """Return every label as a vector of integers."""
         return [self.check_label(label) for label in labels]
-
-    def label(self, checked: Any) -> np.ndarray:
-        """Return a label as users give it."""
-        return checked
-
-    def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return the tags without the padding."""
-        return row[row >= 0].copy()
-
-    def predictions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the padded rows."""
-        return rows
-
-    def prediction_width(self, labels: Any) -> int:
-        """Return the length of the longest sequence."""
-        return max(len(label) for label in labels)
 
     def encode(self, label: Any) -> np.ndarray:
         """Return unit vectors and pairs."""

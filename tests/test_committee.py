@@ -211,8 +211,8 @@ def test_bad_committees_are_named():
 def test_standardised_rows_look_at_nothing_later():
     generator = np.random.default_rng(0)
     rows = generator.standard_normal((50, 4)) * [1.0, 100.0, 0.01, 0.0] + [0.0, 5.0, -3.0, 2.0]
-    whole = Standardiser().transform(rows)
-    pieces = Standardiser()
+    whole = Standardiser(constant=False).transform(rows)
+    pieces = Standardiser(constant=False)
     np.testing.assert_array_equal(
         np.vstack([pieces.transform(rows[:7]), pieces.transform(rows[7:])]), whole
     )
@@ -224,6 +224,7 @@ def test_standardised_rows_look_at_nothing_later():
         z[3] = 0.0
         np.testing.assert_allclose(whole[t], z / max(np.linalg.norm(z), 2.0), atol=1e-9)
     assert np.linalg.norm(whole, axis=1).max() <= 1.0 + 1e-12
+    np.testing.assert_array_equal(Standardiser().transform(rows), np.c_[whole, np.full(50, 0.5)])
     with pytest.raises(dl.InputError, match="3 features, but 4"):
         pieces.transform(rows[:, :3])
     with pytest.raises(dl.InputError, match="row 2 has the entry inf"):

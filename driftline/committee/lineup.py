@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from driftline.committee.committee import Committee
 from driftline.decoders import Argmax
 from driftline.domains import Ball
@@ -27,44 +29,44 @@ def auto(task: Task, *, scaling: bool = True, seed: int | None = 0) -> Committee
     >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
     True
     """
-    if isinstance(task, (Multiclass, Binary)):
-        members = _classes(task)
-    elif isinstance(task, Multilabel):
-        members = _tags(task)
-    else:
-        members = _any(task)
     scaler = Standardiser() if scaling and not task.ragged else None
-    return Committee(members, scaling=scaler, seed=seed)
+    lineup = _any
+    if isinstance(task, (Multiclass, Binary)):
+        lineup = _classes
+    elif isinstance(task, Multilabel):
+        lineup = _tags
+    return Committee(lineup(task, scaler is None), scaling=scaler, seed=seed)
 
 
-def _certain(loss: Loss, factor: float, rate: Rate, diameter: float) -> OGD:
+def _certain(loss: Loss, factor: float, rate: Rate, diameter: float, intercept: bool) -> OGD:
     made = Scaled(loss, factor)
-    return OGD(made, Argmax(made), rate, Ball(diameter), intercept=True)
+    return OGD(made, Argmax(made), rate, Ball(diameter), intercept=intercept)
 
 
-def _classes(task: Multiclass | Binary) -> list[OGD]:
+def _classes(task: Any, intercept: bool) -> list[OGD]:
     hinge, logistic = SmoothHinge(task), Logistic(task)
-    return [
-        _certain(hinge, 4.0, Polyak(monotone=False), 20.0),
-        _certain(hinge, 2.0, Polyak(monotone=False), 200.0),
-        _certain(logistic, 2.0, Polyak(monotone=False, cap=30.0), 60.0),
-        _certain(logistic, 2.0, Polyak(), 20.0),
-        _certain(logistic, 2.0, Polyak(), 200.0),
-        _certain(logistic, 2.0, AdaGrad(), 20.0),
-    ]
+    settings: tuple[tuple[Loss, float, Rate, float], ...] = (
+        (hinge, 4.0, Polyak(monotone=False), 20.0),
+        (hinge, 2.0, Polyak(monotone=False), 200.0),
+        (logistic, 2.0, Polyak(monotone=False, cap=30.0), 60.0),
+        (logistic, 2.0, Polyak(), 20.0),
+        (logistic, 2.0, Polyak(), 200.0),
+        (logistic, 2.0, AdaGrad(), 20.0),
+    )
+    return [_certain(*setting, intercept) for setting in settings]
 
 
-def _tags(task: Multilabel) -> list[OGD]:
+def _tags(task: Any, intercept: bool) -> list[OGD]:
     loss = Logistic(task)
     side = task.labels**0.5
     return [
-        _certain(loss, factor, rate, diameter * side)
+        _certain(loss, factor, rate, diameter * side, intercept)
         for factor, rate in ((2.0, Polyak()), (1.1, Polyak()), (2.0, AdaGrad()))
         for diameter in (20.0, 200.0)
     ]
 
 
-def _any(task: Task) -> list[OGD]:
+def _any(task: Any, intercept: bool) -> list[OGD]:
     """Return members by the convolutional loss, which every task has."""
     try:
         loss = ConvolutionalFenchelYoung(task)
@@ -75,4 +77,8 @@ def _any(task: Task) -> list[OGD]:
         AdaGrad(),
         Polyak(monotone=False, cap=max(1.0, loss.rate_floor)),
     )
-    return [OGD(loss, None, rate, Ball(d), intercept=True) for rate in rates for d in (20.0, 60.0)]
+    return [
+        OGD(loss, None, rate, Ball(diameter), intercept=intercept)
+        for rate in rates
+        for diameter in (20.0, 60.0)
+    ]

@@ -37,23 +37,28 @@ def standardise(inputs, state, out):
         norm = math.sqrt(max(total, float(features)))
         for j in range(features):
             out[t, j] /= norm
+        for j in range(features, out.shape[1]):
+            out[t, j] = 1.0 / math.sqrt(features)
 
 
 class Standardiser:
     """Centres and scales every feature by what has been seen of it, and caps the norm at 1.
 
     A row is divided by the root of the number of features, or by its own norm if that is larger.
+    With ``constant`` one feature more is the same in all rows, and as large as others are on
+    average: an intercept that is not learned faster than they are.
+
     It counts itself, since an input is seen before it is predicted for; nothing later does. The
     same rows in pieces give the same numbers. Bounds then hold for the scaled inputs, and for
     comparators that act on them: what a weight means may change as scales are learned.
 
-    >>> scaled = Standardiser().transform(np.array([[1.0, 900.0], [3.0, 100.0]]))
-    >>> scaled
+    >>> Standardiser(constant=False).transform(np.array([[1.0, 900.0], [3.0, 100.0]]))
     array([[ 0.        ,  0.        ],
            [ 0.70710678, -0.70710678]])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, constant: bool = True) -> None:
+        self.constant = constant
         self.state: np.ndarray | None = None
 
     def transform(self, inputs: Any) -> np.ndarray:
@@ -72,7 +77,7 @@ class Standardiser:
             first = int(np.argmax(bad))
             entry = rows[first][~np.isfinite(rows[first])][0]
             raise InputError(f"row {first} has the entry {entry}: expected finite numbers")
-        out = np.empty_like(rows)
+        out = np.empty((len(rows), rows.shape[1] + self.constant))
         standardise(rows, self.state, out)
         return out
 
@@ -82,6 +87,6 @@ class Standardiser:
 
     def copy(self) -> Standardiser:
         """Return one that has seen the same rows."""
-        other = Standardiser()
+        other = Standardiser(self.constant)
         other.state = None if self.state is None else self.state.copy()
         return other

@@ -25,7 +25,7 @@ from driftline.experiments import (
 )
 from driftline.experiments.least_cost import LeastCost
 from driftline.experiments.orders import RandomOrder
-from driftline.experiments.ranking_losses import PairwiseLogistic, PointwiseSquares
+from driftline.experiments.ranking_losses import PointwiseSquares, RankNet
 from driftline.experiments.results import Mean, Run
 
 SMALL = Settings(rounds=600, flips=(1, 5), trials=2)
@@ -213,7 +213,7 @@ def test_real_queries_have_a_floor_of_their_own():
 NDCG, TOP = dl.tasks.NDCG(3), dl.tasks.PrecisionAtK(2)
 
 
-@pytest.mark.parametrize("kind", [PointwiseSquares, PairwiseLogistic])
+@pytest.mark.parametrize("kind", [PointwiseSquares, RankNet])
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_gradients_of_baselines(kind, size):
     generator = np.random.default_rng(size)
@@ -235,15 +235,15 @@ def test_pairs_by_hand():
         for i, j in itertools.permutations(range(4), 2)
         if label[i] > label[j]
     ]
-    value, _ = PairwiseLogistic(NDCG).value_and_grad(theta, label)
+    value, _ = RankNet(NDCG).value_and_grad(theta, label)
     assert value == pytest.approx(np.mean(wanted))
-    value, grad = PairwiseLogistic(NDCG).value_and_grad(theta, [1, 1, 1, 1])
+    value, grad = RankNet(NDCG).value_and_grad(theta, [1, 1, 1, 1])
     assert value == 0.0 and not grad.any()
 
 
 @pytest.mark.parametrize("task, label", [(NDCG, [3, 0, 1, 0]), (TOP, [1, 0, 0, 1])])
 def test_any_order_loses_the_mean_of_all(task, label):
-    decoder, theta = RandomOrder(PairwiseLogistic(task)), np.array([3.0, 1.0, 0.0, 2.0])
+    decoder, theta = RandomOrder(RankNet(task)), np.array([3.0, 1.0, 0.0, 2.0])
     orders = [np.array(order) for order in itertools.permutations(range(4))]
     mean = np.mean([task.loss(task.best_prediction(order), label) for order in orders])
     assert decoder.risk(theta, label) == pytest.approx(mean)
@@ -255,7 +255,7 @@ def test_any_order_loses_the_mean_of_all(task, label):
 
 @pytest.mark.parametrize("task", [NDCG, TOP])
 def test_sorted_documents_of_queries_of_any_size(task):
-    decoder = dl.decoders.Argmax(PairwiseLogistic(task))
+    decoder = dl.decoders.Argmax(RankNet(task))
     for size in (1, 2, 5):
         theta = np.round(np.random.default_rng(size).standard_normal(size), 1)
         for label in itertools.product([0, 1], repeat=size):

@@ -9,10 +9,17 @@ from driftline.decoders import Argmax
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.learner import OGD
-from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled, SmoothHinge
+from driftline.losses import (
+    ConvolutionalFenchelYoung,
+    Logistic,
+    Loss,
+    PairwiseLogistic,
+    Scaled,
+    SmoothHinge,
+)
 from driftline.models import Standardiser
 from driftline.rates import AdaGrad, Polyak, Rate
-from driftline.tasks import Binary, Multiclass, Multilabel, Task
+from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Task
 
 __all__ = ["auto"]
 
@@ -35,6 +42,8 @@ def auto(task: Task, *, scaling: bool = True, seed: int | None = 0) -> Committee
         lineup = _classes
     elif isinstance(task, Multilabel):
         lineup = _tags
+    elif isinstance(task, RelevanceTask):
+        lineup = _relevance
     return Committee(lineup(task, scaler is None), scaling=scaler, seed=seed)
 
 
@@ -64,6 +73,18 @@ def _tags(task: Any, intercept: bool) -> list[OGD]:
         for factor, rate in ((2.0, Polyak()), (1.1, Polyak()), (2.0, AdaGrad()))
         for diameter in (20.0, 200.0)
     ]
+
+
+def _relevance(task: Any, intercept: bool) -> list[OGD]:
+    """Return members that sort by score; an intercept would change nothing."""
+    loss = PairwiseLogistic(task)
+    settings: tuple[tuple[Rate, float], ...] = (
+        (Polyak(), 60.0),
+        (Polyak(monotone=False, cap=30.0), 200.0),
+        (AdaGrad(), 60.0),
+        (AdaGrad(), 200.0),
+    )
+    return [_certain(loss, 2.0, rate, diameter, False) for rate, diameter in settings]
 
 
 def _any(task: Any, intercept: bool) -> list[OGD]:

@@ -17,6 +17,9 @@ from driftline.tasks import Multilabel, RelevanceTask, Sequence, StructuredTask
 
 __all__ = ["Argmax"]
 
+#: No target loss of a single prediction is as small as this and not 0.
+ROUNDING = 1e-14
+
 
 @kernel(DECODE)
 def decode_argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
@@ -97,6 +100,11 @@ class Argmax(Decoder):
         """Return the loss encoding of the argmax."""
         task = self.loss.task
         return task.top_loss_encoding(check_scores(theta, task))
+
+    def risk(self, theta: np.ndarray, label: Any) -> float:
+        """Return the target loss of the argmax; what rounding leaves of 0 is 0."""
+        value = super().risk(theta, label)
+        return value if value > ROUNDING else 0.0
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
         """Return the argmax; nothing is drawn."""

@@ -19,9 +19,9 @@ class RandomOrder(Decoder):
 
     Every document earns the mean discount.
 
-    >>> from driftline.experiments.ranking_losses import PairwiseLogistic
+    >>> from driftline.experiments.ranking_losses import RankNet
     >>> from driftline.tasks import PrecisionAtK
-    >>> decoder = RandomOrder(PairwiseLogistic(PrecisionAtK(1)))
+    >>> decoder = RandomOrder(RankNet(PrecisionAtK(1)))
     >>> decoder.risk(np.array([3.0, 2.0, 1.0, 0.0]), [1, 0, 0, 0])
     0.75
     """

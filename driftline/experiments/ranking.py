@@ -10,9 +10,9 @@ from driftline.decoders import Argmax, Convolutional, Decoder
 from driftline.domains import Ball, Unbounded
 from driftline.experiments.methods import Method
 from driftline.experiments.orders import RandomOrder
-from driftline.experiments.ranking_losses import PairwiseLogistic, PointwiseSquares
+from driftline.experiments.ranking_losses import PointwiseSquares, RankNet
 from driftline.learner import OGD
-from driftline.losses import ConvolutionalFenchelYoung, Loss
+from driftline.losses import ConvolutionalFenchelYoung, Loss, PairwiseLogistic, Scaled
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
 from driftline.regularizers import Quadratic
 
@@ -24,7 +24,9 @@ SCALE, DIAMETER = 10.0, 60.0
 GROUPS = {
     "convolutional": f"convolutional loss of the quadratic at scale {SCALE:g} with its random "
     f"decoder and an intercept, in a ball of diameter {DIAMETER:g}",
-    "sorted": "the same loss and ball, documents sorted by score; no guarantee",
+    "pairwise": "pairwise logistic loss weighed by what a swap may cost, scaled by 2, documents "
+    "sorted by score: certain, with a guarantee; a ball of diameter 200",
+    "sorted": "the convolutional loss in its ball, documents sorted by score; no guarantee",
     "baselines": "usual losses with constant steps or AdaGrad, documents sorted by score; no "
     "guarantee",
 }
@@ -33,7 +35,7 @@ GROUPS = {
 def ranking_methods(longest: int) -> tuple[Method, ...]:
     """Return the methods for queries of at most ``longest`` documents of norm 1 at most."""
     floor = Constant(input_norm=math.sqrt(2.0 * longest))  # an intercept doubles the square
-    free = Polyak(monotone=False, cap=SCALE)
+    free, quick = Polyak(monotone=False, cap=SCALE), Polyak(monotone=False, cap=30.0)
     return (
         Method("Constant", "convolutional", _convolutional(floor)),
         Method("AdaGrad", "convolutional", _convolutional(AdaGrad())),
@@ -41,6 +43,9 @@ def ranking_methods(longest: int) -> tuple[Method, ...]:
         Method("free Polyak", "convolutional", _convolutional(free)),
         Method("Polyak, no intercept", "convolutional", _convolutional(Polyak(), intercept=False)),
         Method("Polyak, whole space", "convolutional", _convolutional(Polyak(), whole_space=True)),
+        Method("AdaGrad, pairwise", "pairwise", _pairwise(AdaGrad(), longest)),
+        Method("Polyak, pairwise", "pairwise", _pairwise(Polyak(), longest)),
+        Method("free Polyak, pairwise", "pairwise", _pairwise(quick, longest)),
         Method("AdaGrad, sorted", "sorted", _convolutional(AdaGrad(), Argmax)),
         *(
             Method(f"step {step:g}, sorted", "sorted", _convolutional(Constant(step), Argmax))
@@ -51,7 +56,7 @@ def ranking_methods(longest: int) -> tuple[Method, ...]:
             for step in (0.1, 0.3, 1.0)
         ),
         *(
-            Method(f"pairs, step {step:g}", "baselines", _usual(PairwiseLogistic, step))
+            Method(f"pairs, step {step:g}", "baselines", _usual(RankNet, step))
             for step in (1.0, 3.0, 10.0, 30.0, 100.0)
         ),
         Method("pairs, AdaGrad", "baselines", _pairs_adagrad),
@@ -72,6 +77,14 @@ def _convolutional(
     return make
 
 
+def _pairwise(rate: Rate, longest: int) -> Callable[[Any], OGD]:
+    def make(task: Any) -> OGD:
+        loss = Scaled(PairwiseLogistic(task, most=longest), 2.0)
+        return OGD(loss, Argmax(loss), rate, Ball(200.0))
+
+    return make
+
+
 def _usual(kind: Callable[[Any], Loss], step: float) -> Callable[[Any], OGD]:
     def make(task: Any) -> OGD:
         loss = kind(task)
@@ -81,10 +94,10 @@ def _usual(kind: Callable[[Any], Loss], step: float) -> Callable[[Any], OGD]:
 
 
 def _pairs_adagrad(task: Any) -> OGD:
-    loss = PairwiseLogistic(task)
+    loss = RankNet(task)
     return OGD(loss, Argmax(loss), AdaGrad(), Ball(DIAMETER), intercept=True)
 
 
 def _any_order(task: Any) -> OGD:
-    loss = PairwiseLogistic(task)
+    loss = RankNet(task)
     return OGD(loss, RandomOrder(loss), Constant(1.0), Unbounded())

@@ -16,7 +16,7 @@ from driftline.losses import Loss
 from driftline.losses.base import check_scores
 from driftline.tasks import RelevanceTask
 
-__all__ = ["PairwiseLogistic", "PointwiseSquares"]
+__all__ = ["PointwiseSquares", "RankNet"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class PointwiseSquares(Loss):
 
 
 @dataclass(frozen=True)
-class PairwiseLogistic(Loss):
+class RankNet(Loss):
     """The mean logistic loss of all pairs of different grades, 0 where there is none.
 
     >>> from driftline.tasks import NDCG
-    >>> value, grad = PairwiseLogistic(NDCG(4)).value_and_grad([0.0, 0.0, 0.0], [3, 0, 0])
+    >>> value, grad = RankNet(NDCG(4)).value_and_grad([0.0, 0.0, 0.0], [3, 0, 0])
     >>> value.__round__(4), grad
     (0.6931, array([-0.5 ,  0.25,  0.25]))
 

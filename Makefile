@@ -7,13 +7,15 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
   echo "$(PYTHON) -m pip --python $(BIN)/python")
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo test test-all bench docs figures clean
+.PHONY: help setup demo test test-all bench race race-full docs figures clean
 
 help:
 	@echo "make demo      run the paper's experiment and name the files it wrote"
 	@echo "make test      lint, types, import order, tests, doctests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
+	@echo "make race      mistakes and speed beside other libraries, in twenty minutes at most"
+	@echo "make race-full the same with ten seeds and nothing left out; takes hours"
 	@echo "make docs      build the documentation"
 	@echo "make figures   draw the figures of README and documentation anew"
 
@@ -44,6 +46,14 @@ test-all: setup
 
 bench: setup
 	@$(BIN)/python -m benchmarks
+
+race: setup
+	@$(INSTALL) -e ".[race]"
+	@$(BIN)/python -m benchmarks.race
+
+race-full: setup
+	@$(INSTALL) -e ".[race]"
+	@$(BIN)/python -m benchmarks.race --full
 
 docs: setup
 	@$(INSTALL) -e ".[docs]"

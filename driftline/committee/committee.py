@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,18 +17,13 @@ from driftline.models import Standardiser
 __all__ = ["Committee", "CommitteeRound"]
 
 
-class CommitteeRound:
+class CommitteeRound(NamedTuple):
     """What happened in one round: the prediction, its loss, and the weights behind it."""
 
-    def __init__(self, trace: CommitteeTrace, task: Any):
-        self.prediction = task.prediction(np.atleast_1d(trace.prediction[0]))
-        self.risk = float(trace.risk[0])
-        self.target_loss = float(trace.target_loss[0])
-        self.weights = trace.weights[0]
-
-    def __repr__(self) -> str:
-        """Name the prediction and its loss."""
-        return f"CommitteeRound(prediction={self.prediction}, target_loss={self.target_loss:g})"
+    prediction: Any
+    risk: float
+    target_loss: float
+    weights: np.ndarray
 
 
 class Committee:
@@ -118,27 +113,44 @@ class Committee:
                 own = None if seed is None else seed + 7919 * index
                 traces.append(member.run(inputs, labels, seed=own, progress=progress))
         except InputError:
-            for member, snapshot in zip(self.members, before, strict=True):
-                member.engine.restore(snapshot)
+            self._restore(before)
             raise
-        if scaling is not None:
-            self.scaling = scaling
+        self.scaling = scaling or self.scaling
         return self._combined(tuple(traces), checked)
 
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
-        return CommitteeRound(self.run(self._one(x), [label]), self.task)
+        label = self.task.label(self.task.check_label(label))
+        row, scaling = self._one(x), None
+        if self.scaling is not None:
+            scaling = self.scaling.copy()
+            row = scaling.transform(_dense(row))
+        before = [member.engine.snapshot() for member in self.members]
+        try:
+            rounds = [member.step(row[0], label) for member in self.members]
+        except InputError:
+            self._restore(before)
+            raise
+        self.scaling = scaling or self.scaling
+        risks = np.array([[made.risk for made in rounds]])
+        weights = self._weigh(risks)
+        if self.combine == "draw":
+            uniform = self._generator.random() if self._ahead is None else self._ahead
+            self._ahead = None
+            chosen = rounds[int(_drawn(weights, np.array([uniform]))[0])]
+            risk = float((weights * risks).sum())
+            return CommitteeRound(chosen.prediction, risk, chosen.target_loss, weights[0])
+        rows = _padded([made.prediction for made in rounds])
+        prediction = self.task.prediction(vote(self.task, rows, weights)[0])
+        loss = self.task.loss(prediction, label)
+        return CommitteeRound(prediction, loss, loss, weights[0])
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
         row = self._one(x)
         if self.scaling is not None:
             row = self.scaling.peek(_dense(row))
-        made = [np.ravel(member.predict(row[0])) for member in self.members]
-        width = max(len(prediction) for prediction in made)
-        rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
-        for array, prediction in zip(rows, made, strict=True):
-            array[0, : len(prediction)] = prediction
+        rows = _padded([member.predict(row[0]) for member in self.members])
         weights = self.shares.now[np.newaxis]
         if self.combine == "vote":
             return self.task.prediction(vote(self.task, rows, weights)[0])
@@ -171,10 +183,19 @@ class Committee:
 
     # -- behind the scenes
 
+    def _restore(self, before: Sequence[Any]) -> None:
+        """Put all members back."""
+        for member, snapshot in zip(self.members, before, strict=True):
+            member.engine.restore(snapshot)
+
+    def _weigh(self, risks: np.ndarray) -> np.ndarray:
+        """Return the weights before every round, and let them learn from the risks."""
+        return self.shares.update(np.clip(risks / self.task.largest_loss, 0.0, 1.0))
+
     def _combined(self, traces: tuple[Any, ...], labels: Any) -> CommitteeTrace:
         """Let the weights move over what members did, and combine their predictions."""
         risks = np.stack([trace.risk for trace in traces], axis=1)
-        weights = self.shares.update(np.clip(risks / self.task.largest_loss, 0.0, 1.0))
+        weights = self._weigh(risks)
         made = [np.atleast_2d(trace.prediction.T).T for trace in traces]
         if self.combine == "vote":
             rows = vote(self.task, made, weights)
@@ -213,6 +234,16 @@ class Committee:
 
 def _dense(inputs: Any) -> Any:
     return inputs.toarray() if hasattr(inputs, "toarray") else inputs
+
+
+def _padded(predictions: Sequence[Any]) -> list[np.ndarray]:
+    """Return one prediction of every member as a row each, as long as the longest."""
+    made = [np.ravel(prediction) for prediction in predictions]
+    width = max(len(prediction) for prediction in made)
+    rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
+    for row, prediction in zip(rows, made, strict=True):
+        row[0, : len(prediction)] = prediction
+    return rows
 
 
 def _drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

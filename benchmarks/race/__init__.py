@@ -1,0 +1,1 @@
+"""A race: the same rows in the same order for Driftline and for other libraries."""

@@ -1,0 +1,120 @@
+"""Who plays, and what is kept of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.race.streams import FIXED, WIDE, Rows
+
+#: A run keeps its mistakes at every so many rounds.
+STEP = 500
+
+#: Rounds at most and seeds at most, by cost, on plain and on wide streams.
+ALL = 10**9
+BUDGETS = {
+    "light": ((ALL, ALL), (ALL, ALL)),
+    "python": ((ALL, ALL), (ALL, 1)),
+    "slow": ((ALL, 3), (2000, 1)),
+    "slowest": ((2000, 1), (2000, 1)),
+}
+
+Play = Callable[[Rows, int], tuple[Any, float]]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method with its settings.
+
+    ``play`` takes rows and a seed and returns the predictions and the seconds they took. What
+    libraries need as their own form of the rows is made before the clock starts.
+    """
+
+    group: str
+    family: str
+    setting: str
+    play: Play = field(compare=False)
+    package: str = "driftline"
+    default: bool = False
+    cost: str = "light"
+
+    @property
+    def name(self) -> str:
+        """Family and setting."""
+        return f"{self.family} {self.setting}".strip()
+
+    @property
+    def version(self) -> str:
+        """The version of the package, or that it is missing."""
+        try:
+            return version(self.package)
+        except PackageNotFoundError:
+            return "missing"
+
+    def budget(self, stream: str, seeds: list[int], full: bool) -> tuple[int, list[int]]:
+        """Return how many rounds at most are played, and for which seeds."""
+        seeds = seeds[:1] if stream in FIXED else seeds
+        if full:
+            return ALL, seeds
+        rounds, count = BUDGETS[self.cost][stream in WIDE]
+        return rounds, seeds[: min(count, len(seeds))]
+
+
+class Run(NamedTuple):
+    """One contestant on one stream: mistakes so far at every STEP rounds and at the end."""
+
+    name: str
+    stream: str
+    seed: int
+    rounds: int
+    curve: list[int]
+    seconds: float
+    error: str = ""
+
+    @property
+    def mistakes(self) -> int:
+        """All mistakes."""
+        return self.curve[-1]
+
+    @property
+    def rate(self) -> float:
+        """Rounds per second."""
+        return self.rounds / self.seconds
+
+    def until(self, rounds: int) -> int:
+        """Return the mistakes in the first rounds, a multiple of STEP or all."""
+        return self.mistakes if rounds >= self.rounds else self.curve[rounds // STEP - 1]
+
+
+def play(contestant: Contestant, stream: str, seed: int, rows: Rows) -> Run:
+    """Let a contestant play, and say what it raised if it did."""
+    rounds = len(rows.labels)
+    try:
+        made, seconds = contestant.play(rows, seed)
+    except Exception as error:  # whatever a library raises is its result
+        text = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+        return Run(contestant.name, stream, seed, rounds, [], 0.0, text)
+    wrong = np.cumsum(np.asarray(made).ravel() != rows.labels)
+    ends = [*range(STEP, rounds, STEP), rounds]
+    curve = [int(wrong[end - 1]) for end in ends]
+    return Run(contestant.name, stream, seed, rounds, curve, seconds)
+
+
+def one_by_one(predict: Callable[[Any], Any], learn: Callable[[Any, int], Any]) -> Any:
+    """Return a function that predicts and then learns row by row, and times it."""
+
+    def run(rows: list[Any], labels: list[int]) -> tuple[list[int], float]:
+        made = []
+        start = time.perf_counter()
+        for x, label in zip(rows, labels, strict=True):
+            prediction = predict(x)
+            made.append(0 if prediction is None else int(prediction))
+            learn(x, label)
+        return made, time.perf_counter() - start
+
+    return run

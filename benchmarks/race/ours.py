@@ -1,0 +1,83 @@
+"""Driftline in the race: the committee, its members, and SGD at constant steps."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import driftline as dl
+from benchmarks.race.contest import Contestant, Play
+from benchmarks.race.streams import Rows
+
+STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def _run(make: Callable[[dl.tasks.Multiclass], Any], inputs: Callable[[Rows], Any]) -> Play:
+    """Return a play of a whole run, kernels compiled before the clock starts."""
+
+    def play(rows: Rows, seed: int) -> tuple[Any, float]:
+        task, x = dl.tasks.Multiclass(rows.classes), inputs(rows)
+        make(task).run(x[:20], rows.labels[:20])
+        one = make(task)
+        start = time.perf_counter()
+        trace = one.run(x, rows.labels)
+        return trace.prediction, time.perf_counter() - start
+
+    return play
+
+
+def _raw(rows: Rows) -> Any:
+    return rows.raw
+
+
+def _scaled(rows: Rows) -> Any:
+    return rows.inputs
+
+
+def committee(task: dl.tasks.Multiclass) -> Any:
+    """Return the committee, which standardises the raw rows as they were for the others."""
+    return dl.auto(task)
+
+
+def member(index: int) -> Callable[[dl.tasks.Multiclass], Any]:
+    """Return what makes a member of the committee, to play alone."""
+    return lambda task: committee(task).members[index]
+
+
+def sgd(step: float, intercept: bool) -> Callable[[dl.tasks.Multiclass], dl.OGD]:
+    """Return what makes logistic SGD at a constant step, with argmax and no domain."""
+
+    def make(task: dl.tasks.Multiclass) -> dl.OGD:
+        loss = dl.losses.Logistic(task, base=math.e)
+        rate, domain = dl.rates.Constant(step), dl.domains.Unbounded()
+        return dl.OGD(loss, dl.decoders.Argmax(loss), rate, domain, intercept=intercept)
+
+    return make
+
+
+def short_name(one: Any) -> str:
+    """Return loss, rate and diameter of a learner in few words."""
+    loss, rate, domain = one.parts.loss, one.parts.rate, one.parts.domain
+    kind = type(getattr(loss, "loss", loss)).__name__
+    factor = getattr(loss, "factor", 1.0)
+    free = " free" if getattr(rate, "monotone", True) is False else ""
+    return f"{factor:g} {kind} {type(rate).__name__}{free} {domain.diameter:g}"
+
+
+def contestants() -> list[Contestant]:
+    """Return all of ours."""
+    made = [Contestant("ours", "auto", "", _run(committee, _raw), default=True)]
+    for index, one in enumerate(committee(dl.tasks.Multiclass(3)).members):
+        setting = f"{index} {short_name(one)}"
+        play = _run(member(index), _scaled)
+        made.append(Contestant("members", "member", setting, play))
+    for step in STEPS:
+        plays = {
+            "OGD constant": _run(sgd(step, intercept=False), _scaled),
+            "OGD constant, intercept 1": _run(sgd(step, intercept=True), _scaled),
+        }
+        for family, play in plays.items():
+            made.append(Contestant("sgd", family, f"{step:g}", play))
+    return made

@@ -1,0 +1,82 @@
+"""Play all that is missing, in several processes."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.progress import Progress
+
+from benchmarks.race.cache import Cache
+from benchmarks.race.contest import BUDGETS, Run, play
+from benchmarks.race.peers import OURS, everybody
+from benchmarks.race.streams import rows_of
+
+#: Seconds between two writings of the cache.
+PAUSE = 10.0
+
+
+class Job(NamedTuple):
+    """One run that is to be played."""
+
+    name: str
+    stream: str
+    seed: int
+    rounds: int
+
+
+def _work(job: Job) -> Run:
+    rows = rows_of(job.stream, job.seed).first(job.rounds)
+    return play(everybody()[job.name], job.stream, job.seed, rows)
+
+
+def race(
+    streams: list[str], seeds: list[int], folder: Path, *, full: bool = False, jobs: int = 2
+) -> list[Run]:
+    """Return the runs of everybody on all streams. Runs of peers are kept in the folder."""
+    cache = Cache(folder / "cache.json")
+    runs: list[Run] = []
+    missing: dict[Job, str] = {}
+    for stream in streams:
+        for seed in seeds:
+            players = [c for c in everybody().values() if seed in c.budget(stream, seeds, full)[1]]
+            if not players:
+                continue
+            rows = rows_of(stream, seed)
+            checksum = rows.checksum()
+            for one in players:
+                rounds = min(one.budget(stream, seeds, full)[0], len(rows.labels))
+                key = cache.key(one, stream, seed, rounds, checksum)
+                known = None if one.group in OURS else cache.get(key)
+                if known is None:
+                    missing[Job(one.name, stream, seed, rounds)] = key
+                else:
+                    runs.append(known)
+    return runs + _played(missing, cache, jobs)
+
+
+def _played(missing: dict[Job, str], cache: Cache, jobs: int) -> list[Run]:
+    """Play the missing runs, light ones first, and keep those of peers."""
+    people, costs = everybody(), list(BUDGETS)
+    order = sorted(missing, key=lambda job: costs.index(people[job.name].cost))
+    runs, written = [], time.monotonic()
+    with (
+        Progress(transient=True) as progress,
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
+    ):
+        bar = progress.add_task("racing", total=len(order))
+        futures = {pool.submit(_work, job): job for job in order}
+        for future in as_completed(futures):
+            job, run = futures[future], future.result()
+            runs.append(run)
+            if people[job.name].group not in OURS:
+                cache.put(missing[job], run)
+            if time.monotonic() - written > PAUSE:
+                cache.write()
+                written = time.monotonic()
+            progress.advance(bar)
+    cache.write()
+    return runs

@@ -19,9 +19,9 @@ FIRST_SEED = 100
 
 TITLE = """# The race
 
-Prequential mistakes (predict, then learn, row by row) of `driftline.auto` beside other libraries: the same
-rows in the same order, standardised in the same way. A peer's best setting is chosen in hindsight for each
-stream. Made by `make race`, which writes this page.
+Prequential mistakes (predict, then learn, row by row) of `driftline.auto` beside other libraries:
+the same rows in the same order, standardised in the same way. A peer's best setting is chosen in
+hindsight for each stream. Made by `make race`, which writes this page.
 
 """
 

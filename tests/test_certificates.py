@@ -356,6 +356,8 @@ def test_bad_input_is_named():
     good = fixed(np.zeros((3, 3)))
     with pytest.raises(dl.InputError, match="the trace has 40 rounds, but there are 39"):
         dl.certify(trace, good, stream[0][:39], stream[1][:39])
+    with pytest.raises(dl.InputError, match="expected a trace"):
+        dl.certify(3, good, *stream)
     with pytest.raises(dl.InputError, match="inputs and labels"):
         dl.certify(trace, good)
     with pytest.raises(dl.InputError, match="audit=True"):

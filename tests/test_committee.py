@@ -128,6 +128,7 @@ STREAMS = {
     "classes": dl.streams.DigitTriples(rounds=80, flips=1, seed=0),
     "tags": dl.streams.Planted(T.Multilabel(3), rounds=80, flips=1, seed=0),
     "levels": dl.streams.Planted(T.Ordinal(3), rounds=40, flips=1, seed=0),
+    "words": dl.streams.PlantedSequences(rounds=30, flips=1, tags=3, longest=4, seed=0),
     "documents": dl.streams.PlantedRankings(T.NDCG(2), rounds=80, flips=1, seed=0),
     "choices": dl.streams.PlantedRankings(T.PrecisionAtK(2), rounds=80, flips=1, seed=0),
 }

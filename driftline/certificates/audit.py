@@ -73,6 +73,8 @@ def certify(
         tally = replace(trace.tally)
         made = premises_of(trace.parts, trace.largest_input**2)
         return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
+    if not isinstance(trace, Trace):
+        raise InputError(f"expected a trace, or a learner under watch, but got {trace!r}")
     if labels is None:
         if not hasattr(inputs, "labels"):
             raise InputError("expected inputs and labels, or a stream that has both")

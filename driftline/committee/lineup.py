@@ -10,6 +10,7 @@ from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.losses import (
+    CRF,
     ConvolutionalFenchelYoung,
     Logistic,
     Loss,
@@ -19,7 +20,7 @@ from driftline.losses import (
 )
 from driftline.models import Standardiser
 from driftline.rates import AdaGrad, Polyak, Rate
-from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Task
+from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Sequence, Task
 
 __all__ = ["auto"]
 
@@ -44,6 +45,8 @@ def auto(task: Task, *, scaling: bool = True, seed: int | None = 0) -> Committee
         lineup = _tags
     elif isinstance(task, RelevanceTask):
         lineup = _relevance
+    elif isinstance(task, Sequence):
+        lineup = _sequences
     return Committee(lineup(task, scaler is None), scaling=scaler, seed=seed)
 
 
@@ -85,6 +88,17 @@ def _relevance(task: Any, intercept: bool) -> list[OGD]:
         (AdaGrad(), 200.0),
     )
     return [_certain(loss, 2.0, rate, diameter, False) for rate, diameter in settings]
+
+
+def _sequences(task: Any, intercept: bool) -> list[OGD]:
+    """Return members that take the best path."""
+    settings: tuple[tuple[Rate, float], ...] = (
+        (Polyak(), 60.0),
+        (Polyak(monotone=False, cap=1.0), 60.0),
+        (AdaGrad(), 60.0),
+        (AdaGrad(), 200.0),
+    )
+    return [_certain(CRF(task), 2.0, rate, diameter, intercept) for rate, diameter in settings]
 
 
 def _any(task: Any, intercept: bool) -> list[OGD]:

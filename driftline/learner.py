@@ -329,11 +329,6 @@ class OGD:
         """Play rounds, under the eyes of a comparator if there is one."""
         if self._watch is None:
             return self.engine.play(block)
-        gaps = np.zeros(block.stop - block.start) if self.loss.inexact else None
-        if self.loss.overestimates:
-            block = block._replace(gaps=block.gaps if block.gaps is not None else gaps)
-        else:
-            block = block._replace(comparator_gaps=gaps)
         played, seen = self._watch.play(block)
         if played == block.stop - block.start:
             self._tally.add(seen)

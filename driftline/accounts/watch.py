@@ -33,9 +33,16 @@ class Watch:
     def play(self, block: Block) -> tuple[int, Watched]:
         """Play a block whose trace has rows for the comparator; return it as seen.
 
-        Blocks are cut where the comparator changes.
+        Blocks are cut where the comparator changes. The gaps of a solver count on the side on
+        which they can hurt: the learner's if its losses may be too large, else the
+        comparator's, whose losses may be too small.
         """
         count = block.stop - block.start
+        loss = self.engine.parts.loss
+        if loss.inexact and loss.overestimates and block.gaps is None:
+            block = block._replace(gaps=np.zeros(count))
+        elif loss.inexact and not loss.overestimates:
+            block = block._replace(comparator_gaps=np.zeros(count))
         distance, old = np.empty(count), np.empty(count)
         move, done, end = np.zeros(count), 0, 0.0
         for weights, stop in self.comparator.pieces(self.rounds, self.rounds + count):
@@ -108,10 +115,8 @@ def _seen(
     end: float,
 ) -> Watched:
     loss, risk, target_loss, eta, grad_sq, theirs, _, _ = block.trace[:, :count]
-    gap = np.zeros(count)
-    for gaps in (block.gaps, block.comparator_gaps):
-        if gaps is not None:
-            gap = gap + gaps[:count]
+    counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
+    gap = np.zeros(count) if counted is None else counted[:count].copy()
     return Watched(
         loss,
         risk,

@@ -141,7 +141,6 @@ def _replay(watch: Watch, rows: Any, labels: Any, trace: Trace, start: int, stop
     columns = np.empty((len(at.WATCHED_COLUMNS), count))
     columns[3] = trace.eta[start:stop]
     part = labels[start:stop]
-    gaps = np.zeros(count) if loss.inexact else None
     played, seen = watch.play(
         Block(
             rows,
@@ -151,8 +150,6 @@ def _replay(watch: Watch, rows: Any, labels: Any, trace: Trace, start: int, stop
             np.full((count, 1), 0.5),
             columns,
             np.empty((count, loss.task.prediction_width(part)), dtype=np.int64),
-            gaps if loss.overestimates else None,
-            comparator_gaps=None if loss.overestimates else gaps,
         )
     )
     if played < count:

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.committee.shares import Shares
 from driftline.committee.trace import CommitteeTrace
-from driftline.committee.vote import vote
+from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.models import Standardiser
@@ -140,9 +140,11 @@ class Committee:
             chosen = rounds[int(_drawn(weights, np.array([uniform]))[0])]
             risk = float((weights * risks).sum())
             return CommitteeRound(chosen.prediction, risk, chosen.target_loss, weights[0])
-        rows = _padded([made.prediction for made in rounds])
-        prediction = self.task.prediction(vote(self.task, rows, weights)[0])
-        loss = self.task.loss(prediction, label)
+        prediction = vote_one(self.task, [made.prediction for made in rounds], weights[0])
+        if self.task.zero_one:
+            loss = float(prediction != label)
+        else:
+            loss = self.task.loss(prediction, label)
         return CommitteeRound(prediction, loss, loss, weights[0])
 
     def predict(self, x: Any) -> Any:
@@ -150,13 +152,12 @@ class Committee:
         row = self._one(x)
         if self.scaling is not None:
             row = self.scaling.peek(_dense(row))
-        rows = _padded([member.predict(row[0]) for member in self.members])
-        weights = self.shares.now[np.newaxis]
+        made = [member.predict(row[0]) for member in self.members]
         if self.combine == "vote":
-            return self.task.prediction(vote(self.task, rows, weights)[0])
+            return vote_one(self.task, made, self.shares.now)
         if self._ahead is None:
             self._ahead = float(self._generator.random())
-        return self.task.prediction(rows[int(_drawn(weights, np.array([self._ahead]))[0])][0])
+        return made[int(_drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
 
     @property
     def weights(self) -> np.ndarray:
@@ -234,16 +235,6 @@ class Committee:
 
 def _dense(inputs: Any) -> Any:
     return inputs.toarray() if hasattr(inputs, "toarray") else inputs
-
-
-def _padded(predictions: Sequence[Any]) -> list[np.ndarray]:
-    """Return one prediction of every member as a row each, as long as the longest."""
-    made = [np.ravel(prediction) for prediction in predictions]
-    width = max(len(prediction) for prediction in made)
-    rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
-    for row, prediction in zip(rows, made, strict=True):
-        row[0, : len(prediction)] = prediction
-    return rows
 
 
 def _drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
 
-__all__ = ["vote"]
+__all__ = ["padded", "vote", "vote_one"]
 
 
 def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -31,6 +32,27 @@ def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.n
         chosen = np.ravel(_one(task, rows, weights[t]))
         out[t, : chosen.size] = chosen
     return out
+
+
+def vote_one(task: Any, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+    """Return the committee's prediction for one round, from the members'."""
+    if isinstance(task, (Multiclass, Finite)):
+        totals: dict[int, float] = {}
+        for prediction, weight in zip(predictions, weights.tolist(), strict=True):
+            totals[prediction] = totals.get(prediction, 0.0) + weight
+        most = max(totals.values())
+        return min(label for label, total in totals.items() if total == most)
+    return task.prediction(vote(task, padded(predictions), weights[np.newaxis])[0])
+
+
+def padded(predictions: Sequence[Any]) -> list[np.ndarray]:
+    """Return one prediction of every member as a row each, as long as the longest."""
+    made = [np.ravel(prediction) for prediction in predictions]
+    width = max(len(prediction) for prediction in made)
+    rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
+    for row, prediction in zip(rows, made, strict=True):
+        row[0, : len(prediction)] = prediction
+    return rows
 
 
 def _most_weight(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline import models
-from driftline.accounts import Tally, Watch
+from driftline.accounts import Tally, Watch, settled
 from driftline.decoders import Decoder, default_decoder
 from driftline.description import describe
 from driftline.domains import Ball, Domain
-from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
+from driftline.engines import Block, CompiledEngine, Parts, PlainEngine, Snapshot
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
@@ -21,7 +21,7 @@ from driftline.rates import Polyak, Rate
 from driftline.tasks import Distribution
 from driftline.trace import Trace
 
-__all__ = ["OGD", "Round"]
+__all__ = ["OGD", "Mark", "Round"]
 
 
 class Round(NamedTuple):
@@ -33,6 +33,16 @@ class Round(NamedTuple):
     target_loss: float
     eta: float
     grad_sq: float
+
+
+class Mark(NamedTuple):
+    """Where a learner was: weights and state, randomness, and its account."""
+
+    snapshot: Snapshot | None
+    generator: Any
+    ahead: np.ndarray | None
+    watch: Watch | None
+    tally: Tally
 
 
 class OGD:
@@ -148,9 +158,7 @@ class OGD:
         if not cheap and (bad := rows.first_bad_row()) is not None:
             models.refuse(rows, bad)
         keep = cheap if audit is None else audit
-        snapshot = self.engine.snapshot() if cheap or keep else None
-        before = self._generator.bit_generator.state, self._ahead
-        watched = None if self._watch is None else (self._watch.copy(), replace(self._tally))
+        before = self.mark(weights=cheap or keep)
         if seed is not None:
             self._generator, self._ahead = _generator(seed), None
         self.engine.hold(rows)
@@ -177,17 +185,13 @@ class OGD:
                 if played < count:
                     models.refuse(rows, start + played)
             except InputError:
-                if snapshot is not None:
-                    self.engine.restore(snapshot)
-                    self._generator.bit_generator.state, self._ahead = before
-                if watched is not None:
-                    self._watch, self._tally = watched
+                self.go_back(before)
                 raise
             if progress is not None:
                 progress(count)
         first_weights = None
-        if keep and snapshot is not None:
-            first_weights = snapshot.weights
+        if keep and before.snapshot is not None:
+            first_weights = before.snapshot.weights
             if first_weights is None:
                 first_weights = np.zeros_like(self.weights)
         return Trace(
@@ -229,6 +233,24 @@ class OGD:
         if self._watch is None:
             raise InputError("the learner keeps no account: give it a comparator by watch()")
         return self._tally
+
+    def mark(self, weights: bool = True) -> Mark:
+        """Remember where the learner is, for :meth:`go_back`; its weights only if wanted."""
+        return Mark(
+            self.engine.snapshot() if weights else None,
+            self._generator.bit_generator.state,
+            self._ahead,
+            None if self._watch is None else self._watch.copy(),
+            replace(self._tally),
+        )
+
+    def go_back(self, mark: Mark) -> None:
+        """Be where a mark was made, as if nothing had been played since."""
+        if mark.snapshot is not None:
+            self.engine.restore(mark.snapshot)
+        self._generator = _generator(0)
+        self._generator.bit_generator.state = mark.generator
+        self._ahead, self._watch, self._tally = mark.ahead, mark.watch, mark.tally
 
     # -- looking
 
@@ -331,7 +353,7 @@ class OGD:
             return self.engine.play(block)
         played, seen = self._watch.play(block)
         if played == block.stop - block.start:
-            self._tally.add(seen)
+            self._tally.add(settled(seen, self.parts))
         return played
 
     def _row(self, x: Any) -> Any:

@@ -321,6 +321,37 @@ def test_a_refused_stream_leaves_the_account_as_it_was():
     assert learner.tally == before
 
 
+def test_rounds_without_a_step_count_as_what_they_cost():
+    """Without a rate floor a round may see no gap and make no step."""
+    loss = L.SparseMAP(T.Multilabel(2), 0.1)
+    decoder = D.NearestVertex(loss, allow_no_gap=True)
+    stream = random_stream(loss.task, 60, 2)
+    trace = dl.OGD(loss, decoder, domain=dl.domains.Ball(4.0)).run(*stream)
+    idle = (trace.grad_sq > 0) & (trace.loss <= trace.risk)
+    assert idle.any() and decoder.rate_floor == 0.0
+    comparator = dl.comparators.Fixed(np.zeros((2, 3)))
+    made = dl.certify(trace, comparator, *stream)
+    assert made.findings == () and made.expected <= made.exact + 1e-9
+    learner = dl.OGD(loss, decoder, domain=dl.domains.Ball(4.0))
+    learner.watch(comparator)
+    learner.run(*stream)
+    assert dl.certify(learner).exact == pytest.approx(made.exact)
+
+
+def test_a_refused_round_loses_no_move_of_the_comparator():
+    loss = L.Logistic(T.Multiclass(3))
+    inputs, labels = random_stream(loss.task, 6, 0)
+    weights = np.random.default_rng(0).standard_normal((6, 3, 3))
+    learner = dl.OGD(loss)
+    learner.watch(dl.comparators.Sequence(weights))
+    for t in range(6):
+        with pytest.raises(dl.InputError):
+            learner.step(np.full(3, np.nan), labels[t])
+        learner.step(inputs[t], labels[t])
+    path = np.linalg.norm(np.diff(weights, axis=0), axis=(1, 2)).sum()
+    assert learner.tally.path_length == pytest.approx(path)
+
+
 # -- sampled losses
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from driftline.accounts.tally import Watched
-from driftline.engines import Block, Engine
+from driftline.engines import Block, Engine, Parts
 from driftline.errors import InputError
+from driftline.rates import Polyak
+from driftline.rates.polyak import RESOLUTION
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "settled"]
 
 
 class Watch:
@@ -50,7 +53,7 @@ class Watch:
             previous = weights if self._weights is None else self._weights
             if weights is not self._weights:
                 self._check(weights)
-            before, self._weights = self._look(previous), weights
+            before = self._look(previous)
             move[done] = float(np.linalg.norm(weights - previous))
             self._look(weights)
             part = slice(done, done + size)
@@ -62,7 +65,7 @@ class Watch:
             distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
             old[part] = distance[part]
             old[done] = before
-            end = self._look(weights)
+            end, self._weights = self._look(weights), weights
             done += size
             self.rounds += size
         return done, _seen(block, done, distance, old, move, end)
@@ -88,6 +91,23 @@ class Watch:
                 f"the comparator must lie in the domain {domain!r}, but in round {self.rounds} it "
                 f"is {away:.4g} away: its norm is {np.linalg.norm(weights):.4g}"
             )
+
+
+def settled(seen: Watched, parts: Parts) -> Watched:
+    """Let rounds in which the rate saw no gap and made no step count as what they cost.
+
+    That happens only without a rate floor. No inequality holds for such a round, and none of
+    its neighbours needs it: the weights stay where they are.
+    """
+    if parts.decoder.rate_floor > 0.0 or not isinstance(parts.rate, Polyak):
+        return seen
+    idle = seen.loss - seen.risk <= RESOLUTION * seen.loss
+    return replace(
+        seen,
+        loss=np.where(idle, seen.risk, seen.loss),
+        grad_sq=np.where(idle, 0.0, seen.grad_sq),
+        comparator_loss=np.where(idle, seen.risk, seen.comparator_loss),
+    )
 
 
 def _cut(block: Block, done: int, size: int, weights: np.ndarray) -> Block:

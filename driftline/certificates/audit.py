@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline import models
-from driftline.accounts import Tally, Watch, Watched
+from driftline.accounts import Tally, Watch, Watched, settled
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.premises import premises_of
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
@@ -17,8 +17,7 @@ from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.parts import from_config
-from driftline.rates import Polyak
-from driftline.rates.polyak import RESOLUTION
+from driftline.rates import AdaGrad, Constant
 from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
 
@@ -104,13 +103,14 @@ def certify(
     for start in range(0, rows.rounds, rows.block):
         stop = min(start + rows.block, rows.rounds)
         seen = _replay(watch, rows, labels, trace, start, stop)
+        _compare(trace, seen, start, worst)
+        seen = settled(seen, parts)
         tally.add(seen)
         if keep:
             parts_seen.append(seen)
-        _compare(trace, seen, start, worst)
         if progress is not None:
             progress(stop - start)
-    findings = _findings(trace, worst, tally)
+    findings = _findings(trace, worst, tally.inadmissible, parts)
     if trace.digest and trace.digest != models.fingerprint(rows, labels):
         findings += ("the stream is not the one of the trace: its fingerprint differs",)
     made = premises_of(parts, float(engine.state[at.LARGEST_INPUT_SQ]))
@@ -154,25 +154,7 @@ def _replay(watch: Watch, rows: Any, labels: Any, trace: Trace, start: int, stop
     )
     if played < count:
         models.refuse(rows, start + played)
-    seen = replace(seen, target_loss=trace.target_loss[start:stop])
-    return _without_idle(seen, watch.engine.parts)
-
-
-def _without_idle(seen: Watched, parts: Parts) -> Watched:
-    """Let rounds in which the rate saw no gap and made no step count as what they cost.
-
-    That happens only without a rate floor. No inequality holds for such a round, and none of
-    its neighbours needs it: the weights stay where they are.
-    """
-    if parts.decoder.rate_floor > 0.0 or not isinstance(parts.rate, Polyak):
-        return seen
-    idle = seen.loss - seen.risk <= RESOLUTION * seen.loss
-    return replace(
-        seen,
-        loss=np.where(idle, seen.risk, seen.loss),
-        grad_sq=np.where(idle, 0.0, seen.grad_sq),
-        comparator_loss=np.where(idle, seen.risk, seen.comparator_loss),
-    )
+    return replace(seen, target_loss=trace.target_loss[start:stop])
 
 
 def _compare(trace: Trace, seen: Watched, start: int, worst: dict[str, tuple[float, int]]) -> None:
@@ -185,21 +167,18 @@ def _compare(trace: Trace, seen: Watched, start: int, worst: dict[str, tuple[flo
             worst[name] = float(off[t]), start + t
 
 
-def _findings(trace: Trace, worst: dict[str, tuple[float, int]], tally: Tally) -> tuple[str, ...]:
+def _findings(
+    trace: Trace, worst: dict[str, tuple[float, int]], inadmissible: int, parts: Parts
+) -> tuple[str, ...]:
     found = [
         f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round {t}"
         for name, (off, t) in worst.items()
         if off > 1e-4
     ]
-    if tally.inadmissible and _admissible_rate(trace):
+    if inadmissible and not isinstance(parts.rate, (AdaGrad, Constant)):  # these promise nothing
         first = int(np.argmax(~trace.admissible))
         found.append(
-            f"{tally.inadmissible} steps lie above the admissible range, the first in round "
+            f"{inadmissible} steps lie above the admissible range, the first in round "
             f"{first}: {trace.eta[first]:.4g} > {trace.largest_eta[first]:.4g}"
         )
     return tuple(found)
-
-
-def _admissible_rate(trace: Trace) -> bool:
-    """Say whether the rate promised to stay in its range."""
-    return trace.config["rate"]["type"] not in ("rates.AdaGrad", "rates.Constant")

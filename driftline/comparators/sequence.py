@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,12 @@ class Sequence:
     def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
         """Yield the weights of rounds ``start`` to ``stop``, each with the round it ends before."""
         if start != self._next:
-            if iter(self._given) is self._given or start != 0:
+            if iter(self._given) is self._given:
                 raise InputError(
                     f"the comparator is an iterator that has come to round {self._next}; it "
                     f"cannot go to round {start}: give an array, or a new iterator"
                 )
-            self._left, self._next = iter(self._given), 0
+            self._left, self._next = islice(iter(self._given), start, None), start
         for t in range(start, stop):
             try:
                 weights = np.array(next(self._left), dtype=np.float64)

@@ -82,7 +82,7 @@ class Committee:
             raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
         self.combine, self.scaling = combine, scaling
         self.shares = Shares(len(self.members))
-        self._generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+        self._generator = _generator(seed)
         self._ahead: float | None = None  # drawn by looking, not yet used up
 
     def run(
@@ -99,39 +99,33 @@ class Committee:
         """
         if labels is None:
             inputs, labels = inputs.inputs, inputs.labels
-        scaling = None if self.scaling is None else self.scaling.copy()
-        if scaling is not None:
-            inputs = scaling.transform(_dense(inputs))
+        scaling, inputs = self._scaled(inputs)
         checked = self.task.check_labels(labels)
-        if seed is not None:
-            self._generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-            self._ahead = None
-        before = [member.engine.snapshot() for member in self.members]
+        before = [member.mark() for member in self.members]
         traces = []
         try:
             for index, member in enumerate(self.members):
-                own = None if seed is None else seed + 7919 * index
+                own = None if seed is None else seed + index
                 traces.append(member.run(inputs, labels, seed=own, progress=progress))
         except InputError:
-            self._restore(before)
+            self._go_back(before)
             raise
-        self.scaling = scaling or self.scaling
+        self.scaling = scaling
+        if seed is not None:
+            self._generator, self._ahead = _generator(seed), None
         return self._combined(tuple(traces), checked)
 
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         label = self.task.label(self.task.check_label(label))
-        row, scaling = self._one(x), None
-        if self.scaling is not None:
-            scaling = self.scaling.copy()
-            row = scaling.transform(_dense(row))
-        before = [member.engine.snapshot() for member in self.members]
+        scaling, row = self._scaled(self._one(x))
+        before = [member.mark() for member in self.members]
         try:
             rounds = [member.step(row[0], label) for member in self.members]
         except InputError:
-            self._restore(before)
+            self._go_back(before)
             raise
-        self.scaling = scaling or self.scaling
+        self.scaling = scaling
         risks = np.array([[made.risk for made in rounds]])
         weights = self._weigh(risks)
         if self.combine == "draw":
@@ -149,9 +143,7 @@ class Committee:
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
-        row = self._one(x)
-        if self.scaling is not None:
-            row = self.scaling.peek(_dense(row))
+        _, row = self._scaled(self._one(x))
         made = [member.predict(row[0]) for member in self.members]
         if self.combine == "vote":
             return vote_one(self.task, made, self.shares.now)
@@ -176,7 +168,7 @@ class Committee:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         for member, weight in zip(self.members, self.weights, strict=True):
             lines.append(f"  {weight:6.3f}  {member!r}")
-        return "\\n".join(lines)
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         """Name the members."""
@@ -184,10 +176,19 @@ class Committee:
 
     # -- behind the scenes
 
-    def _restore(self, before: Sequence[Any]) -> None:
-        """Put all members back."""
-        for member, snapshot in zip(self.members, before, strict=True):
-            member.engine.restore(snapshot)
+    def _go_back(self, before: Sequence[Any]) -> None:
+        """Put all members back to where they were."""
+        for member, mark in zip(self.members, before, strict=True):
+            member.go_back(mark)
+
+    def _scaled(self, inputs: Any) -> tuple[Standardiser | None, Any]:
+        """Return inputs as members get them, and the scaling that has seen them."""
+        if self.scaling is None:
+            return None, inputs
+        if hasattr(inputs, "tocsr") or hasattr(inputs[0], "tocsr"):
+            raise InputError("sparse inputs cannot be centred: expected scaling=None for them")
+        scaling = self.scaling.copy()
+        return scaling, scaling.transform(inputs)
 
     def _weigh(self, risks: np.ndarray) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
@@ -230,11 +231,14 @@ class Committee:
         return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
 
     def _one(self, x: Any) -> Any:
-        return [x] if self.task.ragged else np.atleast_2d(np.asarray(_dense(x), dtype=np.float64))
+        if self.task.ragged or hasattr(x, "tocsr"):
+            return [x]
+        return np.atleast_2d(np.asarray(x, dtype=np.float64))
 
 
-def _dense(inputs: Any) -> Any:
-    return inputs.toarray() if hasattr(inputs, "toarray") else inputs
+def _generator(seed: int | None) -> np.random.Generator:
+    """Return a generator whose numbers are neither a stream's nor a member's."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
 
 
 def _drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -80,7 +80,7 @@ def _tags(task: Any, intercept: bool) -> list[OGD]:
 
 def _relevance(task: Any, intercept: bool) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing."""
-    loss = PairwiseLogistic(task)
+    loss = PairwiseLogistic(task, most=1000)
     settings: tuple[tuple[Rate, float], ...] = (
         (Polyak(), 60.0),
         (Polyak(monotone=False, cap=30.0), 200.0),

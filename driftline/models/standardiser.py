@@ -81,10 +81,6 @@ class Standardiser:
         standardise(rows, self.state, out)
         return out
 
-    def peek(self, inputs: Any) -> np.ndarray:
-        """Return rows as :meth:`transform` would, remembering nothing."""
-        return self.copy().transform(inputs)
-
     def copy(self) -> Standardiser:
         """Return one that has seen the same rows."""
         other = Standardiser(self.constant)

@@ -95,6 +95,12 @@ def test_bad_input_is_named():
             lambda: dl.losses.PairwiseLogistic(T.NDCG(2)).value_and_grad([1.0], [1, 0]),
             "do not fit",
         ),
+        (
+            lambda: dl.losses.PairwiseLogistic(T.NDCG(2), most=2).value_and_grad(
+                [1.0, 2.0, 3.0], [1, 0, 2]
+            ),
+            "give PairwiseLogistic a larger",
+        ),
     ):
         with pytest.raises(dl.InputError, match=words):
             make()

@@ -105,6 +105,13 @@ class Loss(Part):
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
 
+    def _first_time(self, what: str) -> bool:
+        """Return whether something is to be said now, because it never was for this loss."""
+        said = self.__dict__.setdefault("_said", set())
+        new = what not in said
+        said.add(what)
+        return new
+
     def _params(self, size: int) -> np.ndarray:
         return np.asarray(self.params(size), dtype=np.float64)
 

@@ -182,7 +182,9 @@ class ConvolutionalFenchelYoung(Loss):
             nu, mixture = active.point, active.mixture
         mu, inner = self._omega.solve(theta + nu, hull)
         gap += inner
-        if gap > self.tolerance * max(1.0, float(np.abs(theta).max())) and not self._told("short"):
+        if gap > self.tolerance * max(1.0, float(np.abs(theta).max())) and self._first_time(
+            "short"
+        ):
             warn_inexact(gap, self.tolerance)
         return Solution(theta, nu, mu, gap, mixture)
 
@@ -196,7 +198,7 @@ class ConvolutionalFenchelYoung(Loss):
         split = isinstance(hull, Positions) or (isinstance(hull, Cube) and hull.equal_norms)
         if self._omega.symmetric:
             return alike and split
-        if (moves.base or (alike and split)) and not self._told("asymmetric"):
+        if (moves.base or (alike and split)) and self._first_time("asymmetric"):
             warnings.warn(
                 f"{type(self._omega).__name__} does not call itself symmetric: the closed form "
                 "for it does not apply, and a solver takes its place",
@@ -216,11 +218,6 @@ class ConvolutionalFenchelYoung(Loss):
         objective = Convolution(self._omega, hull, theta)
         start = ActiveSet(moves.maximize(objective.descent(np.zeros(theta.size))))
         return minimize(objective, moves.maximize, start, most, tolerance)
-
-    def _told(self, what: str) -> bool:
-        """Return whether something was said before, and remember that it now is."""
-        told = self.__dict__.setdefault("_said", set())
-        return what in told or bool(told.add(what))
 
     # -- values
 

@@ -66,14 +66,9 @@ class FenchelYoung(Loss):
             if isinstance(hull, SolvedPolytope) and hull.missed(
                 gap / self.regularizer.scale, theta
             ):
-                self._warn(gap, self.regularizer.scale * hull.tolerance)
+                if self._first_time("short"):
+                    warn_inexact(gap, self.regularizer.scale * hull.tolerance)
         return last
-
-    def _warn(self, gap: float, tolerance: float) -> None:
-        """Say once, for all rounds that this loss takes part in, that a solver fell short."""
-        if not self.__dict__.get("_warned"):
-            self.__dict__["_warned"] = True
-            warn_inexact(gap, tolerance)
 
     def solver_gap(self, theta: np.ndarray) -> float:
         """Return by how much the mean prediction at these scores may miss the best value."""

@@ -37,8 +37,8 @@ class PairwiseLogistic(Loss):
     With m documents the weights :math:`a_{ij}` of one of them add up to :math:`\delta m / w_1` at
     most, and a pair's loss has :math:`\phi'^2 \le 2 \cdot 0.2037\, \phi / \ln 2`. By Cauchy and
     Schwarz, document by document, :math:`\|g\|^2 \le 2 M L` with
-    :math:`M = 0.4073\, \delta m / (w_1 \ln 2)`. It is stated for ``most`` documents; steps do not
-    depend on it.
+    :math:`M = 0.4073\, \delta m / (w_1 \ln 2)`. It is stated for ``most`` documents, and larger
+    queries are refused.
 
     >>> from driftline.tasks import NDCG
     >>> loss = PairwiseLogistic(NDCG(max_relevance=1))
@@ -68,6 +68,11 @@ class PairwiseLogistic(Loss):
         theta, target = check_scores(theta, self.task), self.task.encode(label)
         if target.size != theta.size:
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
+        if theta.size > self.most:
+            raise InputError(
+                f"a query has {theta.size} documents, but the loss's constant is stated for "
+                f"{self.most}: give PairwiseLogistic a larger `most`"
+            )
         better, worse = np.nonzero(target[:, np.newaxis] > target)
         if not better.size:
             return 0.0, np.zeros(theta.size)

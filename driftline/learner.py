@@ -236,13 +236,12 @@ class OGD:
 
     def mark(self, weights: bool = True) -> Mark:
         """Remember where the learner is, for :meth:`go_back`; its weights only if wanted."""
-        return Mark(
-            self.engine.snapshot() if weights else None,
-            self._generator.bit_generator.state,
-            self._ahead,
-            None if self._watch is None else self._watch.copy(),
-            replace(self._tally),
-        )
+        snapshot = self.engine.snapshot() if weights else None
+        randomness = self._generator.bit_generator.state
+        if self._watch is None:
+            return Mark(snapshot, randomness, self._ahead, None, self._tally)
+        watch, tally = self._watch.copy(), replace(self._tally)
+        return Mark(snapshot, randomness, self._ahead, watch, tally)
 
     def go_back(self, mark: Mark) -> None:
         """Be where a mark was made, as if nothing had been played since."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftline import comparators as comparators
     from driftline import decoders as decoders
+    from driftline import detectors as detectors
     from driftline import domains as domains
     from driftline import losses as losses
     from driftline import polytopes as polytopes
@@ -46,6 +47,7 @@ _ROOMS = (
     "certificates",
     "comparators",
     "decoders",
+    "detectors",
     "domains",
     "losses",
     "polytopes",

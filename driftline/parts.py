@@ -18,7 +18,16 @@ from driftline.errors import InputError
 __all__ = ["Part", "from_config"]
 
 #: The rooms whose parts are known by name before anybody has opened them.
-ROOMS = ("decoders", "domains", "losses", "polytopes", "rates", "regularizers", "tasks")
+ROOMS = (
+    "decoders",
+    "detectors",
+    "domains",
+    "losses",
+    "polytopes",
+    "rates",
+    "regularizers",
+    "tasks",
+)
 
 
 class Part:

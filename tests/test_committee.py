@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import driftline as dl
 from driftline.committee import Shares
 from driftline.committee.shares import FIRST_GAP, RATES, SHARE_VALUES
 from driftline.committee.vote import vote
+from driftline.errors import InputError
 from driftline.models import Standardiser
+from tests import naive
 
 T = dl.tasks
 
@@ -234,6 +237,34 @@ def test_bad_committees_are_named():
 
 
 # -- scaling
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("constant", [True, False])
+def test_sparse_rows_are_scaled_as_written_out(constant, index):
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((40, 6)) * [1, 10, 100, 1, 1, 1]
+    rows[generator.random(rows.shape) < 0.6] = 0.0
+    rows[:2] = 0.0
+    matrix = sparse.csr_array(rows)
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    whole = Standardiser(constant).transform(matrix)
+    np.testing.assert_allclose(whole.toarray(), naive.scaled_sparse(rows, constant), atol=1e-12)
+    assert whole.indices.dtype == index
+    pieces = Standardiser(constant)
+    made = sparse.vstack([pieces.transform(matrix[a:b]) for a, b in ((0, 1), (1, 13), (13, 40))])
+    np.testing.assert_array_equal(made.toarray(), whole.toarray())
+
+
+def test_rows_do_not_change_their_kind():
+    scaling = Standardiser()
+    scaling.transform(np.eye(3))
+    with pytest.raises(InputError, match="inputs are sparse, but those before were dense"):
+        scaling.transform(sparse.csr_array(np.eye(3)))
+    with pytest.raises(InputError, match="4 features, but 3"):
+        scaling.transform(np.eye(4))
+    with pytest.raises(InputError, match="row 1 has the entry nan"):
+        Standardiser().transform(sparse.csr_array([[1.0, 0.0], [0.0, np.nan]]))
 
 
 def test_standardised_rows_look_at_nothing_later():

@@ -14,15 +14,15 @@ import math
 
 import numpy as np
 
-from driftline.kernels import SHARES, kernel
+from driftline.kernels import SHARES, helper, kernel
 
 __all__ = ["Shares"]
 
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 
-#: What stands before the weights in the state: the mixability gap so far. It starts above 0,
-#: so that the first decisions do not hang on rounding.
+#: What stands first in the state: the mixability gap so far. It starts above 0, so that the first
+#: decisions do not hang on rounding.
 HEAD, FIRST_GAP = 1, 1.0
 
 
@@ -30,53 +30,66 @@ HEAD, FIRST_GAP = 1, 1.0
 def update(losses, grid, state, work, weights):
     """Write the weights before every round, and learn from its losses.
 
-    ``grid`` has a row of learning rate and share for every set. ``state`` has the gap, the loss of
-    every set, and the sets' weights.
+    ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
+    side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
+    in which all members fare alike moves no chance: nothing but the shares are given back.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
     totals = state[HEAD : HEAD + sets]
-    own = state[HEAD + sets :]
-    chances = work[:sets]
-    paid = work[sets : 2 * sets]
+    chances = state[HEAD + sets : HEAD + 2 * sets]
+    own = state[HEAD + 2 * sets :]
+    paid = work[:sets]
+    factors = work[sets : sets + members]
     for t in range(rounds):
-        least = totals[0]
-        for g in range(sets):
-            least = min(least, totals[g])
-        rate = math.log(sets) / state[0]
-        total = 0.0
-        for g in range(sets):
-            chances[g] = math.exp(-rate * (totals[g] - least))
-            total += chances[g]
+        best, alike = losses[t, 0], True
         for j in range(members):
+            best = min(best, losses[t, j])
+            alike = alike and losses[t, j] == losses[t, 0]
             weights[t, j] = 0.0
-        mean = 0.0
         for g in range(sets):
-            chances[g] /= total
             paid[g] = 0.0
             for j in range(members):
                 weight = own[g * members + j]
                 weights[t, j] += chances[g] * weight
                 paid[g] += weight * losses[t, j]
-            mean += chances[g] * paid[g]
-
-        inside = 0.0
+        if not alike:
+            _choose(state, totals, chances, paid)
         for g in range(sets):
-            inside += chances[g] * math.exp(-rate * (paid[g] - mean))
-        state[0] += max(0.0, math.log(inside) / rate)  # mean minus mix loss
+            norm = 1.0
+            if not alike:
+                if g == 0 or grid[g, 0] != grid[g - 1, 0]:
+                    for j in range(members):
+                        factors[j] = math.exp(-grid[g, 0] * (losses[t, j] - best))
+                norm = 0.0
+                for j in range(members):
+                    own[g * members + j] *= factors[j]
+                    norm += own[g * members + j]
+            keep, give = (1.0 - grid[g, 1]) / norm, grid[g, 1] / members
+            for j in range(members):
+                own[g * members + j] = keep * own[g * members + j] + give
 
-        for g in range(sets):
-            totals[g] += paid[g]
-            best = math.inf
-            for j in range(members):
-                best = min(best, losses[t, j])
-            norm = 0.0
-            for j in range(members):
-                own[g * members + j] *= math.exp(-grid[g, 0] * (losses[t, j] - best))
-                norm += own[g * members + j]
-            for j in range(members):
-                kept = (1.0 - grid[g, 1]) * own[g * members + j] / norm
-                own[g * members + j] = kept + grid[g, 1] / members
+
+@helper
+def _choose(state, totals, chances, paid):
+    """Let the chances of the sets learn from what each has paid."""
+    sets = totals.size
+    rate = math.log(sets) / state[0]
+    mean, inside, least = 0.0, 0.0, math.inf
+    for g in range(sets):
+        mean += chances[g] * paid[g]
+    for g in range(sets):
+        inside += chances[g] * math.exp(-rate * (paid[g] - mean))
+        totals[g] += paid[g]
+        least = min(least, totals[g])
+    state[0] += max(0.0, math.log(inside) / rate)  # mean minus mix loss
+    rate, total = math.log(sets) / state[0], 0.0
+    for g in range(sets):
+        totals[g] -= least  # differences are all that counts
+        chances[g] = math.exp(-rate * totals[g])
+        total += chances[g]
+    for g in range(sets):
+        chances[g] /= total
 
 
 class Shares:
@@ -92,15 +105,16 @@ class Shares:
         self.members = members
         self.grid = np.array([(eta, share) for eta in RATES for share in SHARE_VALUES])
         sets = len(self.grid)
-        self.state = np.zeros(HEAD + sets + sets * members)
+        self.state = np.zeros(HEAD + 2 * sets + sets * members)
         self.state[0] = FIRST_GAP
-        self.state[HEAD + sets :] = 1.0 / members
-        self._work = np.empty(2 * sets)
+        self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
+        self.state[HEAD + 2 * sets :] = 1.0 / members
+        self._work = np.empty(sets + members)
 
     def update(self, losses: np.ndarray) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses."""
-        weights = np.empty_like(losses, dtype=np.float64)
         losses = np.ascontiguousarray(losses, dtype=np.float64)
+        weights = np.empty(losses.shape)
         update(losses, self.grid, self.state, self._work, weights)
         return weights
 

@@ -14,6 +14,7 @@ from driftline.kernels.linalg import dot as dot
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE
+from driftline.kernels.signatures import DETECT as DETECT
 from driftline.kernels.signatures import DRAW as DRAW
 from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
@@ -23,6 +24,8 @@ from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE
+from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
+from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
 from driftline.kernels.signatures import SHARES as SHARES
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing

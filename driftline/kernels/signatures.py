@@ -61,6 +61,9 @@ RATE = types.float64(
     vector,
 )
 
+#: ``detect(loss, params, memory) -> alarm``: the loss is a share of the largest there is.
+DETECT = types.boolean(types.float64, vector, vector)
+
 
 def _input(dtype: types.Type, ndim: int) -> types.Array:
     """Users' own arrays, which may be read-only."""
@@ -110,8 +113,18 @@ RANKS = types.void(vector, vector, vector, vector, integers)
 #: ``shares(losses, grid, state, work, weights)``: the weights of members, round after round.
 SHARES = types.void(matrix, matrix, vector, vector, matrix)
 
-#: ``scale(inputs, state, out)``: standardise rows as they come.
-SCALE = types.void(_input(types.float64, 2), vector, matrix)
+#: ``scale(inputs, state, out) -> rows``: standardise rows as they come, as far as they are finite.
+SCALE = types.int64(_input(types.float64, 2), vector, matrix)
+
+
+def _scale_sparse(index: types.Type) -> Signature:
+    """``scale(values, columns, starts, state, constant, out, out columns, out starts) -> rows``."""
+    integers = types.Array(index, 1, "C")
+    inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1))
+    return types.int64(*inputs, vector, types.int64, vector, integers, integers)
+
+
+SCALE_SPARSE32, SCALE_SPARSE64 = _scale_sparse(types.int32), _scale_sparse(types.int64)
 
 #: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope
 #: and its gradient, the mean prediction.

@@ -4,4 +4,5 @@ from driftline.rates.adagrad import AdaGrad as AdaGrad
 from driftline.rates.base import Rate as Rate
 from driftline.rates.base import Setting as Setting
 from driftline.rates.constant import Constant as Constant
+from driftline.rates.decaying import Decaying as Decaying
 from driftline.rates.polyak import Polyak as Polyak

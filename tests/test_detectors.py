@@ -1,0 +1,69 @@
+"""What notices changes, and rates that need it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.detectors import Cusum
+from driftline.errors import InputError
+from driftline.rates import Decaying
+from tests import naive
+
+
+@given(
+    st.lists(st.floats(0, 1) | st.sampled_from([0.0, 1.0]), max_size=60),
+    st.floats(0.5, 4),
+    st.floats(1, 3),
+    st.floats(0.05, 0.9),
+    st.integers(1, 10),
+)
+def test_alarms_are_those_of_the_test_written_out(losses, threshold, factor, more, patience):
+    setting = (threshold, factor, more, patience)
+    found = Cusum(*setting).alarms(losses)
+    assert found.tolist() == naive.cusum_alarms(losses, *setting)
+
+
+def test_false_alarms_are_rare_and_changes_are_seen_soon():
+    generator = np.random.default_rng(0)
+    false, late = [], []
+    for _ in range(20):
+        losses = (generator.random(4000) < 0.1).astype(float)
+        false.append(len(Cusum().alarms(losses)))
+        losses[2000:] = generator.random(2000) < 0.8
+        alarms = Cusum().alarms(losses)
+        late.append(alarms[alarms >= 2000][0] - 2000)
+    assert np.mean(false) <= 4000 * np.exp(-6.0)
+    assert np.mean(late) < 20
+
+
+def test_losses_that_fall_or_stay_at_the_top_give_no_alarm():
+    assert Cusum().alarms(np.r_[np.ones(500), np.zeros(500)]).size == 0
+    assert Cusum().alarms(np.ones(3000)).size == 0
+
+
+@pytest.mark.parametrize(
+    "setting", [{"threshold": 0.0}, {"factor": 0.5}, {"more": 1.0}, {"patience": 0}]
+)
+def test_settings_that_make_no_sense_are_refused(setting):
+    with pytest.raises(InputError, match=next(iter(setting))):
+        Cusum(**setting)
+
+
+def test_losses_outside_their_range_are_refused():
+    with pytest.raises(InputError, match="between 0 and 1"):
+        Cusum().alarms([0.5, 2.0])
+
+
+@pytest.mark.parametrize("setting", [(0.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, float("nan"))])
+def test_decaying_rates_need_positive_numbers(setting):
+    with pytest.raises(InputError, match="must be positive"):
+        Decaying(*setting)
+
+
+def test_steps_decay_as_stated():
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(2)), 2.0)
+    learner = dl.OGD(loss, dl.decoders.Argmax(loss), Decaying(2.0, after=5.0, power=0.5))
+    trace = learner.run(dl.streams.LabelFlips(rounds=50, flips=1, form="matrix"))
+    np.testing.assert_allclose(trace.eta, 2.0 / np.sqrt(1.0 + np.arange(50) / 5.0))

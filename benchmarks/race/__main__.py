@@ -27,8 +27,10 @@ hindsight for each stream. Made by `make race`, which writes this page.
 
 
 @click.command()
-@click.option("--seeds", type=click.IntRange(1), help="How many, from 100 on; 3, or 10 if full.")
-@click.option("--full", is_flag=True, help="Ten seeds, and no budgets for slow peers.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=10, show_default=True, help="How many, from 100 on."
+)
+@click.option("--full", is_flag=True, help="All rows and seeds for slow peers too.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--stream", "chosen", multiple=True, type=click.Choice(list(STREAMS)))
 @click.option(
@@ -37,11 +39,11 @@ hindsight for each stream. Made by `make race`, which writes this page.
     default=Path("results/race"),
     show_default=True,
 )
-def main(seeds: int | None, full: bool, jobs: int, chosen: tuple[str, ...], folder: Path) -> None:
+def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Path) -> None:
     """Race against other libraries: the same rows, predicted and then learned from."""
     began = time.perf_counter()
     streams = list(chosen) or available()
-    numbers = [FIRST_SEED + i for i in range(seeds or (10 if full else 3))]
+    numbers = [FIRST_SEED + i for i in range(seeds)]
     runs = race(streams, numbers, folder, full=full, jobs=jobs)
     board = Board(runs)
     sheets = [

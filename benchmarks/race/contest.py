@@ -19,7 +19,8 @@ STEP = 500
 ALL = 10**9
 BUDGETS = {
     "light": ((ALL, ALL), (ALL, ALL)),
-    "python": ((ALL, ALL), (ALL, 1)),
+    "parsed": ((ALL, ALL), (ALL, 3)),
+    "python": ((ALL, 3), (ALL, 1)),
     "slow": ((ALL, 3), (2000, 1)),
     "slowest": ((2000, 1), (2000, 1)),
 }

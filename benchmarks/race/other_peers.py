@@ -87,7 +87,7 @@ def _majority(rows: Rows, seed: int) -> tuple[Any, float]:
 def contestants() -> list[Contestant]:
     """Return them all; the first setting of a family is its default."""
     made = [
-        Contestant("vw", "VW oaa", options, _wabbit(options), "vowpalwabbit", not options)
+        Contestant("vw", "VW oaa", options, _wabbit(options), "vowpalwabbit", not options, "parsed")
         for options in WABBIT
     ]
     passive = {"loss": "hinge", "penalty": None, "learning_rate": "pa1"}

@@ -34,8 +34,8 @@ def everyone(board: Board, streams: list[str], seeds: list[int], full: bool) -> 
     if not full:
         rounds = BUDGETS["slowest"][0][0]
         sheet.notes.append(
-            f"*: the first {rounds} rows only. scikit-learn plays one seed, River's tree, forest "
-            "and neighbours three at most, all of River one on MNIST."
+            f"*: the first {rounds} rows only. River plays three seeds at most, scikit-learn one; "
+            "on MNIST River plays one, Vowpal Wabbit three."
         )
     raised = {
         f"{name} raised {error}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "check_lengths"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = ("first_weights", "gap")
@@ -97,28 +97,42 @@ class Trace:
         path = Path(path)
         if path.suffix != ".npz":
             path = path.with_name(path.name + ".npz")
+        np.savez_compressed(path, **self.arrays())
+        return path
+
+    def arrays(self) -> dict[str, Any]:
+        """Return everything as plain arrays by name."""
         about = json.dumps({"config": self.config, "digest": self.digest})
-        columns: dict[str, Any] = self.to_dict()
+        columns: dict[str, Any] = self.to_dict() | {"about": np.array(about)}
         for name in OPTIONAL:
             if getattr(self, name) is not None:
                 columns[name] = getattr(self, name)
-        np.savez_compressed(path, about=np.array(about), **columns)
-        return path
+        return columns
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> Trace:
+        """Return the trace that :meth:`arrays` was made from."""
+        columns = {name: arrays[name] for name in COLUMNS}
+        columns |= {name: arrays[name] for name in OPTIONAL if name in arrays}
+        about = json.loads(str(arrays["about"]))
+        return cls(**columns, config=about["config"], digest=about["digest"])
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
         """Read what :meth:`save` wrote."""
         try:
             with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in COLUMNS}
-                arrays |= {name: file[name] for name in OPTIONAL if name in file}
-                about = json.loads(str(file["about"]))
-                trace = cls(**arrays, config=about["config"], digest=about["digest"])
+                trace = cls.from_arrays(file)
         except FileNotFoundError:
             raise
         except Exception as error:
             raise InputError(f"{path} is not a trace: {error}") from error
-        lengths = {name: len(column) for name, column in trace.to_dict().items()}
-        if len(set(lengths.values())) > 1:
-            raise InputError(f"{path} is not a trace: its columns differ in length, {lengths}")
+        check_lengths(path, trace.to_dict())
         return trace
+
+
+def check_lengths(path: str | Path, columns: Mapping[str, np.ndarray]) -> None:
+    """Refuse columns that differ in length."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"{path} is not a trace: its columns differ in length, {lengths}")

@@ -124,3 +124,51 @@ def run(
         predictions.append(prediction)
         rows.append((value, risk, float(prediction != label), etas[-1], grad_sq))
     return np.array(rows).T, np.array(predictions), W
+
+
+def best_sequence(losses, switches):
+    """Return the least total of all sequences of columns with at most so many changes."""
+
+    def rest(t, last, left):
+        if t == len(losses):
+            return 0.0
+        options = []
+        for j, loss in enumerate(losses[t]):
+            used = 0 if last is None or j == last else 1
+            if used <= left:
+                options.append(loss + rest(t + 1, j, left - used))
+        return min(options)
+
+    return rest(0, None, switches)
+
+
+def cusum_alarms(losses, threshold=6.0, factor=2.0, more=0.4, patience=20):
+    """Page's test with the mean so far, afresh from all rounds since the last alarm."""
+    found, since = [], 0
+    for t in range(len(losses)):
+        total = 0.0
+        for s in range(since, t + 1):
+            seen = losses[since : s + 1]
+            p = (sum(seen) + 1) / (len(seen) + 2)
+            q = max(p, min(0.9, max(factor * p, p + more)))
+            ratio = losses[s] * math.log(q / p) + (1 - losses[s]) * math.log((1 - q) / (1 - p))
+            total = max(0.0, total + ratio)
+        if t - since + 1 >= patience and total > threshold:
+            found.append(t)
+            since = t + 1
+    return found
+
+
+def scaled_sparse(rows, constant):
+    """Entries over the root mean square of their feature's entries so far, row by row."""
+    made, norms = [], []
+    for t in range(len(rows)):
+        row = np.zeros(rows.shape[1])
+        for j in np.flatnonzero(rows[t]):
+            seen = rows[: t + 1, j]
+            row[j] = rows[t, j] / np.sqrt((seen[seen != 0] ** 2).mean())
+        norms.append(row @ row)
+        usual = np.mean(norms)
+        row /= np.sqrt(max(row @ row, usual)) if usual > 0 else 1.0
+        made.append(np.r_[row, 1.0 / np.sqrt(max(usual, 1.0))] if constant else row)
+    return np.array(made)

@@ -2,7 +2,11 @@
 
 from driftline.certificates.audit import certify as certify
 from driftline.certificates.certificate import Certificate as Certificate
+from driftline.certificates.committee_certificate import (
+    CommitteeCertificate as CommitteeCertificate,
+)
 from driftline.certificates.hindsight import Hindsight as Hindsight
 from driftline.certificates.hindsight import best_fixed as best_fixed
 from driftline.certificates.hindsight import best_piecewise as best_piecewise
 from driftline.certificates.hindsight import surrogate_losses as surrogate_losses
+from driftline.certificates.sequences import best_sequences as best_sequences

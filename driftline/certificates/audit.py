@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from driftline import models
 from driftline.accounts import Tally, Watch, Watched, settled
 from driftline.certificates.certificate import Certificate
+from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.premises import premises_of
+from driftline.committee import CommitteeTrace
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
 from driftline.kernels import program as at
@@ -21,9 +23,23 @@ from driftline.rates import AdaGrad, Constant
 from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
 
-__all__ = ["certify"]
+__all__ = ["certify", "parts_of"]
 
 
+@overload
+def certify(
+    trace: CommitteeTrace,
+    comparator: Any = None,
+    inputs: Any = None,
+    labels: Any = None,
+    *,
+    chance: float = 0.05,
+    keep: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> CommitteeCertificate: ...
+
+
+@overload
 def certify(
     trace: Trace | OGD,
     comparator: Any = None,
@@ -33,7 +49,19 @@ def certify(
     chance: float = 0.05,
     keep: bool = True,
     progress: Callable[[int], None] | None = None,
-) -> Certificate:
+) -> Certificate: ...
+
+
+def certify(
+    trace: Trace | OGD | CommitteeTrace,
+    comparator: Any = None,
+    inputs: Any = None,
+    labels: Any = None,
+    *,
+    chance: float = 0.05,
+    keep: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> Certificate | CommitteeCertificate:
     """Return the certificate of a run against a comparator.
 
     The weights are replayed from the steps in the trace, and losses, risks and gradients are
@@ -45,10 +73,13 @@ def certify(
     trace
         The record of a run by :meth:`~driftline.OGD.run`. Or a learner that was given a
         comparator by :meth:`~driftline.OGD.watch`: then the certificate comes from its sums, and
-        nothing else is needed.
+        nothing else is needed. Or the record of a committee's run, all members of which are
+        audited: see :class:`~driftline.certificates.CommitteeCertificate`.
     comparator
         Weights to compare with: :class:`~driftline.comparators.Fixed`,
-        :class:`~driftline.comparators.Piecewise`, :class:`~driftline.comparators.Sequence`.
+        :class:`~driftline.comparators.Piecewise`, :class:`~driftline.comparators.Sequence`. For a
+        committee one for all, shrunk into the ball of each member, or a list with one each; it
+        acts on the inputs as members saw them. Without one, members are held to weights of 0.
     inputs, labels
         The stream that was played, or a stream object alone.
     chance
@@ -72,13 +103,17 @@ def certify(
         tally = replace(trace.tally)
         made = premises_of(trace.parts, trace.largest_input**2)
         return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
-    if not isinstance(trace, Trace):
+    if not isinstance(trace, (Trace, CommitteeTrace)):
         raise InputError(f"expected a trace, or a learner under watch, but got {trace!r}")
     if labels is None:
         if not hasattr(inputs, "labels"):
             raise InputError("expected inputs and labels, or a stream that has both")
         inputs, labels = inputs.inputs, inputs.labels
-    parts = _parts(trace)
+    if isinstance(trace, CommitteeTrace):
+        from driftline.certificates.committee_audit import certify_committee
+
+        return certify_committee(trace, comparator, inputs, labels, chance, keep, progress)
+    parts = parts_of(trace)
     task: Any = parts.loss.task
     rows, labels = task.rows_of(inputs), task.check_labels(labels)
     if not rows.rounds == len(labels) == len(trace):
@@ -128,7 +163,8 @@ def certify(
     )
 
 
-def _parts(trace: Trace) -> Parts:
+def parts_of(trace: Trace) -> Parts:
+    """Return the parts of the learner that made a trace."""
     config = trace.config
     if not config:
         raise InputError("the trace does not say which learner made it")

@@ -28,7 +28,7 @@ from typing import Any
 from driftline.accounts import Tally, Watched
 from driftline.errors import InputError, NoGuaranteeError
 
-__all__ = ["Certificate", "Premises"]
+__all__ = ["FORMS", "Certificate", "Premises", "or_reason"]
 
 FORMS = ("worst_case", "diameter", "exact", "weighted")
 
@@ -159,7 +159,7 @@ class Certificate:
 
     def bounds(self) -> dict[str, float | str]:
         """Return every bound of the expected total, or why there is none."""
-        return {form: _or_reason(lambda form=form: getattr(self, form)) for form in FORMS}
+        return {form: or_reason(lambda form=form: getattr(self, form)) for form in FORMS}
 
     @property
     def vacuous(self) -> dict[str, bool]:
@@ -284,7 +284,8 @@ def _tightness(certificate: Certificate) -> float:
     return certificate.expected / exact if exact > 0.0 else 1.0
 
 
-def _or_reason(compute: Callable[[], float]) -> float | str:
+def or_reason(compute: Callable[[], float]) -> float | str:
+    """Return a number, or why there is none."""
     try:
         return float(compute())
     except ValueError as reason:

@@ -21,11 +21,11 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--comparator",
-    required=True,
     type=FILE,
     help="An .npz file with the array weights: scores x features for weights that never change; "
     "segments x scores x features, with the first rounds of the segments as starts, for "
-    "weights that do.",
+    "weights that do. A committee's members act on scaled inputs, and so must these; without "
+    "a comparator they are held to weights of 0.",
 )
 @click.option(
     "--plot",
@@ -34,21 +34,26 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="A file to draw the certificate to.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def certify(trace: Path, data: Path, comparator: Path, plot: Path | None, as_json: bool) -> None:
+def certify(
+    trace: Path, data: Path, comparator: Path | None, plot: Path | None, as_json: bool
+) -> None:
     """Replay the run in TRACE and hold its total loss to every bound.
 
-    TRACE is a file written by Trace.save. The weights are replayed from its steps, and losses,
-    risks and gradients are computed anew from the data. The exit status is 1 if the audit
-    found something, or if a bound is exceeded.
+    TRACE is a file written by Trace.save or CommitteeTrace.save. The weights are replayed from its
+    steps, and losses, risks and gradients are computed anew from the data; of a committee also
+    its weights and its votes. The exit status is 1 if the audit found something, or if a bound
+    is exceeded.
     """
     from driftline.certificates import certify as make
     from driftline.errors import InputError
-    from driftline.trace import Trace
 
     try:
-        recorded = Trace.load(trace)
+        recorded, alone = _recorded(trace)
+        if alone and comparator is None:
+            raise InputError("a single learner's run needs a comparator: expected --comparator")
+        weights = None if comparator is None else _comparator(comparator)
         stream = _arrays(data, ("inputs", "labels"))
-        made = make(recorded, _comparator(comparator), stream["inputs"], stream["labels"])
+        made = make(recorded, weights, stream["inputs"], stream["labels"])
         if plot is not None:
             made.plot(plot)
     except InputError as error:
@@ -58,6 +63,21 @@ def certify(trace: Path, data: Path, comparator: Path, plot: Path | None, as_jso
         click.echo(f"Wrote {plot}", err=True)
     if not made.valid:
         raise click.exceptions.Exit(1)
+
+
+def _recorded(path: Path) -> tuple[Any, bool]:
+    """Return the trace in a file, and whether it is that of a single learner."""
+    import numpy as np
+
+    from driftline.committee import CommitteeTrace
+    from driftline.trace import Trace
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            alone = "member_risk" not in file
+    except Exception:
+        alone = True  # and what is wrong with the file is said by who loads it
+    return (Trace.load(path) if alone else CommitteeTrace.load(path)), alone
 
 
 def _arrays(path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:

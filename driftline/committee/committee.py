@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.committee.shares import Shares
-from driftline.committee.trace import CommitteeTrace
-from driftline.committee.vote import vote, vote_one
+from driftline.committee.trace import CommitteeTrace, First
+from driftline.committee.vote import vote, vote_factor, vote_one
 from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.models import Standardiser
@@ -32,8 +34,8 @@ class Committee:
     Every member learns from every round as if it were alone. The committee's weights move by the
     members' expected target losses (:class:`~driftline.committee.Shares`), and its prediction is
 
-    - with ``combine="vote"``, the weighted vote of their predictions, which is certain. For the
-      0-1 loss it errs at most twice as often as the weighted average of the members;
+    - with ``combine="vote"``, the weighted vote of their predictions, which is certain. Where the
+      loss is a metric, it costs at most twice the weighted average of the members;
     - with ``combine="draw"``, that of a member drawn by its weight. Its expected loss is the
       weighted average of theirs, at most that of the best sequence of members plus the regret
       of the weights (``shares.regret_bound``), and each member has its own bound.
@@ -92,28 +94,32 @@ class Committee:
         *,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
     ) -> CommitteeTrace:
         """Play a stream: every row is predicted before it is learned from.
 
         With ``seed`` all generators are reset. If the input is refused, nobody has learned from it.
+        ``audit`` is that of :meth:`~driftline.OGD.run`.
         """
         if labels is None:
             inputs, labels = inputs.inputs, inputs.labels
         scaling, inputs = self._scaled(inputs)
         checked = self.task.check_labels(labels)
         before = [member.mark() for member in self.members]
+        old = None if self.scaling is None else self.scaling.copy()
+        first = First(self.combine, self.members[0].rounds, self.shares.copy(), old)
         traces = []
         try:
             for index, member in enumerate(self.members):
                 own = None if seed is None else seed + index
-                traces.append(member.run(inputs, labels, seed=own, progress=progress))
+                traces.append(member.run(inputs, labels, seed=own, progress=progress, audit=audit))
         except InputError:
             self._go_back(before)
             raise
         self.scaling = scaling
         if seed is not None:
             self._generator, self._ahead = _generator(seed), None
-        return self._combined(tuple(traces), checked)
+        return replace(self._combined(tuple(traces), checked), first=first)
 
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
@@ -158,8 +164,10 @@ class Committee:
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, and with which weight."""
+        factor = vote_factor(self.task)
+        words = f"at most {factor:g} times" if math.isfinite(factor) else "not bounded by"
         how = {
-            "vote": "weighted vote: for the 0-1 loss at most twice the weighted average of members",
+            "vote": f"weighted vote: {words} the weighted average of members",
             "draw": "a member drawn by weight: at most the best members' loss and the regret of "
             "the weights",
         }

@@ -1,4 +1,14 @@
-"""What a committee predicts from what its members do."""
+r"""What a committee predicts from what its members do, and what that may cost.
+
+Let the vote :math:`v` have the least mean loss :math:`\sum_j w_j \ell(v, p_j)` to the members'
+predictions, the loss be symmetric, and :math:`\ell(v, y) \le c (\ell(v, p) + \ell(p, y))`. The
+label :math:`y` might have been voted for too, so
+
+.. math:: \ell(v, y) \le c \sum_j w_j (\ell(v, p_j) + \ell(p_j, y))
+   \le 2 c \sum_j w_j \ell(p_j, y):
+
+a vote costs at most 2c times the weighted average, in every round; twice for a metric.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +19,7 @@ import numpy as np
 
 from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
 
-__all__ = ["padded", "vote", "vote_one"]
+__all__ = ["padded", "vote", "vote_factor", "vote_one"]
 
 
 def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -32,6 +42,19 @@ def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.n
         chosen = np.ravel(_one(task, rows, weights[t]))
         out[t, : chosen.size] = chosen
     return out
+
+
+def vote_factor(task: Task) -> float:
+    """Return how many times the members' weighted average a vote costs at most.
+
+    Infinite where nothing is known: for predictions that are not labels, and for costs that are
+    not symmetric.
+
+    >>> from driftline.tasks import NDCG, LabelRanking, Multilabel
+    >>> [vote_factor(task) for task in (Multilabel(5), LabelRanking(4), NDCG(3))]
+    [2.0, 4.0, inf]
+    """
+    return 2.0 * task.triangle
 
 
 def vote_one(task: Any, predictions: Sequence[Any], weights: np.ndarray) -> Any:

@@ -11,6 +11,7 @@ distribution through one vector only, the mean of ``encode_loss``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -62,6 +63,11 @@ class Task(Part):
 
     #: The largest target loss.
     largest_loss: float = 1.0
+
+    #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
+    #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
+    #: metric and 2 for the square of one; infinite where none is known.
+    triangle: float = math.inf
 
     @property
     def dim(self) -> int:

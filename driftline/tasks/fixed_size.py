@@ -31,6 +31,7 @@ class FixedSize(VectorTask):
     size: int
 
     entries: ClassVar[str] = "zeros and ones"
+    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""

@@ -8,6 +8,10 @@ encoding that also knows how many there are (Ramaswamy et al., 2013): with s fro
 .. math:: \rho(y) = \big(1[y = \emptyset],\ y_i 1[|y| = s]\big), \qquad
    \ell^\rho(\hat y) = -\Big(1[\hat y = \emptyset],\ \frac{2 \hat y_i}{|\hat y| + s}\Big),
    \qquad c = 1.
+
+With J the Jaccard distance, a metric, the loss is :math:`J / (2 - J)`, convex and increasing. So if
+:math:`J \le J' + J''`, its value at J is at most :math:`\frac{4 - J}{4 - 2J} \le \frac32` times the
+sum of those at :math:`J'` and :math:`J''`: this is ``triangle``.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ class FScore(Task):
     labels: int
 
     guess_loss: ClassVar[float] = 1.0
+    triangle: ClassVar[float] = 1.5
 
     def __post_init__(self) -> None:
         """Refuse no tags at all, and say what many of them cost."""

@@ -43,6 +43,7 @@ class LabelRanking(VectorTask):
     shared: bool = False
 
     entries: ClassVar[str] = "ranks"
+    triangle: ClassVar[float] = 2.0  # half a squared distance
     constant_offset: ClassVar[float] = 0.5
     guess_loss: ClassVar[float] = 0.5
 

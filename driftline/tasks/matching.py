@@ -32,6 +32,7 @@ class Matching(VectorTask):
     size: int
 
     entries: ClassVar[str] = "columns"
+    triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

@@ -33,6 +33,7 @@ class Ordinal(StructuredTask):
     levels: int
 
     constant_offset: ClassVar[float] = 0.5
+    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse fewer than two levels."""

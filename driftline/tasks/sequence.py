@@ -42,6 +42,7 @@ class Sequence(PaddedTask):
 
     #: Lengths differ from round to round.
     ragged: ClassVar[bool] = True
+    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse fewer than two tags."""

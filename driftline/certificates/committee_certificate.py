@@ -1,0 +1,226 @@
+r"""A committee's total beside its bounds.
+
+Let member j have the expected loss :math:`r_{t,j}` and the weight :math:`w_{t,j}` in round t. For
+any sequence of members :math:`i_t` that changes k times,
+
+.. math:: A = \sum_t \sum_j w_{t,j} r_{t,j} \le \sum_t r_{t,i_t} + R(T, k),
+
+with R the regret bound of the weights; and the total of a single member is at most each of its own
+bounds. What the committee pays is
+
+- by *drawing* a member, expected: A itself;
+- by *voting*, expected over the members' randomness: at most c A, with c = 2 if the target loss is
+  a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
+  claimed for other losses.
+
+R holds from the first round of the weights on, and what weighs them never starts anew: so there is
+no such bound of an interval, nor of a run that goes on from an earlier one. The certificates of the
+members hold on every interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.accounts import Tally
+from driftline.certificates.certificate import FORMS, Certificate, or_reason
+from driftline.committee import Shares
+from driftline.errors import NoGuaranteeError
+
+__all__ = ["CommitteeCertificate", "CommitteeRounds"]
+
+
+class CommitteeRounds(NamedTuple):
+    """What is kept of every round: the committee's loss, members' weights and expected losses."""
+
+    target_loss: np.ndarray
+    weights: np.ndarray
+    member_risk: np.ndarray
+
+
+@dataclass(frozen=True)
+class CommitteeCertificate:
+    """What a committee's run paid, and what it was promised; print it for a table.
+
+    ``total`` is the target loss of its predictions, ``average`` the weighted average of its
+    members' expected losses, ``sampled_average`` that of the losses of their predictions. The
+    committee pays at most ``factor`` times the average in expectation (1 for a draw; infinite if
+    nothing is claimed).
+    ``sequences`` are the totals of the best sequences of members that change at most 0, 1, ...
+    times. ``members`` are the members' own certificates, for the inputs as they saw them:
+    ``scaled`` says whether these are not those of the stream. ``shrunk`` says for whom the
+    comparator was too large.
+    """
+
+    start: int
+    stop: int
+    combine: str
+    factor: float
+    total: float
+    average: float
+    sampled_average: float
+    variance: float
+    largest_loss: float
+    members: tuple[Certificate, ...]
+    sequences: tuple[float, ...]
+    shares: Shares = field(repr=False)
+    no_regret_bound: str = ""
+    scaled: bool = False
+    shrunk: tuple[bool, ...] = ()
+    findings: tuple[str, ...] = ()
+    chance: float = 0.05
+    rounds_seen: CommitteeRounds | None = field(default=None, repr=False)
+
+    # -- totals
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds."""
+        return self.stop - self.start
+
+    @property
+    def best(self) -> int:
+        """The member with the least expected total, the first of several."""
+        return int(np.argmin([member.expected for member in self.members]))
+
+    @property
+    def best_total(self) -> float:
+        """The expected total of the best member."""
+        return self.members[self.best].expected
+
+    @property
+    def regret(self) -> float:
+        """The weighted average minus the best member's total; it may be negative."""
+        return self.average - self.best_total
+
+    @property
+    def trivial(self) -> float:
+        """The loss of uniform guessing: a bound above it is vacuous."""
+        return self.members[0].trivial
+
+    @property
+    def deviation(self) -> float:
+        """How far ``total`` may lie above a bound of its expectation, but with a small chance.
+
+        A draw's loss has the mean of the round's average, and so has the average of what members
+        predict, of which a vote costs ``factor`` times at most. Members that are certain leave
+        a vote nothing to chance.
+        """
+        tally = Tally(self.largest_loss, rounds=self.rounds, variance=self.variance)
+        if self.combine == "draw":
+            return tally.deviation(self.chance)
+        return self.factor * tally.deviation(self.chance) if self.variance else 0.0
+
+    # -- bounds
+
+    def regret_bound(self, switches: int = 0) -> float:
+        """Return how far the average may exceed the best sequence that changes so many times."""
+        if self.no_regret_bound:
+            raise NoGuaranteeError(self.no_regret_bound)
+        return float(self.largest_loss * self.shares.regret_bound(self.rounds, switches))
+
+    def most(self, total: float, switches: int = 0) -> float:
+        """Return what the average is at most, if a sequence of members pays at most ``total``."""
+        return total + self.regret_bound(switches)
+
+    @property
+    def switches(self) -> int:
+        """How many changes the sequence of members has whose bound is smallest."""
+        if self.no_regret_bound:
+            return 0
+        return int(np.argmin([self.most(total, k) for k, total in enumerate(self.sequences)]))
+
+    def member_bounds(self, form: str) -> list[float | str]:
+        """Return a bound of every member's total, or why it has none."""
+        return [member.bounds()[form] for member in self.members]
+
+    def average_bounds(self) -> dict[str, float | str]:
+        """Return every bound of the weighted average, or why there is none.
+
+        That of the best member, and of the best sequence of members, as they turned out; then
+        the smallest that any member has of each form. All with the regret of the weights.
+        """
+        made = {
+            "best_member": or_reason(lambda: self.most(self.best_total)),
+            "best_sequence": or_reason(
+                lambda: self.most(self.sequences[self.switches], self.switches)
+            ),
+        }
+        for form in FORMS:
+            given = self.member_bounds(form)
+            known = [bound for bound in given if isinstance(bound, float)]
+            if known:
+                made[form] = or_reason(lambda known=known: self.most(min(known)))
+            else:
+                made[form] = f"no member has one: {given[0]}"
+        return made
+
+    def bounds(self) -> dict[str, float | str]:
+        """Return every bound of the committee's expected total, or why there is none."""
+        if math.isinf(self.factor):
+            reason = "the target loss is not known to be a metric, so nothing bounds a vote"
+            return dict.fromkeys(self.average_bounds(), reason)
+        given = self.average_bounds().items()
+        return {k: self.factor * v if isinstance(v, float) else v for k, v in given}
+
+    @property
+    def vacuous(self) -> dict[str, bool]:
+        """Whether each bound is no better than the loss of uniform guessing."""
+        given = self.bounds().items()
+        return {form: value >= self.trivial for form, value in given if isinstance(value, float)}
+
+    @property
+    def broken(self) -> list[str]:
+        """The bounds that are exceeded by more than rounding: there should be none."""
+        slack = 1e-9 * max(1.0, self.average)
+        over = [
+            form
+            for form, value in self.average_bounds().items()
+            if isinstance(value, float) and self.average > value + slack
+        ]
+        if self.combine == "vote" and self.total > self.factor * (self.sampled_average + slack):
+            over.append("vote")
+        theirs = [(j, form) for j, member in enumerate(self.members) for form in member.broken]
+        return over + [f"{form} of member {j}" for j, form in theirs]
+
+    @property
+    def valid(self) -> bool:
+        """Whether every bound holds, and the audit found nothing."""
+        return not self.broken and not self.findings
+
+    # -- for people and machines
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw totals under their bound, and the weights; return the figure."""
+        from driftline.certificates.committee_plots import plot
+
+        return plot(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers by name; bounds that do not exist are None."""
+        names = ("start", "stop", "combine", "factor", "total", "average", "sampled_average")
+        made = {name: getattr(self, name) for name in names}
+        bounds = {k: v if isinstance(v, float) else None for k, v in self.bounds().items()}
+        regret = or_reason(self.regret_bound)
+        return (
+            made
+            | {"best": self.best, "best_total": self.best_total, "regret": self.regret}
+            | {"regret_bound": regret if isinstance(regret, float) else None}
+            | {"sequences": list(self.sequences), "switches": self.switches}
+            | {"bounds": bounds, "trivial": self.trivial, "vacuous": self.vacuous}
+            | {"deviation": self.deviation, "chance": self.chance}
+            | {"scaled": self.scaled, "shrunk": list(self.shrunk)}
+            | {"valid": self.valid, "findings": list(self.findings)}
+            | {"members": [member.to_dict() for member in self.members]}
+        )
+
+    def __str__(self) -> str:
+        """Return a short table."""
+        from driftline.certificates.committee_table import table
+
+        return table(self)

@@ -1,0 +1,101 @@
+"""A committee's certificate in words."""
+
+from __future__ import annotations
+
+import math
+
+from driftline.certificates.certificate import or_reason
+from driftline.certificates.committee_certificate import CommitteeCertificate
+
+__all__ = ["table"]
+
+HOW = {"vote": "by weighted vote", "draw": "drawn by weight"}
+
+
+def table(made: CommitteeCertificate) -> str:
+    """Return a table of totals, bounds, members and findings."""
+    claimed = math.isfinite(made.factor)
+    lines = [
+        f"committee of {len(made.members)} {HOW[made.combine]}, rounds {made.start} to "
+        f"{made.stop}, {made.rounds} in all",
+        _line("target loss", made.total, _above(made)),
+        _line("weighted average", made.average, _pays(made)),
+        _line("best member", made.best_total, f"member {made.best}; regret {made.regret:.5g}"),
+        *_sequence(made),
+        _line("uniform guessing", made.trivial),
+    ]
+    regret = or_reason(made.regret_bound)
+    if isinstance(regret, str):
+        lines.append(f"no bound of the committee: {regret}")
+    elif claimed:
+        times = f"{made.factor:g} x (" if made.factor != 1.0 else ""
+        lines.append(
+            f"bounds of the expected loss: {times}the members' and {regret:.5g} for the weights"
+            f"{')' if times else ''}"
+        )
+    else:
+        lines.append(
+            "no bound of the vote: the target loss is not known to be a metric\n"
+            f"bounds of the weighted average: the members' and {regret:.5g} for the weights"
+        )
+    if not isinstance(regret, str):
+        lines += _bounds(made, claimed)
+    lines += _members(made)
+    if made.scaled:
+        lines.append("comparators act on the scaled inputs, and members' bounds hold for these")
+    found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]
+    lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
+    return "\n".join(lines)
+
+
+def _line(name: str, value: float, note: str = "") -> str:
+    return f"  {name:<24} {value:12.5g}" + (f"   {note}" if note else "")
+
+
+def _above(made: CommitteeCertificate) -> str:
+    if not made.deviation or math.isinf(made.factor):
+        return ""
+    most = made.factor * made.average + made.deviation
+    return f"at most {most:.5g} but with chance {made.chance:g}"
+
+
+def _pays(made: CommitteeCertificate) -> str:
+    if made.combine == "draw":
+        return "what is paid in expectation"
+    if math.isinf(made.factor):
+        return "what a draw would pay"
+    return f"a vote pays at most {made.factor:g} times this"
+
+
+def _sequence(made: CommitteeCertificate) -> list[str]:
+    if not made.switches:
+        return []
+    note = f"with {made.switches} changes"
+    return [_line("best sequence", made.sequences[made.switches], note)]
+
+
+def _bounds(made: CommitteeCertificate, claimed: bool) -> list[str]:
+    lines = []
+    for form, value in (made.bounds() if claimed else made.average_bounds()).items():
+        if form == "best_sequence" and not made.switches:
+            continue
+        name = form.replace("_", " ")
+        if isinstance(value, str):
+            lines.append(f"  {name:<24}         none   {value}")
+        else:
+            empty = "vacuous: no better than guessing" if value >= made.trivial else ""
+            lines.append(_line(name, value, empty))
+    return lines
+
+
+def _members(made: CommitteeCertificate) -> list[str]:
+    lines = ["members            total        exact   worst case"]
+    for j, member in enumerate(made.members):
+        bounds = member.bounds()
+        cells = [
+            f"{bound:12.5g}" if isinstance(bound, float) else f"{'none':>12}"
+            for bound in (bounds["exact"], bounds["worst_case"])
+        ]
+        shrunk = "   comparator shrunk into its ball" if made.shrunk[j] else ""
+        lines.append(f"  {j:<10} {member.expected:12.5g} {cells[0]} {cells[1]}{shrunk}")
+    return lines

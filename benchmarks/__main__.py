@@ -10,101 +10,16 @@ import tempfile
 import time
 import tracemalloc
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 
-import driftline as dl
 from benchmarks.certificates import audits, hindsight
 from benchmarks.convolutional import many_classes, rankings
-from benchmarks.references import bare_dense, bare_sparse, numpy_loop
+from benchmarks.made import dense_data, learner, sparse_data
+from benchmarks.rounds import dense, digits, small, thin
 from benchmarks.structured import chains, many_tags, matchings, permutahedron
 from benchmarks.timing import best_times
-
-GENERATOR = np.random.default_rng(0)
-
-
-def dense_data(rounds, classes, features):
-    X = GENERATOR.standard_normal((rounds, features))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    W = GENERATOR.standard_normal((classes, features))
-    return X, np.argmax(X @ W.T, axis=1)
-
-
-def sparse_data(rounds, classes, features, entries):
-    columns = GENERATOR.integers(0, features, (rounds, entries))
-    columns.sort(axis=1)
-    values = np.full(rounds * entries, 1.0 / np.sqrt(entries))
-    starts = np.arange(0, rounds * entries + 1, entries)
-    X = sparse.csr_array((values, columns.ravel(), starts), shape=(rounds, features))
-    X.sum_duplicates()
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    W = GENERATOR.standard_normal((features, classes))
-    return X, np.argmax(X @ W, axis=1)
-
-
-def learner(classes):
-    """Return the learner of the NumPy loop: the paper's, with the Polyak rate."""
-    loss = dl.losses.Logistic(dl.tasks.Multiclass(classes))
-    return dl.OGD(loss, dl.decoders.UniformMix(loss), dl.rates.Polyak(), dl.domains.Ball(20.0))
-
-
-def small():
-    """Two classes, two features."""
-    X, y = dense_data(200_000, 2, 2)
-    rows, labels = list(X[:20_000]), y[:20_000].tolist()
-
-    def steps():
-        one = learner(2)
-        for x, label in zip(rows, labels, strict=True):
-            one.step(x, label)
-
-    times = best_times(
-        {
-            "run": lambda: learner(2).run(X, y),
-            "step": steps,
-            "numpy": lambda: numpy_loop(X[:4000], y[:4000], 2),
-        }
-    )
-    played = {"run": 200_000, "step": 20_000, "numpy": 4000}
-    rates = {name: played[name] / t for name, t in times.items()}
-    yield "small", "run / NumPy loop", rates["run"] / rates["numpy"], ">= 100", rates["run"]
-    yield "small", "step / NumPy loop", rates["step"] / rates["numpy"], "", rates["step"]
-    yield "small", "step / 100 000 rounds a second", rates["step"] / 1e5, ">= 1", rates["step"]
-    yield "small", "NumPy loop", 1.0, "", rates["numpy"]
-
-
-def dense():
-    """Ten classes, 784 features."""
-    X, y = dense_data(60_000, 10, 784)
-    times = best_times(
-        {
-            "run": lambda: learner(10).run(X, y),
-            "bare": lambda: bare_dense(X, y, np.zeros((10, 784))),
-            "numpy": lambda: numpy_loop(X[:2000], y[:2000], 10),
-        }
-    )
-    rate = 60_000 / times["run"]
-    yield "dense", "run / bare loop", times["bare"] / times["run"], ">= 0.6", rate
-    yield "dense", "run / NumPy loop", rate / (2000 / times["numpy"]), "", rate
-
-
-def thin():
-    """Twenty classes, 100 000 features, 75 of them in a row."""
-    X, y = sparse_data(50_000, 20, 100_000, 75)
-    dense_rows = X[:300].toarray()
-    times = best_times(
-        {
-            "run": lambda: learner(20).run(X, y),
-            "bare": lambda: bare_sparse(X.data, X.indices, X.indptr, y, np.zeros((100_000, 20))),
-            "numpy": lambda: numpy_loop(dense_rows[:20], y[:20], 20),
-        },
-        repeats=4,
-    )
-    rate = 50_000 / times["run"]
-    yield "sparse", "run / bare loop", times["bare"] / times["run"], ">= 0.6", rate
-    yield "sparse", "run / NumPy loop on dense rows", rate / (20 / times["numpy"]), "", rate
 
 
 def growth():
@@ -193,7 +108,7 @@ def main() -> None:
         table.add_column(name, justify="right")
     began = time.perf_counter()
     parts = (
-        *(small, dense, thin, growth, memory, start),
+        *(small, digits, dense, thin, growth, memory, start),
         *(permutahedron, chains, many_tags, matchings),
         *(rankings, many_classes),
         *(audits, hindsight),

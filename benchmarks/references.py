@@ -2,7 +2,8 @@
 
 The NumPy loop is the paper's algorithm as one would write it in an afternoon. The bare
 loops compute scores and a rank-one update and nothing else: no loss, no decoder, no
-rate, no projection, no trace. Nobody can be much faster.
+rate, no projection, no trace. The passes alone are the same, by the learner's own passes over the
+weights, which read and write each weight once: what a round can cost at least.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import math
 
 import numpy as np
 from numba import njit
+
+from driftline.kernels.compile import OPTIONS, DistinctArguments
+from driftline.kernels.gathers import gather, scatter
+from driftline.kernels.sweeps import sweep
 
 
 def numpy_loop(X, y, classes, radius=10.0, seed=0):
@@ -75,6 +80,24 @@ def bare_sparse(values, columns, starts, y, W):
             row = W[columns[i]]
             for k in range(classes):
                 row[k] += theta[k] * values[i]
+
+
+@njit(pipeline_class=DistinctArguments, **OPTIONS)
+def passes_dense(X, y, W, steps, scores):
+    steps[:] = 0.0
+    for t in range(X.shape[0]):
+        sweep(W, steps, X[max(t - 1, 0)], X[t], scores)
+        for k in range(steps.size):
+            steps[k] = 0.1 * ((1.0 if k == y[t] else 0.0) - scores[k])
+
+
+@njit(pipeline_class=DistinctArguments, **OPTIONS)
+def passes_sparse(values, columns, starts, y, W, scores):
+    for t in range(starts.size - 1):
+        gather(W, values, columns, starts[t], starts[t + 1], scores)
+        for k in range(scores.size):
+            scores[k] = 0.1 * ((1.0 if k == y[t] else 0.0) - scores[k])
+        scatter(W, values, columns, starts[t], starts[t + 1], scores)
 
 
 @njit(fastmath=True)

@@ -15,7 +15,7 @@ __all__ = ["describe"]
 
 def describe(parts: Parts, largest_input: float) -> str:
     """Return the description of a learner made of these parts."""
-    loss, decoder, rate, domain, _ = parts
+    loss, decoder, rate, domain, *_ = parts
     lines = [
         f"task     {loss.task!r}, {_scores(loss.task)}",
         f"loss     {loss!r}, self-bounding with M = {loss.self_bound:.4g}",
@@ -24,6 +24,11 @@ def describe(parts: Parts, largest_input: float) -> str:
         f"domain   {domain!r}",
         f"bound    {_bound(parts)}",
     ]
+    if parts.restart is not None:
+        lines.append(
+            f"restart  {parts.restart!r}: starts again from no weights at an alarm; every start "
+            "pays for its first distance again"
+        )
     if largest_input > 1.0 + 1e-9:
         lines.append(
             f"inputs   the longest so far has norm {largest_input:.4g}: the floor is divided by "
@@ -75,7 +80,7 @@ def _range(parts: Parts) -> str:
 
 def _bound(parts: Parts) -> str:
     """Say the theorem, or why there is none."""
-    loss, decoder, rate, domain, _ = parts
+    loss, decoder, rate, domain, *_ = parts
     family = loss.loss if isinstance(loss, Scaled) else loss
     if isinstance(family, Hinge):
         return f"none: the hinge loss is {family.caveat}"
@@ -107,7 +112,7 @@ def _bound(parts: Parts) -> str:
 
 def _plain(parts: Parts) -> list[str]:
     """Name the parts without kernels."""
-    loss, decoder, rate, domain, _ = parts
+    loss, decoder, rate, domain, *_ = parts
     have = {
         "task": loss.task.kernels,
         "loss": loss.kernels,
@@ -115,4 +120,6 @@ def _plain(parts: Parts) -> list[str]:
         "rate": rate.kernel,
         "domain": domain.radius,
     }
+    if parts.restart is not None:
+        have["detector"] = parts.restart.kernel
     return [name for name, kernel in have.items() if kernel is None]

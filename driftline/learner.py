@@ -12,12 +12,15 @@ from driftline import models
 from driftline.accounts import Tally, Watch, settled
 from driftline.decoders import Decoder, default_decoder
 from driftline.description import describe
+from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine, Snapshot
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
+from driftline.parts import Part
 from driftline.rates import Polyak, Rate
+from driftline.record import Record, checked_stream
 from driftline.tasks import Distribution
 from driftline.trace import Trace
 
@@ -62,8 +65,19 @@ class OGD:
         First weights, one row per score. Default: zeros.
     intercept
         Whether every input has a constant 1 appended; its weights are the last column.
+    restart
+        A detector such as :class:`~driftline.detectors.Cusum`, which is told the expected target
+        loss of every round: at an alarm the learner starts again from weights of 0. Default:
+        never.
     seed
         Of the generator that random predictions are drawn with.
+    dtype
+        The type of the weights. With ``float32`` they and the inputs take half the room, and
+        wide rounds half the time; inputs of this type are not copied. All else in a round stays
+        in double precision: scores, losses, steps, the trace. Losses then come out as in
+        ``float64`` to about 1e-6; so do certificates, whose inner products and norms are
+        followed from exact steps while the weights are rounded. Inputs shorter than 1e-19 count
+        as 0, and those longer than 1e19 are refused. For rows of inputs and parts with kernels.
 
     Examples
     --------
@@ -84,7 +98,9 @@ class OGD:
         *,
         initial: Any = None,
         intercept: bool = False,
+        restart: Detector | None = None,
         seed: int | None = 0,
+        dtype: Any = np.float64,
     ):
         if decoder is None:
             loss, decoder = default_decoder(loss)
@@ -94,12 +110,16 @@ class OGD:
             raise InputError(
                 f"the decoder was made for {decoder.loss!r}, but the learner has {loss!r}"
             )
-        self.parts = Parts(loss, decoder, rate, domain, bool(intercept))
+        self.task: Any = loss.task
+        if restart is not None and not isinstance(restart, Detector):
+            raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
+        self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         rate.check(self.parts.setting)
-        self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(self.parts)
+        self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(
+            self.parts, dtype=self._check_dtype(dtype)
+        )
         self._generator = _generator(seed)
         self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
-        self.task: Any = loss.task
         self._watch: Watch | None = None
         self._tally = Tally(loss.task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
@@ -140,79 +160,71 @@ class OGD:
         Trace
             One row a round. If the input is refused, the learner is as it was before.
         """
-        if labels is None:
-            inputs, labels = _unpack(inputs)
-        rows = self.task.rows_of(inputs)
-        labels = self.task.check_labels(labels)
-        if rows.rounds != len(labels):
-            raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
-        if rows.rounds == 0:
-            raise InputError("the stream is empty: expected at least one round")
+        rows, labels = checked_stream(self.task, inputs, labels)
         self._check_features(rows)
-        rows.check_labels(labels)
 
         # A bad row must leave no mark. Remember the weights, or look at all rows first:
         # whichever is less to read.
-        stored = self.engine.stored
-        cheap = stored is None or stored.size <= rows.size
-        if not cheap and (bad := rows.first_bad_row()) is not None:
+        cheap = self.cheap(rows.size)
+        if not cheap and (bad := rows.first_bad_row(self.engine.dtype)) is not None:
             models.refuse(rows, bad)
         keep = cheap if audit is None else audit
         before = self.mark(weights=cheap or keep)
-        if seed is not None:
-            self._generator, self._ahead = _generator(seed), None
-        self.engine.hold(rows)
-        columns = np.empty((len(self._names), rows.rounds))
-        width = self.task.prediction_width(labels)
-        predictions = np.full((rows.rounds, width), -1, dtype=np.int64)
-        gaps = np.zeros(rows.rounds) if self.loss.inexact else None
+        record = self.begin(labels, seed)
         for start in range(0, rows.rounds, rows.block):
             stop = min(start + rows.block, rows.rounds)
-            count, part = stop - start, slice(start, stop)
-            uniforms = self._take_uniforms(count)
-            block = Block(
-                rows,
-                start,
-                stop,
-                labels[part],
-                uniforms,
-                columns[:, part],
-                predictions[part],
-                None if gaps is None else gaps[part],
-            )
             try:
-                played = self._play(block)
-                if played < count:
-                    models.refuse(rows, start + played)
+                self.go_on(record, rows, start, stop)
             except InputError:
                 self.go_back(before)
                 raise
             if progress is not None:
-                progress(count)
+                progress(stop - start)
+        return self.end(record, before if keep else None, models.fingerprint(rows, labels))
+
+    def begin(self, labels: Any, seed: int | None = None) -> Record:
+        """Open a record for a run whose rows come in pieces, as in a committee.
+
+        Labels are as the task has checked them; every piece must be played by :meth:`go_on`.
+        """
+        if seed is not None:
+            self._generator, self._ahead = _generator(seed), None
+        return Record(self.parts, self._names, labels)
+
+    def go_on(self, record: Record, rows: models.Rows, start: int, stop: int) -> None:
+        """Play the next rounds of a record with some rows."""
+        self._check_features(rows)
+        self.engine.hold(rows)
+        played = self._play(record.block(rows, start, stop, self._take_uniforms(stop - start)))
+        if played < stop - start:
+            models.refuse(rows, start + played)
+        record.done += played
+
+    def end(self, record: Record, before: Mark | None, digest: str = "") -> Trace:
+        """Return the trace of a record; with the mark of its beginning it can be audited."""
         first_weights = None
-        if keep and before.snapshot is not None:
+        if before is not None and before.snapshot is not None:
             first_weights = before.snapshot.weights
             if first_weights is None:
-                first_weights = np.zeros_like(self.weights)
-        return Trace(
-            **dict(zip(at.TRACE_COLUMNS, columns, strict=False)),
-            prediction=self.task.predictions(predictions),
-            first_weights=first_weights,
-            gap=gaps,
-            config=self.config(),
-            digest=models.fingerprint(rows, labels),
-        )
+                first_weights = self.engine.look().zeros
+        return record.trace(self.config(), first_weights, digest)
 
     def step(self, x: Any, label: Any) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
-        return self._play_one(x, label, self._peek(), used=True)
+        return self.play(self._row(x), self.task.check_label(label))
+
+    def play(self, row: models.Rows, label: Any) -> Round:
+        """Play one round with a row and a label that are wrapped and checked already."""
+        made = self._play_one(row, label, self._peek())
+        self._ahead = None
+        return made
 
     def learn(self, x: Any, label: Any) -> Round:
         """Learn from one round without predicting: no random number is used up.
 
         The prediction and target loss in the result are those of a draw at the median.
         """
-        return self._play_one(x, label, np.full((1, 1), 0.5), used=False)
+        return self._play_one(self._row(x), self.task.check_label(label), np.full((1, 1), 0.5))
 
     def watch(self, comparator: Any) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
@@ -255,9 +267,11 @@ class OGD:
 
     def scores(self, x: Any) -> np.ndarray:
         """Return the scores of an input."""
-        row = self._row(x)
+        return self._scores(self._row(x))
+
+    def _scores(self, row: models.Rows) -> np.ndarray:
         self._check_features(row)
-        if row.first_bad_row() is not None:
+        if row.first_bad_row(self.engine.dtype) is not None:
             models.refuse(row, 0)
         return self.engine.scores(row, 0)
 
@@ -267,7 +281,11 @@ class OGD:
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
-        return self.decoder.draw(self.scores(x), self._peek()[0])
+        return self.predict_row(self._row(x))
+
+    def predict_row(self, row: models.Rows) -> Any:
+        """Return the prediction for an input that is wrapped already."""
+        return self.decoder.draw(self._scores(row), self._peek()[0])
 
     @property
     def weights(self) -> np.ndarray:
@@ -309,10 +327,10 @@ class OGD:
 
     def config(self) -> dict[str, Any]:
         """Return the learner's parts as plain data."""
-        *parts, intercept = self.parts
-        names = ("loss", "decoder", "rate", "domain")
-        named = {name: part.config() for name, part in zip(names, parts, strict=True)}
-        return named | {"intercept": intercept}
+        made = {
+            k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
+        }
+        return made | {"dtype": self.engine.dtype.name}
 
     def describe(self) -> str:
         """Say which theorem applies, with its constants, and what is missing."""
@@ -320,19 +338,19 @@ class OGD:
 
     def __repr__(self) -> str:
         """Name the parts."""
-        loss, decoder, rate, domain, intercept = self.parts
+        loss, decoder, rate, domain, intercept, restart = self.parts
         more = ", intercept=True" if intercept else ""
+        more += "" if restart is None else f", restart={restart!r}"
+        more += ", dtype=float32" if self.engine.dtype == np.float32 else ""
         return f"OGD({loss!r}, {decoder!r}, {rate!r}, {domain!r}{more})"
 
     # -- behind the scenes
 
-    def _play_one(self, x: Any, label: Any, uniforms: np.ndarray, used: bool) -> Round:
-        row = self._row(x)
-        label = self.task.check_label(label)
+    def _play_one(self, row: models.Rows, label: Any, uniforms: np.ndarray) -> Round:
         self._check_features(row)
         if self.task.ragged:
             row.check_labels([label])
-        if self.engine.stored is None and row.first_bad_row() is not None:
+        if self.engine.stored is None and row.first_bad_row(self.engine.dtype) is not None:
             models.refuse(row, 0)
         self.engine.hold(row)
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
@@ -342,8 +360,6 @@ class OGD:
             prediction = np.full((1, width), -1, dtype=np.int64)
         if not self._play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
             models.refuse(row, 0)
-        if used:
-            self._ahead = None
         return Round(self.task.prediction(prediction[0]), *columns[:5, 0].tolist())
 
     def _play(self, block: Block) -> int:
@@ -355,8 +371,8 @@ class OGD:
             self._tally.add(settled(seen, self.parts))
         return played
 
-    def _row(self, x: Any) -> Any:
-        return self.task.rows_of([x]) if self.task.ragged else models.row_of(x)
+    def _row(self, x: Any) -> models.Rows:
+        return row_of(self.task, x)
 
     def _peek(self) -> np.ndarray:
         if self._ahead is None:
@@ -368,6 +384,10 @@ class OGD:
         if ahead is None:
             return self._generator.random((count, 1))
         return np.vstack([ahead, self._generator.random((count - 1, 1))])
+
+    def cheap(self, size: int) -> bool:
+        """Say whether copying the weights costs no more than reading inputs of this size."""
+        return self.engine.stored is None or self.engine.stored.size <= size
 
     def _check_features(self, rows: models.Rows) -> None:
         expected = self.engine.features
@@ -390,19 +410,24 @@ class OGD:
             raise InputError(
                 f"first weights must lie in the domain {self.domain!r}, but are {distance:g} away"
             )
-        return weights
+        return models.cast(weights, self.engine.dtype)
+
+    def _check_dtype(self, dtype: Any) -> np.dtype:
+        kind = np.dtype(dtype)
+        if kind not in (np.float64, np.float32):
+            raise InputError(f"weights are float64 or float32, not {kind}")
+        if kind == np.float32 and (self.task.ragged or not self.parts.have_kernels):
+            what = repr(self.task) if self.task.ragged else "parts without kernels"
+            raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")
+        return kind
+
+
+def row_of(task: Any, x: Any) -> models.Rows:
+    """Wrap the input of one round."""
+    row: models.Rows = task.rows_of([x]) if task.ragged else models.row_of(x)
+    return row
 
 
 def _generator(seed: int | None) -> np.random.Generator:
     """Return a generator whose numbers are not those of a stream with the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
-
-
-def _unpack(stream: Any) -> tuple[Any, Any]:
-    try:
-        return stream.inputs, stream.labels
-    except AttributeError:
-        raise InputError(
-            f"expected inputs and labels, or a stream that has both, but got only "
-            f"{type(stream).__name__}"
-        ) from None

@@ -15,7 +15,7 @@ from driftline.errors import InputError
 __all__ = ["Trace", "check_lengths"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("first_weights", "gap")
+OPTIONAL = ("first_weights", "gap", "restarted")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,7 +25,8 @@ class Trace:
     Per round: the surrogate ``loss``; the ``risk``, which is the expected target loss; the
     ``target_loss`` of the ``prediction`` that was drawn; the step ``eta`` (that of the round
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
-    weights; where a solver was at work, the duality ``gap`` it left. Beside these, the
+    weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
+    the learner had ``restarted`` before the round. Beside these, the
     learner's ``config``, the weights before the first round (None where keeping them was too
     much) and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -38,6 +39,7 @@ class Trace:
     prediction: np.ndarray
     first_weights: np.ndarray | None = None
     gap: np.ndarray | None = None
+    restarted: np.ndarray | None = None
     config: dict[str, Any] = field(default_factory=dict)
     digest: str = ""
 

@@ -142,6 +142,50 @@ def best_sequence(losses, switches):
     return rest(0, None, switches)
 
 
+def fixed_share(losses, eta, share):
+    """Return what fixed share pays."""
+    members, paid = len(losses[0]), 0.0
+    weights = [1.0 / members] * members
+    for loss in losses:
+        paid += sum(w * x for w, x in zip(weights, loss, strict=True))
+        weights = [w * math.exp(-eta * x) for w, x in zip(weights, loss, strict=True)]
+        weights = [(1 - share) * w / sum(weights) + share / members for w in weights]
+    return paid
+
+
+def largest(holds, low, high):
+    """Return the largest number for which something holds that holds at low and up to it."""
+    if holds(high):
+        return high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def fixed_share_bound(total, rounds, switches, members, eta, share):
+    """The largest loss whose mix losses, if the rounds are alike, a sequence allows."""
+    chance = (1 - share + share / members) ** max(0, rounds - 1 - switches)
+    words = -math.log(chance * (share / members) ** switches / members)
+
+    def holds(paid):
+        left = 1 - paid / rounds * (1 - math.exp(-eta))
+        return -rounds * math.log(left) <= eta * total + words
+
+    return largest(holds, 0.0, float(rounds))
+
+
+def adahedge_bound(least, rounds, sets, first=1.0):
+    """The largest A with A <= least + first + 2 X, X^2 <= A (1 - A / T) ln K + c X."""
+    c = (2 / 3 + 1 / (8 * first)) * math.log(sets) - 2 * first
+
+    def holds(paid):
+        gap = max(c, 0.0) + math.sqrt(math.log(sets) * paid * (1 - paid / rounds))
+        return paid <= least + first + 2 * gap
+
+    return largest(holds, min(least, rounds), float(rounds))
+
+
 def cusum_alarms(losses, threshold=6.0, factor=2.0, more=0.4, patience=20):
     """Page's test with the mean so far, afresh from all rounds since the last alarm."""
     found, since = [], 0

@@ -171,29 +171,32 @@ def test_comparator_losses_and_distances_are_those_computed_plainly(pair):
 # -- every term counts
 
 
-def straight_line(comparator_moves):
+def straight_line(comparator_moves, restarts=()):
     """One weight, linear losses: the exact form is an equation."""
     generator = np.random.default_rng(0)
     rounds, w = 30, 0.0
     u = np.where(np.arange(rounds) < 15, 0.7, -0.4) if comparator_moves else np.full(rounds, 0.7)
     columns = {name: np.empty(rounds) for name in Watched.__dataclass_fields__ if name != "end"}
+    columns["restarted"] = np.isin(np.arange(rounds), restarts)
     for t in range(rounds):
+        old, w = w, 0.0 if t in restarts else w
         slope, eta = generator.standard_normal(), float(generator.uniform(0.1, 1.0))
         before = u[t - 1] if t else u[0]
         loss = 3.0 + slope * w  # linear: convexity loses nothing
         columns["loss"][t], columns["comparator_loss"][t] = loss, 3.0 + slope * u[t]
         columns["risk"][t] = columns["target_loss"][t] = 0.4 * loss
         columns["eta"][t], columns["grad_sq"][t], columns["gap"][t] = eta, slope**2, 0.0
-        columns["distance"][t], columns["old_distance"][t] = (w - u[t]) ** 2, (w - before) ** 2
+        columns["distance"][t], columns["old_distance"][t] = (w - u[t]) ** 2, (old - before) ** 2
         columns["move"][t] = abs(u[t] - before)
         w -= eta * slope
     return Watched(**columns, end=(w - u[-1]) ** 2)
 
 
 @pytest.mark.parametrize("moves", [False, True])
-def test_exact_and_weighted_forms_are_equations_on_linear_losses(moves):
+@pytest.mark.parametrize("restarts", [(), (7, 15, 22)])
+def test_exact_and_weighted_forms_are_equations_on_linear_losses(moves, restarts):
     tally = Tally()
-    tally.add(straight_line(moves))
+    tally.add(straight_line(moves, restarts))
     assert tally.exact == pytest.approx(tally.risk, abs=1e-10)
     assert tally.weighted_bound == pytest.approx(tally.weighted_risk, abs=1e-10)
 
@@ -222,7 +225,7 @@ def test_the_diameter_form_needs_all_its_terms(term):
     """A comparator that runs away each time the learner has come near, at falling steps."""
     rounds, w = 12, 0.5 if term == "rises" else 0.0
     names = [name for name in Watched.__dataclass_fields__ if name != "end"]
-    columns = {name: np.zeros(rounds) for name in names}
+    columns = {name: np.zeros(rounds) for name in names} | {"restarted": np.zeros(rounds, bool)}
     u = 0.5 if term != "rises" else -0.5
     before = u
     for t in range(rounds):
@@ -365,7 +368,9 @@ def test_sampled_totals_stay_below_their_deviation():
             zeros = np.zeros(400)
             ones = np.ones(400)
             tally = Tally()
-            tally.add(Watched(ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, 0.0))
+            quiet = np.zeros(400, dtype=bool)
+            seen = (ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, quiet)
+            tally.add(Watched(*seen, 0.0))
             above += tally.sampled > tally.risk + tally.deviation(0.05)
             assert tally.deviation(0.05) < 8 * np.sqrt(tally.variance) + 8
         assert above <= 15  # 0.05 of 300

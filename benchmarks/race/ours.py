@@ -63,7 +63,10 @@ def short_name(one: Any) -> str:
     kind = type(getattr(loss, "loss", loss)).__name__
     factor = getattr(loss, "factor", 1.0)
     free = " free" if getattr(rate, "monotone", True) is False else ""
-    return f"{factor:g} {kind} {type(rate).__name__}{free} {domain.diameter:g}"
+    first = getattr(rate, "first_eta", None) or getattr(rate, "eta", None)
+    start = "" if first is None else f" {first:g}"
+    again = "" if one.parts.restart is None else " restarts"
+    return f"{factor:g} {kind} {type(rate).__name__}{start}{free} {domain.diameter:g}{again}"
 
 
 def contestants() -> list[Contestant]:

@@ -26,8 +26,10 @@ class Watched:
     """Rounds under a comparator's eyes, one entry each.
 
     ``distance`` is the squared distance of the learner's weights before the step to the
-    comparator's, ``old_distance`` that to the comparator's of the round before, ``move`` how far
-    these two lie apart; ``end`` is the squared distance after the last step.
+    comparator's, ``old_distance`` that after the step before to the comparator's of that round,
+    ``move`` how far the comparator's two lie apart; ``end`` is the squared distance after the last
+    step. ``restarted`` says where the learner had started again: there the distances are those of
+    different weights.
     """
 
     loss: np.ndarray
@@ -40,6 +42,7 @@ class Watched:
     distance: np.ndarray
     old_distance: np.ndarray
     move: np.ndarray
+    restarted: np.ndarray
     end: float
 
     def __len__(self) -> int:
@@ -80,6 +83,8 @@ class Tally:
     telescope: float = 0.0
     rises: float = 0.0
     charged: float = 0.0
+    restarts: int = 0
+    started: float = 0.0
     first_distance: float = 0.0
     first_eta: float = 0.0
     last_eta: float = 0.0
@@ -98,11 +103,13 @@ class Tally:
         eta, residual = seen.eta, 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
         before = np.r_[self.last_eta, eta[:-1]]
         new, old, move = seen.distance, seen.old_distance, seen.move
+        again = seen.restarted
         if self.rounds == 0:  # a move at the very start is not charged
             self.first_distance, self.first_eta = float(new[0]), float(eta[0])
             before[0] = eta[0]
             old, move = np.r_[new[0], old[1:]], np.r_[0.0, move[1:]]
-        rise = 1.0 / eta - 1.0 / before
+            again = np.r_[False, again[1:]]
+        rise = np.where(again, 0.0, 1.0 / eta - 1.0 / before)
 
         self.rounds += len(seen)
         self.risk += float(seen.risk.sum())
@@ -115,7 +122,9 @@ class Tally:
         self.variance += float((seen.risk * np.maximum(self.largest_loss - seen.risk, 0.0)).sum())
         self.telescope += float((new / (2.0 * eta) - old / (2.0 * before)).sum())
         self.rises += float(np.maximum(rise, 0.0).sum())
-        self.charged += float((move / before).sum())
+        self.charged += float(np.where(again, 0.0, move / before).sum())
+        self.restarts += int(again.sum())
+        self.started += float((new[again] / (2.0 * eta[again])).sum())
         self.weighted_risk += float((eta * seen.risk).sum())
         self.weighted_loss += float((eta * seen.comparator_loss).sum())
         self.weighted_rest += float((eta * (residual + seen.gap) + 0.5 * (new - old)).sum())
@@ -132,8 +141,8 @@ class Tally:
         return self.comparator_loss + ends + self.telescope + self.residual + self.gap
 
     def diameter(self, diameter: float) -> float:
-        """Return the bound that knows only the first distance, and else the diameter."""
-        first = self.first_distance / (2.0 * self.first_eta)
+        """Return the bound that knows only the distances at starts, and else the diameter."""
+        first = self.first_distance / (2.0 * self.first_eta) + self.started
         later = 0.5 * diameter**2 * self.rises + diameter * self.charged
         return self.comparator_loss + first + later + self.residual + self.gap
 

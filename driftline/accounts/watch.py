@@ -26,17 +26,19 @@ class Watch:
         self.engine, self.comparator = engine, comparator
         self.rounds = 0
         self._weights: np.ndarray | None = None
+        self._end: float | None = None  # the squared distance after the last step
 
     def copy(self) -> Watch:
         """Return a watch that is as far as this one."""
         other = Watch(self.engine, self.comparator)
-        other.rounds, other._weights = self.rounds, self._weights
+        other.rounds, other._weights, other._end = self.rounds, self._weights, self._end
         return other
 
     def play(self, block: Block) -> tuple[int, Watched]:
         """Play a block whose trace has rows for the comparator; return it as seen.
 
-        Blocks are cut where the comparator changes. The gaps of a solver count on the side on
+        Blocks are cut where the comparator changes, and where the engine starts again. The gaps of
+        a solver count on the side on
         which they can hurt: the learner's if its losses may be too large, else the
         comparator's, whose losses may be too small.
         """
@@ -46,29 +48,34 @@ class Watch:
             block = block._replace(gaps=np.zeros(count))
         elif loss.inexact and not loss.overestimates:
             block = block._replace(comparator_gaps=np.zeros(count))
+        if block.restarted is None:
+            block = block._replace(restarted=np.zeros(count, dtype=bool))
         distance, old = np.empty(count), np.empty(count)
-        move, done, end = np.zeros(count), 0, 0.0
+        move, done = np.zeros(count), 0
         for weights, stop in self.comparator.pieces(self.rounds, self.rounds + count):
             size = min(stop - self.rounds, count - done)
-            previous = weights if self._weights is None else self._weights
             if weights is not self._weights:
                 self._check(weights)
-            before = self._look(previous)
-            move[done] = float(np.linalg.norm(weights - previous))
+                previous = weights if self._weights is None else self._weights
+                move[done] = float(np.linalg.norm(weights - previous))
             self._look(weights)
-            part = slice(done, done + size)
-            played = self.engine.play(_cut(block, done, size, weights))
-            if played < size:
-                return done + played, _seen(block, 0, distance, old, move, 0.0)
-            norm = float(np.vdot(weights, weights))
-            _, _, _, _, _, _, inner, own = block.trace[:, part]
-            distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
-            old[part] = distance[part]
-            old[done] = before
-            end, self._weights = self._look(weights), weights
-            done += size
+            norm, last = float(np.vdot(weights, weights)), done + size
+            piece = block.cut(done, size)._replace(shadow=weights)
+            for played in self.engine.stretches(piece):
+                part = slice(done, done + played)
+                inner, own = block.trace[6:, part]
+                distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
+                old[part] = distance[part]
+                if self._end is not None:
+                    old[done] = self._end
+                self._end = self._look(weights)
+                done += played
+            if done < last:
+                return done, _seen(block, 0, distance, old, move, 0.0)
+            self._weights = weights
             self.rounds += size
-        return done, _seen(block, done, distance, old, move, end)
+        assert self._end is not None
+        return done, _seen(block, done, distance, old, move, self._end)
 
     def _look(self, weights: np.ndarray) -> float:
         """Return the squared distance of the engine's weights now."""
@@ -110,22 +117,6 @@ def settled(seen: Watched, parts: Parts) -> Watched:
     )
 
 
-def _cut(block: Block, done: int, size: int, weights: np.ndarray) -> Block:
-    part = slice(done, done + size)
-    gaps, comparator_gaps = block.gaps, block.comparator_gaps
-    return block._replace(
-        start=block.start + done,
-        stop=block.start + done + size,
-        labels=block.labels[part],
-        uniforms=block.uniforms[part],
-        trace=block.trace[:, part],
-        predictions=block.predictions[part],
-        gaps=None if gaps is None else gaps[part],
-        shadow=weights,
-        comparator_gaps=None if comparator_gaps is None else comparator_gaps[part],
-    )
-
-
 def _seen(
     block: Block,
     count: int,
@@ -148,5 +139,11 @@ def _seen(
         distance[:count],
         old[:count],
         move[:count],
+        _flags(block, count),
         end,
     )
+
+
+def _flags(block: Block, count: int) -> np.ndarray:
+    assert block.restarted is not None
+    return block.restarted[:count].copy()

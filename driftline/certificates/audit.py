@@ -19,7 +19,7 @@ from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.parts import from_config
-from driftline.rates import AdaGrad, Constant
+from driftline.rates import Polyak
 from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
 
@@ -168,7 +168,8 @@ def parts_of(trace: Trace) -> Parts:
     config = trace.config
     if not config:
         raise InputError("the trace does not say which learner made it")
-    made: Any = {name: from_config(config[name]) for name in ("loss", "decoder", "rate", "domain")}
+    names = ("loss", "decoder", "rate", "domain", "restart")
+    made: Any = {name: from_config(config.get(name)) for name in names}
     return Parts(**made, intercept=bool(config["intercept"]))
 
 
@@ -186,6 +187,7 @@ def _replay(watch: Watch, rows: Any, labels: Any, trace: Trace, start: int, stop
             np.full((count, 1), 0.5),
             columns,
             np.empty((count, loss.task.prediction_width(part)), dtype=np.int64),
+            restarted=None if trace.restarted is None else trace.restarted[start:stop],
         )
     )
     if played < count:
@@ -211,7 +213,7 @@ def _findings(
         for name, (off, t) in worst.items()
         if off > 1e-4
     ]
-    if inadmissible and not isinstance(parts.rate, (AdaGrad, Constant)):  # these promise nothing
+    if inadmissible and isinstance(parts.rate, Polyak):  # others promise nothing
         first = int(np.argmax(~trace.admissible))
         found.append(
             f"{inadmissible} steps lie above the admissible range, the first in round "

@@ -108,7 +108,7 @@ class Certificate:
 
     @property
     def worst_case(self) -> float:
-        """What the theorem promises before the first round."""
+        """What the theorem promises before the first round, and again at every new start."""
         made, theirs = self.premises, self.comparator_loss
         self._need_convexity()
         if made.no_theorem and not (math.isinf(made.spread) and theirs == 0.0):
@@ -117,7 +117,8 @@ class Certificate:
             raise InputError(
                 "the worst case needs a bounded domain; `exact` and `weighted_bound` do not"
             )
-        price = made.diameter * (made.diameter / 2.0 + self.path_length) / made.floor
+        starts = 1 + self.tally.restarts
+        price = made.diameter * (starts * made.diameter / 2.0 + self.path_length) / made.floor
         return (made.spread * theirs if theirs else 0.0) + price + self.tally.gap
 
     @property

@@ -17,6 +17,7 @@ from driftline.committee import CommitteeTrace, Shares
 from driftline.committee.vote import vote, vote_factor
 from driftline.comparators import Fixed
 from driftline.errors import InputError
+from driftline.models import fingerprint
 from driftline.trace import Trace
 
 __all__ = ["certify_committee"]
@@ -55,6 +56,8 @@ def certify_committee(
     average = (weights * risk).sum(axis=1)
 
     findings = [f"member {j}: {found}" for j, m in enumerate(members) for found in m.findings]
+    if first.digest and first.digest != fingerprint(task.rows_of(inputs), labels):
+        findings.append("the stream is not the one of the trace: its fingerprint differs")
     for j, member in enumerate(trace.members):
         findings += _differ(f"target loss of member {j}", member.target_loss, losses[:, j])
         if parts[j].decoder.deterministic:

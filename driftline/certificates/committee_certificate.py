@@ -3,10 +3,12 @@ r"""A committee's total beside its bounds.
 Let member j have the expected loss :math:`r_{t,j}` and the weight :math:`w_{t,j}` in round t. For
 any sequence of members :math:`i_t` that changes k times,
 
-.. math:: A = \sum_t \sum_j w_{t,j} r_{t,j} \le \sum_t r_{t,i_t} + R(T, k),
+.. math:: A = \sum_t \sum_j w_{t,j} r_{t,j} \le R(S, T, k) \le S + R(T, k), \qquad
+   S = \sum_t r_{t,i_t},
 
-with R the regret bound of the weights; and the total of a single member is at most each of its own
-bounds. What the committee pays is
+with R the loss bound and the regret bound of the weights (:mod:`driftline.committee.shares`). The
+loss bound is far smaller where S is small. It grows with S, and the total of a single member is at
+most each of its own bounds. What the committee pays is
 
 - by *drawing* a member, expected: A itself;
 - by *voting*, expected over the members' randomness: at most c A, with c = 2 if the target loss is
@@ -119,14 +121,20 @@ class CommitteeCertificate:
     # -- bounds
 
     def regret_bound(self, switches: int = 0) -> float:
-        """Return how far the average may exceed the best sequence that changes so many times."""
+        """Return how far the average may exceed the best sequence that changes so many times.
+
+        Whatever this sequence pays: :meth:`most` is never above its total and this.
+        """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         return float(self.largest_loss * self.shares.regret_bound(self.rounds, switches))
 
     def most(self, total: float, switches: int = 0) -> float:
         """Return what the average is at most, if a sequence of members pays at most ``total``."""
-        return total + self.regret_bound(switches)
+        if self.no_regret_bound:
+            raise NoGuaranteeError(self.no_regret_bound)
+        largest = self.largest_loss
+        return largest * self.shares.loss_bound(total / largest, self.rounds, switches)
 
     @property
     def switches(self) -> int:
@@ -139,25 +147,35 @@ class CommitteeCertificate:
         """Return a bound of every member's total, or why it has none."""
         return [member.bounds()[form] for member in self.members]
 
-    def average_bounds(self) -> dict[str, float | str]:
-        """Return every bound of the weighted average, or why there is none.
+    def member_totals(self) -> dict[str, float | str]:
+        """Return what each bound of the committee starts from, or why there is none.
 
-        That of the best member, and of the best sequence of members, as they turned out; then
-        the smallest that any member has of each form. All with the regret of the weights.
+        The total of the best member, and of the best sequence of members, as they turned out;
+        then the smallest bound that any member has of each form.
         """
-        made = {
-            "best_member": or_reason(lambda: self.most(self.best_total)),
-            "best_sequence": or_reason(
-                lambda: self.most(self.sequences[self.switches], self.switches)
-            ),
+        made: dict[str, float | str] = {
+            "best_member": self.best_total,
+            "best_sequence": self.sequences[self.switches],
         }
         for form in FORMS:
             given = self.member_bounds(form)
             known = [bound for bound in given if isinstance(bound, float)]
-            if known:
-                made[form] = or_reason(lambda known=known: self.most(min(known)))
-            else:
-                made[form] = f"no member has one: {given[0]}"
+            made[form] = min(known) if known else f"no member has one: {given[0]}"
+        return made
+
+    def average_bounds(self) -> dict[str, float | str]:
+        """Return every bound of the weighted average, or why there is none.
+
+        What the weights make of each of the :meth:`member_totals`.
+        """
+        made: dict[str, float | str] = {}
+        for form, total in self.member_totals().items():
+            switches = self.switches if form == "best_sequence" else 0
+            made[form] = (
+                total
+                if isinstance(total, str)
+                else or_reason(lambda total=total, k=switches: self.most(total, k))
+            )
         return made
 
     def bounds(self) -> dict[str, float | str]:

@@ -71,10 +71,10 @@ def _draw_totals(
         panel.plot(t, total, color=colour, linewidth=width, label=f"{label}, {total[-1]:.4g}")
     limit = ROOM * top
     if not certificate.no_regret_bound and math.isfinite(certificate.factor):
-        sums = np.vstack([np.zeros(rounds.member_risk.shape[1]), rounds.member_risk.cumsum(axis=0)])
-        regret = [certificate.shares.regret_bound(int(k)) for k in edges[1:]]
-        bound = sums[edges[1:]].min(axis=1) + certificate.largest_loss * np.array(regret)
-        bound *= certificate.factor
+        sums = rounds.member_risk.cumsum(axis=0)[edges[1:] - 1].min(axis=1)
+        most, largest = certificate.shares.loss_bound, certificate.largest_loss
+        made = [most(total / largest, int(k)) for total, k in zip(sums, edges[1:], strict=True)]
+        bound = certificate.factor * largest * np.array(made)
         words = f"bound by the best member,\n{bound[-1]:.4g}"
         words += " (leaves the panel)" if bound[-1] > limit else ""
         panel.plot(t[1:], bound, color=RED, linewidth=1.2, label=words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from driftline.certificates.certificate import or_reason
 from driftline.certificates.committee_certificate import CommitteeCertificate
 
 __all__ = ["table"]
@@ -24,21 +23,18 @@ def table(made: CommitteeCertificate) -> str:
         *_sequence(made),
         _line("uniform guessing", made.trivial),
     ]
-    regret = or_reason(made.regret_bound)
-    if isinstance(regret, str):
-        lines.append(f"no bound of the committee: {regret}")
+    if made.no_regret_bound:
+        lines.append(f"no bound of the committee: {made.no_regret_bound}")
     elif claimed:
-        times = f"{made.factor:g} x (" if made.factor != 1.0 else ""
-        lines.append(
-            f"bounds of the expected loss: {times}the members' and {regret:.5g} for the weights"
-            f"{')' if times else ''}"
-        )
+        sums = "the members' and what the weights add"
+        sums = sums if made.factor == 1.0 else f"{made.factor:g} x ({sums})"
+        lines.append(f"bounds of the expected loss: {sums}")
     else:
         lines.append(
             "no bound of the vote: the target loss is not known to be a metric\n"
-            f"bounds of the weighted average: the members' and {regret:.5g} for the weights"
+            "bounds of the weighted average: the members' and what the weights add"
         )
-    if not isinstance(regret, str):
+    if not made.no_regret_bound:
         lines += _bounds(made, claimed)
     lines += _members(made)
     if made.scaled:
@@ -75,16 +71,17 @@ def _sequence(made: CommitteeCertificate) -> list[str]:
 
 
 def _bounds(made: CommitteeCertificate, claimed: bool) -> list[str]:
-    lines = []
-    for form, value in (made.bounds() if claimed else made.average_bounds()).items():
+    lines, totals, average = [], made.member_totals(), made.average_bounds()
+    for form, value in (made.bounds() if claimed else average).items():
         if form == "best_sequence" and not made.switches:
             continue
-        name = form.replace("_", " ")
-        if isinstance(value, str):
+        name, most, total = form.replace("_", " "), average[form], totals[form]
+        if isinstance(value, str) or isinstance(most, str) or isinstance(total, str):
             lines.append(f"  {name:<24}         none   {value}")
+        elif value >= made.trivial:
+            lines.append(_line(name, value, "vacuous: no better than guessing"))
         else:
-            empty = "vacuous: no better than guessing" if value >= made.trivial else ""
-            lines.append(_line(name, value, empty))
+            lines.append(_line(name, value, f"the weights add {max(0.0, most - total):.5g}"))
     return lines
 
 

@@ -14,7 +14,7 @@ __all__ = ["premises_of"]
 
 def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
     """Return the constants of the worst case, or why there is none."""
-    loss, decoder, rate, domain, _ = parts
+    loss, decoder, rate, domain, *_ = parts
     floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
     reason, spread = "", 1.0
     if not decoder.rate_floor > 0.0:

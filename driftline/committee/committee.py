@@ -13,10 +13,15 @@ from driftline.committee.shares import Shares
 from driftline.committee.trace import CommitteeTrace, First
 from driftline.committee.vote import vote, vote_factor, vote_one
 from driftline.errors import InputError
-from driftline.learner import OGD
-from driftline.models import Standardiser
+from driftline.learner import OGD, Mark, row_of
+from driftline.models import Rows, Standardiser, fingerprint, refuse
+from driftline.record import Record, checked_stream
 
 __all__ = ["Committee", "CommitteeRound"]
+
+#: Members play pieces of at most so many entries, which lie in the processor's cache together,
+#: and of at least so many rows.
+MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
 
 
 class CommitteeRound(NamedTuple):
@@ -26,6 +31,11 @@ class CommitteeRound(NamedTuple):
     risk: float
     target_loss: float
     weights: np.ndarray
+
+
+class _Mark(NamedTuple):
+    members: list[Mark]
+    scaling: Standardiser | None
 
 
 class Committee:
@@ -101,37 +111,61 @@ class Committee:
         With ``seed`` all generators are reset. If the input is refused, nobody has learned from it.
         ``audit`` is that of :meth:`~driftline.OGD.run`.
         """
-        if labels is None:
-            inputs, labels = inputs.inputs, inputs.labels
-        scaling, inputs = self._scaled(inputs)
-        checked = self.task.check_labels(labels)
-        before = [member.mark() for member in self.members]
-        old = None if self.scaling is None else self.scaling.copy()
-        first = First(self.combine, self.members[0].rounds, self.shares.copy(), old)
-        traces = []
+        rows, labels = checked_stream(self.task, inputs, labels)
+        cheap = all(member.cheap(rows.size) for member in self.members)
+        if not cheap and (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        keep = cheap if audit is None else audit
+        before = self._mark(weights=cheap or keep)
+        digest = fingerprint(rows, labels)
+        first = First(self.combine, self.rounds, self.shares.copy(), before.scaling, digest)
         try:
-            for index, member in enumerate(self.members):
-                own = None if seed is None else seed + index
-                traces.append(member.run(inputs, labels, seed=own, progress=progress, audit=audit))
+            records = self._play(rows, labels, seed, progress)
         except InputError:
             self._go_back(before)
             raise
-        self.scaling = scaling
         if seed is not None:
             self._generator, self._ahead = _generator(seed), None
-        return replace(self._combined(tuple(traces), checked), first=first)
+        marks = before.members if keep else [None] * len(records)
+        ended = zip(self.members, records, marks, strict=True)
+        traces = tuple(member.end(record, mark) for member, record, mark in ended)
+        return replace(self._combined(traces, labels), first=first)
+
+    def _play(
+        self, rows: Rows, labels: Any, seed: int | None, progress: Callable[[int], None] | None
+    ) -> list[Record]:
+        """Let all members play, piece by piece: what one has just read is near for the next."""
+        seeds = [None if seed is None else seed + j for j in range(len(self.members))]
+        pairs = zip(self.members, seeds, strict=True)
+        records = [member.begin(labels, own) for member, own in pairs]
+        size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
+        size = min(size, rows.block)
+        for start in range(0, rows.rounds, size):
+            stop = min(start + size, rows.rounds)
+            piece, at = rows, start
+            if self.scaling is not None:
+                piece, at = self.scaling.piece(rows, start, stop), 0
+            for member, record in zip(self.members, records, strict=True):
+                member.go_on(record, piece, at, at + stop - start)
+            if progress is not None:
+                progress(stop - start)
+        return records
 
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
-        label = self.task.label(self.task.check_label(label))
-        scaling, row = self._scaled(self._one(x))
-        before = [member.mark() for member in self.members]
+        checked = self.task.check_label(label)
+        row = row_of(self.task, x)
+        if self.task.ragged:
+            row.check_labels([checked])
+        before = None if self._sure else self._mark()
         try:
-            rounds = [member.step(row[0], label) for member in self.members]
+            row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
+            rounds = [member.play(row, checked) for member in self.members]
         except InputError:
-            self._go_back(before)
+            if before is not None:
+                self._go_back(before)
             raise
-        self.scaling = scaling
+        label = self.task.label(checked)
         risks = np.array([[made.risk for made in rounds]])
         weights = self._weigh(risks)
         if self.combine == "draw":
@@ -149,8 +183,10 @@ class Committee:
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
-        _, row = self._scaled(self._one(x))
-        made = [member.predict(row[0]) for member in self.members]
+        row = row_of(self.task, x)
+        if self.scaling is not None:
+            row = self.scaling.copy().piece(row, 0, 1)
+        made = [member.predict_row(row) for member in self.members]
         if self.combine == "vote":
             return vote_one(self.task, made, self.shares.now)
         if self._ahead is None:
@@ -184,19 +220,33 @@ class Committee:
 
     # -- behind the scenes
 
-    def _go_back(self, before: Sequence[Any]) -> None:
-        """Put all members back to where they were."""
-        for member, mark in zip(self.members, before, strict=True):
-            member.go_back(mark)
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.members[0].rounds
 
-    def _scaled(self, inputs: Any) -> tuple[Standardiser | None, Any]:
-        """Return inputs as members get them, and the scaling that has seen them."""
-        if self.scaling is None:
-            return None, inputs
-        if hasattr(inputs, "tocsr") or hasattr(inputs[0], "tocsr"):
-            raise InputError("sparse inputs cannot be centred: expected scaling=None for them")
-        scaling = self.scaling.copy()
-        return scaling, scaling.transform(inputs)
+    @property
+    def _sure(self) -> bool:
+        """Whether no member can refuse a row that the first one takes.
+
+        Scores inside a ball are finite if the row is. Who knows what parts without kernels do?
+        """
+        return all(
+            member.parts.have_kernels and math.isfinite(member.domain.diameter)
+            for member in self.members
+        )
+
+    def _mark(self, weights: bool = True) -> _Mark:
+        """Remember where the committee is."""
+        scaling = None if self.scaling is None else self.scaling.copy()
+        weights = weights or not self._sure
+        return _Mark([member.mark(weights) for member in self.members], scaling)
+
+    def _go_back(self, before: _Mark) -> None:
+        """Be where a mark was made."""
+        for member, mark in zip(self.members, before.members, strict=True):
+            member.go_back(mark)
+        self.scaling = before.scaling
 
     def _weigh(self, risks: np.ndarray) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
@@ -237,11 +287,6 @@ class Committee:
         task = self.task
         pairs = zip(rows, labels, strict=True)
         return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
-
-    def _one(self, x: Any) -> Any:
-        if self.task.ragged or hasattr(x, "tocsr"):
-            return [x]
-        return np.atleast_2d(np.asarray(x, dtype=np.float64))
 
 
 def _generator(seed: int | None) -> np.random.Generator:

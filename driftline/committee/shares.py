@@ -6,6 +6,42 @@ multiplies the weight of every member by :math:`e^{-\eta \ell}` and then gives a
 Which :math:`\eta` and :math:`\alpha` are right depends on the stream: one such set of weights runs
 for every pair of a small grid, and AdaHedge (de Rooij et al., 2014), which needs no parameter,
 weighs these by their own losses.
+
+What they pay is bounded as follows, for losses in [0, 1], T rounds, m members and K sets.
+
+*One set.* If a sequence of members that changes k times pays S, and
+
+.. math:: \beta = \ln m + k \ln \frac m\alpha - (T - 1 - k) \ln(1 - \alpha + \frac\alpha m)
+
+is minus the logarithm of its probability, then the set's mix losses
+:math:`-\frac1\eta \ln \sum_j w_j e^{-\eta \ell_j}` add up to at most :math:`S + \beta / \eta`.
+Since :math:`e^{-\eta \ell} \le 1 - (1 - e^{-\eta}) \ell`, a mean loss is at most
+:math:`(1 - e^{-\eta x}) / (1 - e^{-\eta})` for a mix loss x. This is concave in x, so the set
+pays at most
+
+.. math:: L = T \, \frac{1 - e^{-(\eta S + \beta) / T}}{1 - e^{-\eta}} \le
+   \min\Big( \frac{\eta S + \beta}{1 - e^{-\eta}}, \, S + \frac\beta\eta + \frac{\eta T}8 \Big),
+
+where the last is Hoeffding's lemma.
+
+*All sets.* In round t let :math:`h_t` be the sets' mean loss, and :math:`\delta_t` how far it lies
+above their mix loss, with the rate :math:`\eta_t = \ln K / D_{t-1}`; then
+:math:`D_t = D_{t-1} + \delta_t`. Rates fall, so the mix losses add up to at most
+:math:`L + \ln K / \eta_T \le L + D_T`, and what is paid to
+:math:`A = \sum_t h_t \le L + D_0 + 2 X` with :math:`X = D_T - D_0`. Now
+:math:`\delta_t \le \eta_t / 8 \le \ln K / (8 D_0)` by Hoeffding's lemma, and
+:math:`\delta_t (\frac1{\eta_t} - \frac13) \le \frac12 h_t (1 - h_t)` by Bernstein's inequality,
+since the variance of the sets' losses is at most :math:`h_t (1 - h_t)`. With both,
+:math:`D_t^2 - D_{t-1}^2 = 2 \delta_t \ln K / \eta_t + \delta_t^2` adds up to
+
+.. math:: X^2 \le \ln K \sum_t h_t (1 - h_t) + c X, \qquad
+   c = \big( \tfrac23 + \tfrac1{8 D_0} \big) \ln K - 2 D_0 .
+
+Hence :math:`X \le \max(c, 0) + \sqrt{A (1 - A / T) \ln K}`, and A is at most the larger root of
+
+.. math:: A = B + 2 \sqrt{A (1 - A / T) \ln K}, \qquad B = L + D_0 + 2 \max(c, 0),
+
+or T if B is above it. For twelve sets and :math:`D_0 = 1`, c is negative.
 """
 
 from __future__ import annotations
@@ -133,15 +169,38 @@ class Shares:
     def regret_bound(self, rounds: int, switches: int = 0) -> float:
         """Return how far the mean loss may exceed that of the best members, added up.
 
-        Against any sequence of members that changes ``switches`` times.
+        Against any sequence of members that changes ``switches`` times, whatever it pays.
         """
-        members, sets = self.members, len(self.grid)
+        sets, eta = len(self.grid), self.grid[:, 0]
         top = math.sqrt(rounds * math.log(sets)) + 4.0 / 3.0 * math.log(sets) + 2.0
         top += 2.0 * FIRST_GAP
-        costs = []
-        for eta, share in self.grid:
-            stay = -math.log(1.0 - share + share / members)
-            leave = math.log(members / share)
-            words = math.log(members) + switches * leave + max(0, rounds - 1 - switches) * stay
-            costs.append(words / eta + eta * rounds / 8.0)
-        return top + min(costs)
+        costs = self._words(rounds, switches) / eta + eta * rounds / 8.0
+        return top + float(costs.min())
+
+    def loss_bound(self, total: float, rounds: int, switches: int = 0) -> float:
+        """Return what the mean loss adds up to at most.
+
+        If a sequence of members that changes ``switches`` times pays at most ``total``. Never more
+        than ``total`` and the regret bound, and much less where ``total`` is small.
+
+        >>> shares = Shares(2)
+        >>> round(shares.loss_bound(190.0, 10_000)), round(190 + shares.regret_bound(10_000))
+        (272, 672)
+        """
+        if rounds == 0:
+            return 0.0
+        eta, log_sets = self.grid[:, 0], math.log(len(self.grid))
+        words = self._words(rounds, switches)
+        mixed = (eta * max(total, 0.0) + words) / rounds
+        least = float((rounds * np.expm1(-mixed) / np.expm1(-eta)).min())
+        more = (2.0 / 3.0 + 0.125 / FIRST_GAP) * log_sets - 2.0 * FIRST_GAP
+        base = min(least + FIRST_GAP + 2.0 * max(more, 0.0), float(rounds))
+        root = math.sqrt(log_sets * (log_sets + base * (1.0 - base / rounds)))
+        return (base + 2.0 * log_sets + 2.0 * root) / (1.0 + 4.0 * log_sets / rounds)
+
+    def _words(self, rounds: int, switches: int) -> np.ndarray:
+        """Return minus the log-probability that each set gives to a sequence of members."""
+        members, share = self.members, self.grid[:, 1]
+        stay, leave = -np.log(1.0 - share + share / members), np.log(members / share)
+        words = math.log(members) + switches * leave + max(0, rounds - 1 - switches) * stay
+        return np.asarray(words)

@@ -17,20 +17,20 @@ from driftline.trace import Trace, check_lengths
 __all__ = ["CommitteeTrace", "First"]
 
 COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
-SCALING = ("constant", "features", "sparse")
 
 
 class First(NamedTuple):
     """What a committee was before the first round: what an audit starts from.
 
     ``combine`` is how it predicts, ``rounds`` how many it had played; its weights and its
-    scaling, None without one, have not seen the run.
+    scaling, None without one, have not seen the run; ``digest`` is that of the stream.
     """
 
     combine: str
     rounds: int
     shares: Shares
     scaling: Standardiser | None
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,11 +81,11 @@ class CommitteeTrace:
         arrays = {name: getattr(self, name) for name in COLUMNS}
         about: dict[str, Any] = {"members": len(self.members)}
         if self.first is not None:
-            combine, rounds, shares, scaling = self.first
-            about |= {"combine": combine, "rounds": rounds}
+            combine, rounds, shares, scaling, digest = self.first
+            about |= {"combine": combine, "rounds": rounds, "digest": digest}
             arrays["shares"] = shares.state
             if scaling is not None:
-                about["scaling"] = {name: getattr(scaling, name) for name in SCALING}
+                about["scaling"] = scaling.config()
                 arrays["scaling"] = scaling.state
         for j, member in enumerate(self.members):
             arrays |= {f"{j}.{name}": column for name, column in member.arrays().items()}
@@ -123,8 +123,5 @@ def _first(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> First | None
     shares, scaling = Shares(about["members"]), None
     shares.state[:] = arrays["shares"]
     if "scaling" in about:
-        scaling = Standardiser()
-        for name in SCALING:
-            setattr(scaling, name, about["scaling"][name])
-        scaling.state = arrays["scaling"]
-    return First(about["combine"], about["rounds"], shares, scaling)
+        scaling = Standardiser.from_config(about["scaling"], arrays["scaling"])
+    return First(about["combine"], about["rounds"], shares, scaling, about["digest"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.decoders import Decoder
+from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
 from driftline.kernels import program as at
@@ -25,6 +27,7 @@ class Parts(NamedTuple):
     rate: Rate
     domain: Domain
     intercept: bool
+    restart: Detector | None = None
 
     @property
     def setting(self) -> Setting:
@@ -41,7 +44,8 @@ class Parts(NamedTuple):
         """Whether every part can run compiled."""
         task = self.loss.task
         kernels = (task.kernels, self.loss.kernels, self.decoder.kernel, self.rate.kernel)
-        return None not in kernels and self.domain.radius is not None
+        plain = self.restart is not None and self.restart.kernel is None
+        return None not in kernels and self.domain.radius is not None and not plain
 
 
 class Block(NamedTuple):
@@ -57,6 +61,22 @@ class Block(NamedTuple):
     gaps: np.ndarray | None = None
     shadow: np.ndarray | None = None  # a comparator's weights, one row per score
     comparator_gaps: np.ndarray | None = None
+    restarted: np.ndarray | None = None  # whether each round was the first of a new start
+
+    def cut(self, first: int, size: int) -> Block:
+        """Return some of the rounds."""
+        part = slice(first, first + size)
+        return self._replace(
+            start=self.start + first,
+            stop=self.start + first + size,
+            labels=self.labels[part],
+            uniforms=self.uniforms[part],
+            trace=self.trace[:, part],
+            predictions=self.predictions[part],
+            gaps=None if self.gaps is None else self.gaps[part],
+            comparator_gaps=None if self.comparator_gaps is None else self.comparator_gaps[part],
+            restarted=None if self.restarted is None else self.restarted[part],
+        )
 
 
 class Snapshot(NamedTuple):
@@ -71,33 +91,45 @@ class Snapshot(NamedTuple):
         """One row per score."""
         if self.stored is None:
             return None
-        rows = self.stored.T if self.transposed else self.stored
-        scale = self.state[at.SCALE]
-        return rows if scale == 1.0 else rows * scale
+        rows, scale = self._rows, self.state[at.SCALE]
+        return rows if scale == 1.0 else rows * rows.dtype.type(scale)
+
+    @property
+    def zeros(self) -> np.ndarray:
+        """No weights, in the shape and type of these."""
+        return np.zeros(self._rows.shape, self._rows.dtype)
+
+    @property
+    def _rows(self) -> np.ndarray:
+        assert self.stored is not None
+        return self.stored.T if self.transposed else self.stored
 
 
 class Engine:
     """Weights, stored as the model likes them, and the state beside them."""
 
-    def __init__(self, parts: Parts, replay: bool = False):
+    def __init__(self, parts: Parts, replay: bool = False, dtype: Any = np.float64):
         self.parts = parts
+        #: The type of the weights, and of inputs where they meet.
+        self.dtype = np.dtype(dtype)
         #: Whether steps are those already in the trace, and not the rate's.
         self.replay = replay
         self.stored: np.ndarray | None = None
         self.transposed = False
         #: The number of features that inputs must have, None while it is open.
         self.features: int | None = None
-        memory = parts.rate.memory(parts.setting)
-        self.state = np.zeros(at.MEMORY + len(memory))
+        detector = () if parts.restart is None else parts.restart.memory()
+        self._memory = (*parts.rate.memory(parts.setting), *detector)
+        self.state = np.zeros(at.MEMORY + len(self._memory))
         self.state[at.SCALE] = 1.0
         self.state[at.ETA] = parts.rate.first(parts.setting)
         radius = parts.domain.radius
         self.state[at.RADIUS] = np.inf if radius is None else radius
-        self.state[at.MEMORY :] = memory
+        self.state[at.MEMORY :] = self._memory
 
     def start(self, weights: np.ndarray) -> None:
-        """Begin with these weights, one row per score."""
-        self.stored, self.transposed = weights, False
+        """Begin with these weights, one row per score, and go on in their precision."""
+        self.stored, self.transposed, self.dtype = weights, False, weights.dtype
         extra = self.parts.intercept + self.parts.loss.task.extra_columns
         self.features = weights.shape[1] - extra
         self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
@@ -107,7 +139,8 @@ class Engine:
         """Make the weights ready for rows of this kind; they begin at zero."""
         if self.stored is None:
             shape = self._shape(rows)
-            self.stored = np.zeros(shape[::-1] if self.wants_transposed(rows) else shape)
+            shape = shape[::-1] if self.wants_transposed(rows) else shape
+            self.stored = np.zeros(shape, self.dtype)
             self.transposed, self.features = self.wants_transposed(rows), rows.features
             self.state[at.REFRESH] = max(4096, self.stored.size)
         elif self.transposed != self.wants_transposed(rows):
@@ -145,11 +178,52 @@ class Engine:
 
     def compare(self, weights: np.ndarray) -> tuple[float, float]:
         """Begin to watch for a comparator: return inner product and squared norm, exactly."""
-        own = self.look().weights
-        assert own is not None
+        own = np.asarray(self.look().weights, dtype=np.float64)
         self.state[at.INNER] = float(np.vdot(own, weights))
         return float(self.state[at.INNER]), float(np.vdot(own, own))
 
     def play(self, block: Block) -> int:
-        """Play the rounds into the trace; return how many were good."""
+        """Play the rounds into the trace, whatever alarms there are; return how many were good."""
+        if self.parts.restart is None:
+            return self.advance(block)
+        return sum(self.stretches(block))
+
+    def stretches(self, block: Block) -> Iterator[int]:
+        """Play the rounds, and pause at every new start before the weights are set back.
+
+        Yield how many rounds were played since the last pause. New starts are noted in the block;
+        in a replay they are those that it has.
+        """
+        done, count, noted = 0, block.stop - block.start, block.restarted
+        while done < count:
+            if self.replay and noted is not None and noted[done]:
+                self.set_back()
+            elif noted is not None and not self.replay:
+                noted[done] = self.state[at.ALARM] == at.HEEDED
+            self.state[at.ALARM] = at.QUIET
+            size = count - done
+            if self.replay and noted is not None and noted[done + 1 :].any():
+                size = 1 + int(np.argmax(noted[done + 1 :]))
+            played = self.advance(block if size == count else block.cut(done, size))
+            if played:
+                yield played
+            done += played
+            if self.state[at.ALARM] == at.GIVEN:
+                self.set_back()
+            elif played < size:
+                return
+
+    def set_back(self) -> None:
+        """Start again: no weights, and nothing remembered by rate and detector."""
+        assert self.stored is not None
+        self.stored[:] = 0.0
+        state = self.state
+        state[at.SCALE], state[at.NORM_SQ], state[at.INNER] = 1.0, 0.0, 0.0
+        state[at.REFRESH] = state[at.ROUNDS] + max(4096, self.stored.size)
+        state[at.ETA] = self.parts.rate.first(self.parts.setting)
+        state[at.ALARM] = at.HEEDED
+        state[at.MEMORY :] = self._memory
+
+    def advance(self, block: Block) -> int:
+        """Play the rounds up to the first alarm; return how many were good."""
         raise InputError("an engine must say how it plays")

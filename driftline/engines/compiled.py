@@ -23,7 +23,7 @@ class CompiledEngine(Engine):
 
     def _link(self, size: int, more: int) -> None:
         """Make the parts ready for rounds of up to ``size`` scores; compiling happens here."""
-        loss, decoder, rate, _, intercept = self.parts
+        loss, decoder, rate, _, intercept, detector = self.parts
         task = loss.task
         assert task.kernels is not None and loss.kernels is not None
         self._program = Program.link(
@@ -35,17 +35,20 @@ class CompiledEngine(Engine):
                 decoder.mix,
                 decoder.kernel,
                 rate.kernel,
+                None if detector is None else detector.kernel,
             ),
             (
                 task.params(size),
                 loss.params(size),
                 decoder.params,
                 rate.params(self.parts.setting),
+                () if detector is None else (task.largest_loss, *detector.params()),
             ),
             (
                 size,
                 loss.workspace(size),
                 max(decoder.scratch(size), task.scratch(size)),
+                len(rate.memory(self.parts.setting)),
                 int(intercept),
             ),
             self.replay,
@@ -62,7 +65,7 @@ class CompiledEngine(Engine):
             return NOBODY
         return np.ascontiguousarray(weights.T if self.transposed else weights)
 
-    def play(self, block: Block) -> int:
+    def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         rows, start, stop, labels, uniforms, trace, predictions, *_ = block
         assert not isinstance(rows, Sequences)
@@ -70,10 +73,10 @@ class CompiledEngine(Engine):
         if size > self._size:
             self._link(size, rows.gradient_size)
         program = self._program
-        return rows.loop.compiled(
+        return rows.loop(self.dtype).compiled(
             program.code,
             program.params,
-            *rows.arrays(start, stop),
+            *rows.arrays(start, stop, self.dtype),
             rows.loop_labels(labels),
             uniforms,
             self.stored,

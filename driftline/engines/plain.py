@@ -16,15 +16,28 @@ __all__ = ["PlainEngine"]
 class PlainEngine(Engine):
     """The algorithm as the paper has it."""
 
-    def play(self, block: Block) -> int:
-        """Predict, pay, learn, for every round of the block."""
+    def advance(self, block: Block) -> int:
+        """Predict, pay, learn, for every round of the block up to an alarm."""
         for t in range(block.stop - block.start):
             if not self._play_round(block, t):
                 return t
+            if self._alarmed(float(block.trace[1, t])):
+                return t + 1
         return block.stop - block.start
 
+    def _alarmed(self, risk: float) -> bool:
+        """Tell the detector of the round; say whether it gives an alarm, and remember it."""
+        detector, task = self.parts.restart, self.parts.loss.task
+        if detector is None or self.replay:
+            return False
+        own = self.state[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
+        if not detector.sees(min(1.0, max(0.0, risk / task.largest_loss)), own):
+            return False
+        self.state[at.ALARM] = at.GIVEN
+        return True
+
     def _play_round(self, block: Block, t: int) -> bool:
-        loss, decoder, rate, domain, intercept = self.parts
+        loss, decoder, rate, domain, intercept, _ = self.parts
         setting, state = self.parts.setting, self.state
         rows, index = block.rows, block.start + t
         input_sq = rows.norm_sq(index, intercept)

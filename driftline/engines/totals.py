@@ -29,9 +29,9 @@ class Totals:
             return None
         size = task.dim
         return Program.link(
-            (task.kernels.encode, None, loss.kernels.loss, None, None, None, None),
-            (task.params(size), loss.params(size), (), ()),
-            (size, loss.workspace(size), 0, int(self.intercept)),
+            (task.kernels.encode, None, loss.kernels.loss, None, None, None, None, None),
+            (task.params(size), loss.params(size), (), (), ()),
+            (size, loss.workspace(size), 0, 0, int(self.intercept)),
         )
 
     def over(

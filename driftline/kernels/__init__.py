@@ -8,6 +8,7 @@ from driftline.kernels.compile import cache_directory as cache_directory
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
+from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import dot as dot
@@ -24,6 +25,7 @@ from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE
+from driftline.kernels.signatures import SCALE_SINGLE as SCALE_SINGLE
 from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
 from driftline.kernels.signatures import SHARES as SHARES
@@ -32,7 +34,9 @@ from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sorting import sorting_room as sorting_room
 from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
+from driftline.kernels.sparse import play_sparse_32_single as play_sparse_32_single
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
+from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.total import total_dense as total_dense

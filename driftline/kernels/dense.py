@@ -5,38 +5,56 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.kernels import program as at
-from driftline.kernels.compile import kernel
-from driftline.kernels.linalg import add_scaled, dot
-from driftline.kernels.round import assemble, choose_step, play_round, settle, watch
-from driftline.kernels.signatures import DENSE
+from driftline.kernels.compile import Kernel, kernel
+from driftline.kernels.linalg import dot
+from driftline.kernels.round import (
+    alarmed,
+    assemble,
+    choose_step,
+    play_round,
+    refresh,
+    settle,
+    watch,
+)
+from driftline.kernels.signatures import DENSE, DENSE_SINGLE
+from driftline.kernels.sweeps import square, sweep
 
 
 @kernel(DENSE)
 def play_dense(
     code, params, inputs, labels, uniforms, weights, shadow, state, buffer, trace, predictions
 ):
-    """Play all rounds; return how many were played before a row that is not finite.
+    """Play until an alarm; return how many rounds that were, or came before one not finite.
 
+    A step is put off until the next row's scores are computed, in one pass over the weights.
     With an intercept, the last column of weights meets an input of constant 1.
     """
     m = assemble(code, params, state, buffer, code[at.OUTPUTS])
     rounds, features = inputs.shape
     outputs = weights.shape[0]
     intercept = code[at.INTERCEPT]
+    for k in range(outputs):
+        m.steps[k] = 0.0
+    played = rounds
+    last = inputs[0]
     for t in range(rounds):
         x = inputs[t]
-        input_sq = dot(x, x) + intercept
+        input_sq = square(inputs, t) + intercept
         if not np.isfinite(input_sq):
-            return t
+            played = t
+            break
         scale = state[at.SCALE]
+        sweep(weights, m.steps, last, x, m.theta)
+        last = x
         for k in range(outputs):
-            score = dot(weights[k, :features], x)
             if intercept:
-                score += weights[k, features]
-            m.theta[k] = scale * score
+                m.theta[k] += weights[k, features]
+            m.theta[k] *= scale
+            m.steps[k] = 0.0
 
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
-            return t
+            played = t
+            break
         if shadow.size > 0:
             for k in range(outputs):
                 m.encoded[k] = dot(shadow[k, :features], x)
@@ -47,11 +65,17 @@ def play_dense(
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)
+            step = -eta / refresh(m, eta, trace[4, t], weights)
             for k in range(outputs):
-                step = -eta * m.grad[k] / scale
-                if step != 0.0:
-                    add_scaled(weights[k, :features], step, x)
-                    if intercept:
-                        weights[k, features] += step
-            settle(m, eta, trace[4, t], weights)
-    return rounds
+                m.steps[k] = step * m.grad[k]
+                if intercept:
+                    weights[k, features] += m.steps[k]
+            settle(m, eta, trace[4, t])
+        if alarmed(m, trace, t):
+            played = t + 1
+            break
+    sweep(weights, m.steps, last, last, m.theta)
+    return played
+
+
+play_dense_single = Kernel(play_dense.function, DENSE_SINGLE)

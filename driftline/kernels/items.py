@@ -7,7 +7,15 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels.compile import kernel
 from driftline.kernels.linalg import add_scaled, dot
-from driftline.kernels.round import assemble, choose_step, play_round, settle, watch
+from driftline.kernels.round import (
+    alarmed,
+    assemble,
+    choose_step,
+    play_round,
+    refresh,
+    settle,
+    watch,
+)
 from driftline.kernels.signatures import ITEMS
 
 
@@ -26,7 +34,7 @@ def play_items(
     trace,
     predictions,
 ):
-    """Play all rounds; return how many were played before one that is not finite.
+    """Play until an alarm; return how many rounds that were, or came before one not finite.
 
     A round costs the entries of its items, three times: for the scores, the gradient and, with
     a step, the weights. With an intercept, the last weight meets an input of constant 1.
@@ -69,6 +77,8 @@ def play_items(
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)
-            add_scaled(weights[0], -eta / scale, gradient)
-            settle(m, eta, trace[4, t], weights)
+            add_scaled(weights[0], -eta / refresh(m, eta, trace[4, t], weights), gradient)
+            settle(m, eta, trace[4, t])
+        if alarmed(m, trace, t):
+            return t + 1
     return starts.size - 1

@@ -17,19 +17,24 @@ import numpy as np
 from driftline.kernels.compile import Kernel
 
 # slots of code: addresses,
-ENCODE, DRAW, LOSS, VALUES, MIX, DECODE, RATE = range(7)
-# ends of the parameters of task, loss, decoder and rate,
-TASK_END, LOSS_END, DECODER_END, RATE_END = range(7, 11)
-# sizes: scores, the loss's workspace, the decoder's scratch space; and 1 for an intercept.
-OUTPUTS, WORK, SCRATCH, INTERCEPT = range(11, 15)
-# and 1 if the steps are those already in the trace, not the rate's.
-REPLAY = 15
+ENCODE, DRAW, LOSS, VALUES, MIX, DECODE, RATE, DETECT = range(8)
+# ends of the parameters of task, loss, decoder, rate and detector,
+TASK_END, LOSS_END, DECODER_END, RATE_END, DETECTOR_END = range(8, 13)
+# sizes: scores, the loss's workspace, the decoder's scratch space, the rate's memory; and 1 for
+# an intercept.
+OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
+# and 1 if the steps are those already in the trace, not the rate's, and nobody is to give alarm.
+REPLAY = 18
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
-# rate, INNER the inner product with a comparator's weights; the rate's own memory follows
-# from MEMORY on.
-SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, MEMORY = range(9)
+# rate, INNER the inner product with a comparator's weights, ALARM where the detector stands (see
+# below); the rate's own memory follows from MEMORY on, and then the detector's.
+SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MEMORY = range(10)
+
+# values of ALARM: all is quiet, an alarm was given in the last round, and the weights have been
+# set back since then.
+QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 
 # rows of the trace; the last three only under a comparator's eyes: its loss, and before
 # the step the inner product of both weights and the squared norm of the learner's.
@@ -49,10 +54,10 @@ class Program:
         cls,
         kernels: Sequence[Kernel | None],
         params: Sequence[Any],
-        sizes: tuple[int, int, int, int],
+        sizes: tuple[int, int, int, int, int],
         replay: bool = False,
     ) -> Program:
-        """Put together seven kernels (in the order of the slots), four parts' parameters
+        """Put together eight kernels (in the order of the slots), five parts' parameters
         and the sizes.
         """  # noqa: D205
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]
@@ -64,4 +69,4 @@ class Program:
     def buffer(self, more: int = 0) -> np.ndarray:
         """Return working memory for the loop, and ``more`` numbers of its own."""
         outputs, work, scratch = self.code[OUTPUTS : SCRATCH + 1]
-        return np.zeros(5 * outputs + work + scratch + more)
+        return np.zeros(6 * outputs + work + scratch + more)

@@ -1,7 +1,8 @@
 """One round between the scores and the update, and the bookkeeping of a step.
 
 This is what all model kinds share. A model's loop computes the scores, calls
-:func:`play_round` and :func:`choose_step`, moves its weights, and calls :func:`settle`.
+:func:`play_round`, :func:`choose_step` and, where there is a step, :func:`refresh`, moves its
+weights, and calls :func:`settle`.
 """
 
 from __future__ import annotations
@@ -13,23 +14,26 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels.calls import (
     call_decode,
+    call_detect,
     call_draw,
     call_encode,
     call_loss,
     call_rate,
 )
 from driftline.kernels.compile import helper
-from driftline.kernels.linalg import dot
+from driftline.kernels.linalg import dot, rescale
 
 #: Squared gradients below this count as zero: the round makes no step.
 TINY = 1e-150
 
-#: The stored weights are rescaled before their common factor leaves this range.
-SMALLEST_SCALE = 1e-100
+#: The stored weights are rescaled before their common factor gets smaller than this, times the
+#: length of the step: in double precision, and in single.
+SMALLEST_SCALE, SMALLEST_SINGLE = 1e-200, 1e-18
 
 Machine = namedtuple(
     "Machine",
-    "code task loss decoder rate state memory theta target grad mean encoded work scratch",
+    "code task loss decoder rate detector state memory seen theta target grad mean encoded steps "
+    "work scratch",
 )
 
 
@@ -37,21 +41,24 @@ Machine = namedtuple(
 def assemble(code, params, state, buffer, size):
     """Give names to the slices of a program's parameters and buffers, for ``size`` scores."""
     d = code[at.OUTPUTS]
-    work = 5 * d + code[at.WORK]
+    work = 6 * d + code[at.WORK]
     return Machine(
         code,
         params[: code[at.TASK_END]],
         params[code[at.TASK_END] : code[at.LOSS_END]],
         params[code[at.LOSS_END] : code[at.DECODER_END]],
         params[code[at.DECODER_END] : code[at.RATE_END]],
+        params[code[at.RATE_END] : code[at.DETECTOR_END]],
         state,
-        state[at.MEMORY :],
+        state[at.MEMORY : at.MEMORY + code[at.RATE_MEMORY]],
+        state[at.MEMORY + code[at.RATE_MEMORY] :],
         buffer[:size],
         buffer[d : d + size],
         buffer[2 * d : 2 * d + size],
         buffer[3 * d : 3 * d + size],
         buffer[4 * d : 4 * d + size],
-        buffer[5 * d : work],
+        buffer[5 * d : 5 * d + size],
+        buffer[6 * d : work],
         buffer[work : work + code[at.SCRATCH]],
     )
 
@@ -107,6 +114,21 @@ def choose_step(m, grad_sq, input_sq, trace, t):
 
 
 @helper
+def alarmed(m, trace, t):
+    """Tell the detector of the round; say whether it gives an alarm, and remember it.
+
+    The first of its parameters is the largest target loss.
+    """
+    if m.code[at.DETECT] == 0 or m.code[at.REPLAY]:
+        return False
+    share = min(1.0, max(0.0, trace[1, t] / m.detector[0]))
+    if not call_detect(m.code[at.DETECT], (share, m.detector[1:], m.seen)):
+        return False
+    m.state[at.ALARM] = at.GIVEN
+    return True
+
+
+@helper
 def watch(m, trace, t):
     """Write down the loss at a comparator's scores, which stand in ``encoded``."""
     work = (m.encoded, m.target, m.loss, m.work, m.mean)
@@ -116,25 +138,35 @@ def watch(m, trace, t):
 
 
 @helper
-def settle(m, eta, grad_sq, weights):
+def refresh(m, eta, grad_sq, weights):
+    """Compute the squared norm afresh when that is due; return the scale of the weights.
+
+    Once in as many rounds as there are weights, and before the step would be stored as a number
+    too large. It is a pass over all weights, so it must be rare where rows are sparse.
+    """
+    state = m.state
+    smallest = SMALLEST_SCALE if weights.itemsize == 8 else SMALLEST_SINGLE
+    tight = state[at.SCALE] < smallest * max(1.0, eta * np.sqrt(grad_sq))
+    if tight or state[at.ROUNDS] >= state[at.REFRESH]:
+        state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
+        norm_sq = 0.0
+        for i in range(weights.shape[0]):
+            norm_sq += rescale(weights[i], state[at.SCALE])
+        state[at.SCALE] = 1.0
+        state[at.NORM_SQ] = norm_sq
+    return state[at.SCALE]
+
+
+@helper
+def settle(m, eta, grad_sq):
     """Project after a step of size ``eta`` in O(1): the weights are a scale times an array.
 
     The squared norm follows from quantities at hand,
-    ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``,
-    and is computed afresh once in as many rounds as there are weights.
+    ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``.
     """
     state = m.state
     moved = eta * eta * grad_sq - 2.0 * eta * dot(m.grad, m.theta)
     state[at.NORM_SQ] = max(0.0, state[at.NORM_SQ] + moved)
-    if state[at.ROUNDS] >= state[at.REFRESH] or state[at.SCALE] < SMALLEST_SCALE:
-        state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
-        norm_sq = 0.0
-        for i in range(weights.shape[0]):
-            for j in range(weights.shape[1]):
-                weights[i, j] *= state[at.SCALE]
-            norm_sq += dot(weights[i], weights[i])
-        state[at.SCALE] = 1.0
-        state[at.NORM_SQ] = norm_sq
     if state[at.NORM_SQ] > state[at.RADIUS] ** 2:
         shrink = state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])
         state[at.SCALE] *= shrink

@@ -70,7 +70,9 @@ def _input(dtype: types.Type, ndim: int) -> types.Array:
     return types.Array(dtype, ndim, "C", readonly=True)
 
 
-def _loop(*inputs: types.Type, labels: types.Type = labels) -> Signature:
+def _loop(
+    *inputs: types.Type, labels: types.Type = labels, weights: types.Type = matrix
+) -> Signature:
     """``play(code, params, *inputs, labels, uniforms, weights, shadow, state, buffer, trace,
     predictions) -> rounds played``. ``shadow`` has a comparator's weights, or no entries.
     """  # noqa: D205
@@ -80,7 +82,7 @@ def _loop(*inputs: types.Type, labels: types.Type = labels) -> Signature:
         *inputs,
         labels,
         matrix,
-        matrix,
+        weights,
         matrix,
         vector,
         vector,
@@ -89,15 +91,24 @@ def _loop(*inputs: types.Type, labels: types.Type = labels) -> Signature:
     )
 
 
-#: The loop over dense rows.
+#: The loop over dense rows, for either precision of weights and inputs.
 DENSE = _loop(_input(types.float64, 2))
+DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "C"))
 
 #: The loop over sets of items (all items, where each set starts); labels one after the other.
 ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 
-#: The loops over CSR rows (values, columns, starts), for the two index types of SciPy.
-SPARSE32 = _loop(_input(types.float64, 1), _input(types.int32, 1), _input(types.int32, 1))
-SPARSE64 = _loop(_input(types.float64, 1), _input(types.int64, 1), _input(types.int64, 1))
+
+def _sparse(number: types.Type, index: types.Type) -> Signature:
+    """Values, columns, starts."""
+    places = _input(index, 1)
+    return _loop(_input(number, 1), places, places, weights=types.Array(number, 2, "C"))
+
+
+#: The loops over CSR rows, for either precision and the two index types of SciPy.
+SPARSE32, SPARSE64 = _sparse(types.float64, types.int32), _sparse(types.float64, types.int64)
+SPARSE32_SINGLE = _sparse(types.float32, types.int32)
+SPARSE64_SINGLE = _sparse(types.float32, types.int64)
 
 #: ``total(code, params, inputs, labels, weights, state, buffer, gradient) -> loss``.
 TOTAL = types.float64(
@@ -115,6 +126,7 @@ SHARES = types.void(matrix, matrix, vector, vector, matrix)
 
 #: ``scale(inputs, state, out) -> rows``: standardise rows as they come, as far as they are finite.
 SCALE = types.int64(_input(types.float64, 2), vector, matrix)
+SCALE_SINGLE = types.int64(_input(types.float64, 2), vector, types.Array(types.float32, 2, "C"))
 
 
 def _scale_sparse(index: types.Type) -> Signature:

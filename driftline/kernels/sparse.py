@@ -9,10 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.kernels import program as at
+from driftline.kernels import signatures as kinds
 from driftline.kernels.compile import Kernel
+from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
-from driftline.kernels.round import assemble, choose_step, play_round, settle, watch
-from driftline.kernels.signatures import SPARSE32, SPARSE64
+from driftline.kernels.round import (
+    alarmed,
+    assemble,
+    choose_step,
+    play_round,
+    refresh,
+    settle,
+    watch,
+)
 
 
 def play_sparse(
@@ -30,7 +39,7 @@ def play_sparse(
     trace,
     predictions,
 ):
-    """Play all rounds; return how many were played before a row that is not finite.
+    """Play until an alarm; return how many rounds that were, or came before one not finite.
 
     With an intercept, the last row of weights meets an input of constant 1.
     """
@@ -40,17 +49,10 @@ def play_sparse(
     last, outputs = weights.shape[0] - 1, weights.shape[1]
     for t in range(rounds):
         first, stop = starts[t], starts[t + 1]
-        for k in range(outputs):
-            m.theta[k] = 0.0
-        input_sq = float(intercept)
-        for i in range(first, stop):
-            value = values[i]
-            input_sq += value * value
-            row = weights[np.uint64(columns[i])]  # unsigned: never counted from the end
-            for k in range(outputs):
-                m.theta[k] += value * row[k]
+        input_sq = dot(values[first:stop], values[first:stop]) + intercept
         if not np.isfinite(input_sq):
             return t
+        gather(weights, values, columns, first, stop, m.theta)
         scale = state[at.SCALE]
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
@@ -58,29 +60,29 @@ def play_sparse(
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             return t
         if shadow.size > 0:
-            for k in range(outputs):
-                m.encoded[k] = shadow[last, k] if intercept else 0.0
-            for i in range(first, stop):
-                row = shadow[np.uint64(columns[i])]
+            gather(shadow, values, columns, first, stop, m.encoded)
+            if intercept:
                 for k in range(outputs):
-                    m.encoded[k] += values[i] * row[k]
+                    m.encoded[k] += shadow[last, k]
             watch(m, trace, t)
         eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)
-            step = -eta / scale
-            for i in range(first, stop):
-                value = step * values[i]
-                row = weights[np.uint64(columns[i])]
-                for k in range(outputs):
-                    row[k] += value * m.grad[k]
+            step = -eta / refresh(m, eta, trace[4, t], weights)
+            for k in range(outputs):
+                m.steps[k] = step * m.grad[k]
+            scatter(weights, values, columns, first, stop, m.steps)
             if intercept:
                 for k in range(outputs):
-                    weights[last, k] += step * m.grad[k]
-            settle(m, eta, trace[4, t], weights)
+                    weights[last, k] += m.steps[k]
+            settle(m, eta, trace[4, t])
+        if alarmed(m, trace, t):
+            return t + 1
     return rounds
 
 
-play_sparse_32 = Kernel(play_sparse, SPARSE32)
-play_sparse_64 = Kernel(play_sparse, SPARSE64)
+play_sparse_32 = Kernel(play_sparse, kinds.SPARSE32)
+play_sparse_64 = Kernel(play_sparse, kinds.SPARSE64)
+play_sparse_32_single = Kernel(play_sparse, kinds.SPARSE32_SINGLE)
+play_sparse_64_single = Kernel(play_sparse, kinds.SPARSE64_SINGLE)

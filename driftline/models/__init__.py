@@ -1,5 +1,6 @@
 """How inputs and weights make scores: one weight vector per score, dense or sparse rows."""
 
+from driftline.models.base import cast as cast
 from driftline.models.dense import DenseRows as DenseRows
 from driftline.models.groups import Groups as Groups
 from driftline.models.items import Items as Items

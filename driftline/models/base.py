@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LinearRows"]
+__all__ = ["LinearRows", "cast"]
+
+
+def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return an array of this type, contiguous; what is too large for it becomes infinite."""
+    if array.dtype == dtype:
+        return np.ascontiguousarray(array)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=dtype)
 
 
 class LinearRows(ABC):

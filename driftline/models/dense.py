@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import Kernel, play_dense
-from driftline.models.base import LinearRows
+from driftline.kernels import Kernel, play_dense, play_dense_single
+from driftline.models.base import LinearRows, cast
 
 __all__ = ["DenseRows"]
 
@@ -37,14 +37,13 @@ class DenseRows(LinearRows):
         self.rounds, self.features = array.shape
         self.size = array.size
 
-    @property
-    def loop(self) -> Kernel:
-        """The compiled loop over rows of this kind."""
-        return play_dense
+    def loop(self, dtype: np.dtype) -> Kernel:
+        """Return the compiled loop over rows of this kind, for weights of this type."""
+        return play_dense if dtype == np.float64 else play_dense_single
 
-    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
-        return (np.ascontiguousarray(self.array[start:stop], dtype=np.float64),)
+        return (cast(self.array[start:stop], dtype),)
 
     def row(self, t: int) -> np.ndarray:
         """Return one row as a vector."""
@@ -54,12 +53,13 @@ class DenseRows(LinearRows):
         """Return the features of one row that may differ from 0, and their values."""
         return slice(0, self.features), self.row(t)
 
-    def first_bad_row(self) -> int | None:
-        """Return the first row whose norm is not finite, or None."""
-        for t in range(self.rounds):
-            row = self.row(t)
-            if not np.isfinite(row @ row):
-                return t
+    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+        """Return the first row whose norm is not finite in this precision, or None."""
+        with np.errstate(over="ignore"):
+            for t in range(self.rounds):
+                row = cast(self.array[t], dtype)
+                if not np.isfinite(row @ row):
+                    return t
         return None
 
     def sample(self, rows: np.ndarray) -> Any:

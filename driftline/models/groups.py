@@ -50,12 +50,12 @@ class Groups:
         #: Rounds played at a time: as many as fill some megabytes.
         self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
 
-    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
         """Return all members of some groups, and where each group starts, for a loop."""
         groups = self.groups[start:stop]
         starts = np.cumsum([0, *map(len, groups)])
         whole = groups[0] if len(groups) == 1 else np.concatenate(groups)
-        return np.ascontiguousarray(whole, dtype=np.float64), starts
+        return np.ascontiguousarray(whole, dtype=dtype), starts
 
     def loop_labels(self, labels: Any) -> np.ndarray:
         """Return labels one after the other, for a loop."""
@@ -75,7 +75,7 @@ class Groups:
         """Return all entries of one group as a vector."""
         return self.matrix(t, False).ravel()
 
-    def first_bad_row(self) -> int | None:
+    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
         """Return the first group with an entry that is not finite, or None."""
         for t in range(self.rounds):
             if not np.isfinite(np.vdot(self.row(t), self.row(t))):

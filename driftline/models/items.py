@@ -20,9 +20,8 @@ class Items(Groups):
 
     group, members = "set", "items"
 
-    @property
-    def loop(self) -> Kernel:
-        """The compiled loop over rows of this kind."""
+    def loop(self, dtype: np.dtype) -> Kernel:
+        """Return the compiled loop over rows of this kind, for weights of this type."""
         return play_items
 
     @property

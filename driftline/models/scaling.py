@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import SCALE, SCALE_SPARSE32, SCALE_SPARSE64, Kernel, dot, kernel
+from driftline.kernels import (
+    SCALE,
+    SCALE_SINGLE,
+    SCALE_SPARSE32,
+    SCALE_SPARSE64,
+    Kernel,
+    dot,
+    kernel,
+)
 
-__all__ = ["scale_sparse_32", "scale_sparse_64", "standardise"]
+__all__ = ["scale_sparse_32", "scale_sparse_64", "standardise", "standardise_single"]
 
 #: Deviations are computed anew when the rows have grown by this share.
 GROWTH = 0.01
@@ -31,8 +39,9 @@ def standardise(inputs, state, out):
         for j in range(features):
             away = inputs[t, j] - means[j]
             means[j] += share * away
-            out[t, j] = inputs[t, j] - means[j]
-            squares[j] += away * out[t, j]
+            rest = inputs[t, j] - means[j]
+            squares[j] += away * rest
+            out[t, j] = rest
         if state[0] >= state[1]:
             state[1] = (1.0 + GROWTH) * state[0]
             for j in range(features):
@@ -50,6 +59,9 @@ def standardise(inputs, state, out):
         for j in range(features, out.shape[1]):
             out[t, j] = 1.0 / math.sqrt(features)
     return rows
+
+
+standardise_single = Kernel(standardise.function, SCALE_SINGLE)
 
 
 def scale_sparse(values, columns, starts, state, constant, out, out_columns, out_starts):

@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import Kernel, play_sparse_32, play_sparse_64
-from driftline.models.base import LinearRows
+from driftline.kernels import (
+    Kernel,
+    play_sparse_32,
+    play_sparse_32_single,
+    play_sparse_64,
+    play_sparse_64_single,
+)
+from driftline.models.base import LinearRows, cast
 
 __all__ = ["SparseRows"]
 
@@ -44,18 +50,19 @@ class SparseRows(LinearRows):
                 f"from {self.columns.min()} to {self.columns.max()}"
             )
 
-    @property
-    def loop(self) -> Kernel:
-        """The compiled loop over rows of this kind."""
-        return play_sparse_32 if self.columns.dtype == np.int32 else play_sparse_64
+    def loop(self, dtype: np.dtype) -> Kernel:
+        """Return the compiled loop over rows of this kind, for weights of this type."""
+        if dtype == np.float64:
+            return play_sparse_32 if self.columns.dtype == np.int32 else play_sparse_64
+        return play_sparse_32_single if self.columns.dtype == np.int32 else play_sparse_64_single
 
-    def arrays(self, start: int, stop: int) -> tuple[np.ndarray, ...]:
+    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
         starts = np.ascontiguousarray(self.starts[start : stop + 1], dtype=self.columns.dtype)
-        if self.values.dtype == np.float64:
+        if self.values.dtype == dtype:
             return np.ascontiguousarray(self.values), np.ascontiguousarray(self.columns), starts
         first, last = starts[0], starts[-1]
-        values = self.values[first:last].astype(np.float64)
+        values = cast(self.values[first:last], dtype)
         return values, np.ascontiguousarray(self.columns[first:last]), starts - first
 
     def row(self, t: int) -> np.ndarray:
@@ -70,14 +77,16 @@ class SparseRows(LinearRows):
         kept = slice(self.starts[t], self.starts[t + 1])
         return self.columns[kept], self.values[kept].astype(np.float64)
 
-    def first_bad_row(self) -> int | None:
-        """Return the first row whose norm is not finite, or None."""
-        if not self.size or max(-self.values.min(), self.values.max()) < 1e150:  # nan is not
+    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+        """Return the first row whose norm is not finite in this precision, or None."""
+        safe = np.sqrt(np.finfo(dtype).max) / max(1, self.features)
+        if not self.size or max(-self.values.min(), self.values.max()) < safe:  # nan is not
             return None
-        for t in range(self.rounds):
-            _, values = self.entries(t)
-            if not np.isfinite(values @ values):
-                return t
+        with np.errstate(over="ignore"):
+            for t in range(self.rounds):
+                values = cast(self.entries(t)[1], dtype)
+                if not np.isfinite(values @ values):
+                    return t
         return None
 
     def sample(self, rows: np.ndarray) -> Any:

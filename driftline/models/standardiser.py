@@ -7,10 +7,20 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.models.scaling import scale_sparse_32, scale_sparse_64, standardise
+from driftline.models.dense import DenseRows
+from driftline.models.rows import refuse, rows_of
+from driftline.models.scaling import (
+    scale_sparse_32,
+    scale_sparse_64,
+    standardise,
+    standardise_single,
+)
 from driftline.models.sparse import SparseRows
 
 __all__ = ["Standardiser"]
+
+#: Entries of sparse rows must be smaller, so that no sum of their squares overflows.
+LARGEST = 1e150
 
 
 class Standardiser:
@@ -20,7 +30,8 @@ class Standardiser:
     Sparse rows are not centred: an entry is divided by the root mean square of all entries of
     its feature so far, a row by that of norms so far, or by its own norm if that is larger.
     With ``constant`` one feature more is the same in all rows, and as large as others are on
-    average: an intercept that is not learned faster than they are.
+    average: an intercept that is not learned faster than they are. ``dtype`` is that of scaled
+    dense rows; what is remembered is in double precision.
 
     A row counts itself, since an input is seen before it is predicted for; nothing later does.
     Means move with every row, deviations whenever a hundredth more has been seen. The same rows
@@ -32,32 +43,62 @@ class Standardiser:
            [ 0.70710678, -0.70710678]])
     """
 
-    def __init__(self, constant: bool = True) -> None:
-        self.constant = constant
+    def __init__(self, constant: bool = True, dtype: Any = np.float64) -> None:
+        self.constant, self.dtype = constant, np.dtype(dtype)
         #: The number of features, None before the first row; and whether rows are sparse.
         self.features: int | None = None
         self.sparse = False
         self.state = np.zeros(0)
+        self._buffer = np.empty((0, 0))
 
     def transform(self, inputs: Any) -> Any:
         """Return rows scaled by what was seen up to each of them, and remember them."""
-        if hasattr(inputs, "tocsr"):
-            return self._sparse(SparseRows(inputs))
-        rows = np.ascontiguousarray(inputs, dtype=np.float64)
-        if rows.ndim != 2:
-            raise InputError(f"inputs must have two dimensions, not {rows.ndim}")
-        self._meet(rows.shape[1], sparse=False)
-        out = np.empty((len(rows), rows.shape[1] + self.constant))
-        state = self.state.copy()
-        good = standardise(rows, state, out)
-        if good < len(rows):
-            self._refuse(good, rows[good])
+        rows = rows_of(inputs)
+        assert isinstance(rows, (DenseRows, SparseRows))
+        scaled = self.piece(rows, 0, rows.rounds)
+        return scaled.matrix if isinstance(scaled, SparseRows) else scaled.array.copy()
+
+    def piece(self, rows: Any, start: int, stop: int) -> DenseRows | SparseRows:
+        """Scale rows ``start`` to ``stop``, and remember them.
+
+        Dense rows come in a buffer that the next piece is written to.
+        """
+        if isinstance(rows, SparseRows):
+            return self._sparse(rows, start, stop)
+        self._meet(rows.features, sparse=False)
+        shape = (stop - start, rows.features + self.constant)
+        if self._buffer.shape[0] < shape[0] or self._buffer.shape[1] != shape[1]:
+            self._buffer = np.empty(shape, self.dtype)
+        state, out = self.state.copy(), self._buffer[: shape[0]]
+        scale = standardise if self.dtype == np.float64 else standardise_single
+        good = scale(*rows.arrays(start, stop), state, out)
+        if good < stop - start:
+            refuse(rows, start + good)
         self.state = state
-        return out
+        return DenseRows(out)
+
+    def config(self) -> dict[str, Any]:
+        """Return all but the state as plain data."""
+        names = ("constant", "features", "sparse")
+        return {name: getattr(self, name) for name in names} | {"dtype": self.dtype.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], state: np.ndarray) -> Standardiser:
+        """Return one as :meth:`config` and its state were taken from."""
+        made = cls(bool(config["constant"]), config["dtype"])
+        if config["features"] is not None:
+            made._meet(int(config["features"]), bool(config["sparse"]))
+        if state.shape != made.state.shape or not np.isfinite(state).all():
+            raise InputError(
+                f"a scaling of {config['features']} features has {made.state.size} finite numbers, "
+                f"but these are {state.size}"
+            )
+        made.state = np.array(state, dtype=np.float64)
+        return made
 
     def copy(self) -> Standardiser:
         """Return one that has seen the same rows."""
-        other = Standardiser(self.constant)
+        other = Standardiser(self.constant, self.dtype)
         other.features, other.sparse, other.state = self.features, self.sparse, self.state.copy()
         return other
 
@@ -77,21 +118,20 @@ class Standardiser:
                 "are scaled in different ways"
             )
 
-    def _sparse(self, rows: SparseRows) -> Any:
-        if (bad := rows.first_bad_row()) is not None:
-            self._refuse(bad, rows.entries(bad)[1])
+    def _sparse(self, rows: SparseRows, start: int, stop: int) -> SparseRows:
+        values, columns, starts = rows.arrays(start, stop)
+        large = ~(np.abs(values[starts[0] : starts[-1]]) < LARGEST)
+        if large.any():
+            first = int(np.argmax(large)) + int(starts[0])
+            refuse(rows, start + int(np.searchsorted(starts, first, side="right")) - 1)
         self._meet(rows.features, sparse=True)
-        values, columns, starts = rows.arrays(0, rows.rounds)
-        more = rows.rounds if self.constant else 0
+        more = stop - start if self.constant else 0
         out = np.empty(starts[-1] - starts[0] + more)
         out_columns, out_starts = np.empty(out.size, columns.dtype), np.empty_like(starts)
         scale = scale_sparse_32 if columns.dtype == np.int32 else scale_sparse_64
         constant = rows.features if self.constant else 0
         scale(values, columns, starts, self.state, constant, out, out_columns, out_starts)
-        shape = (rows.rounds, rows.features + self.constant)
-        return type(rows.matrix)((out, out_columns, out_starts), shape=shape)
-
-    def _refuse(self, row: int, entries: np.ndarray) -> None:
-        bad = entries[~np.isfinite(entries)]
-        entry = bad[0] if bad.size else np.abs(entries).max()
-        raise InputError(f"row {row} has the entry {entry}: expected finite numbers")
+        shape = (stop - start, rows.features + self.constant)
+        made = type(rows.matrix)((out, out_columns, out_starts), shape=shape)
+        made.has_canonical_format = True  # as it was before the constant came last
+        return SparseRows(made)

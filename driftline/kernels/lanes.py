@@ -1,0 +1,89 @@
+"""Vectors of a fixed number of lanes, in LLVM's own words.
+
+A compiler that vectorises by itself chooses an order of summation for every loop anew. Here the
+order is ours: passes built from these words round alike, wherever they stand and whatever else
+they do on the way, and so a stream in pieces gives the bits of a stream in one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+INDEX = ir.IntType(64)
+DOUBLE = ir.DoubleType()
+
+
+def index(value: int) -> ir.Constant:
+    """Return a whole number as a constant."""
+    return ir.Constant(INDEX, value)
+
+
+def array_of(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+    """Return where an array begins, and its shape."""
+    array = context.make_array(kind)(context, builder, value)
+    return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+
+
+class Lanes:
+    """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
+
+    def __init__(self, builder: Any, number: Any, count: int):
+        self.builder, self.number, self.count = builder, number, count
+        self.bits = 64 if number == DOUBLE else 32
+        self.type = ir.VectorType(number, count) if count > 1 else number
+        self.zero = ir.Constant(self.type, [0.0] * count if count > 1 else 0.0)
+
+    def _place(self, start: Any, i: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(start, [i]), self.type.as_pointer())
+
+    def load(self, start: Any, i: Any) -> Any:
+        """Return the numbers from ``start[i]`` on."""
+        return self.builder.load(self._place(start, i), align=self.bits // 8)
+
+    def store(self, vector: Any, start: Any, i: Any) -> None:
+        """Write the numbers from ``start[i]`` on."""
+        self.builder.store(vector, self._place(start, i), align=self.bits // 8)
+
+    def spread(self, number: Any) -> Any:
+        """Return a vector of this one number."""
+        if self.count == 1:
+            return number
+        none, first = ir.Constant(self.type, ir.Undefined), ir.IntType(32)
+        single = self.builder.insert_element(none, number, first(0))
+        return self._pick(single, [0] * self.count)
+
+    def add_product(self, total: Any, a: Any, b: Any) -> Any:
+        """Return ``total + a b``, rounded once where the machine can."""
+        width = f"v{self.count}" if self.count > 1 else ""
+        signature = ir.FunctionType(self.type, [self.type] * 3)
+        name = f"llvm.fmuladd.{width}f{self.bits}"
+        function = cgutils.get_or_insert_function(self.builder.module, signature, name)
+        return self.builder.call(function, [a, b, total])
+
+    def narrow(self, vector: Any) -> Any:
+        """Return doubles in this precision."""
+        return vector if self.bits == 64 else self.builder.fptrunc(vector, self.type)
+
+    def widen(self, vector: Any) -> Any:
+        """Return numbers of this precision as doubles."""
+        if self.bits == 64:
+            return vector
+        wide = ir.VectorType(DOUBLE, self.count) if self.count > 1 else DOUBLE
+        return self.builder.fpext(vector, wide)
+
+    def total(self, vector: Any) -> Any:
+        """Return the sum over the lanes as a double: halves are added until one number is left."""
+        vector, count = self.widen(vector), self.count
+        while count > 1:
+            count //= 2
+            low = self._pick(vector, list(range(count)))
+            high = self._pick(vector, list(range(count, 2 * count)))
+            vector = self.builder.fadd(low, high)
+        return self.builder.extract_element(vector, ir.IntType(32)(0)) if self.count > 1 else vector
+
+    def _pick(self, vector: Any, lanes: list[int]) -> Any:
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
+        return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)

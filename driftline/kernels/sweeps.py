@@ -1,0 +1,103 @@
+"""One pass over dense weights: the step of one round, and the scores of the next.
+
+The weights of many scores do not fit into the nearest cache, and a round that reads them for its
+scores and again for its step waits for them twice. So a step is put off until the next input is
+known, and taken in the pass that computes its scores. Two or three rows of weights at a time share
+what is loaded of the inputs. Rows without a step are only read, with the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from driftline.kernels.compile import helper
+from driftline.kernels.lanes import Lanes, array_of, index
+
+#: Bytes in a vector: a line of the cache.
+WIDTH = 64
+
+
+def build_pass(rows: int, moving: bool) -> Any:
+    """Make ``sweep(weights, k, steps, old, new) -> scores`` over some rows from row k on.
+
+    For each of them it returns ``weights[k] @ new``, if it moves after ``weights[k] += step old``.
+    """
+
+    @intrinsic
+    def sweep(typing_context, weights, k, steps, old, new):
+        result = types.UniTuple(types.float64, rows)
+
+        def generate(context, builder, signature, given):
+            number = context.get_value_type(signature.args[0].dtype)
+            one = Lanes(builder, number, 1)
+            lanes = Lanes(builder, number, 8 * WIDTH // one.bits)
+            start, (_, stride) = array_of(context, builder, signature.args[0], given[0])
+            before, _ = array_of(context, builder, signature.args[3], given[3])
+            after, (size,) = array_of(context, builder, signature.args[4], given[4])
+            whole = builder.and_(size, index(-lanes.count))
+            places = [builder.add(given[1], index(row)) for row in range(rows)]
+            starts = [builder.gep(start, [builder.mul(place, stride)]) for place in places]
+            factors = [one.narrow(builder.extract_value(given[2], row)) for row in range(rows)]
+
+            def run(words, first, stop):
+                sums = [cgutils.alloca_once_value(builder, words.zero) for _ in range(rows)]
+                spread = [words.spread(factor) for factor in factors]
+                step = index(words.count)
+                with cgutils.for_range_slice(builder, first, stop, step, step.type) as (j, _):
+                    x = words.load(after, j)
+                    z = words.load(before, j) if moving else None
+                    for row in range(rows):
+                        w = words.load(starts[row], j)
+                        if moving:
+                            w = words.add_product(w, spread[row], z)
+                            words.store(w, starts[row], j)
+                        total = words.add_product(builder.load(sums[row]), w, x)
+                        builder.store(total, sums[row])
+                return [words.total(builder.load(total)) for total in sums]
+
+            most, rest = run(lanes, index(0), whole), run(one, whole, size)
+            scores = [builder.fadd(a, b) for a, b in zip(most, rest, strict=True)]
+            return context.make_tuple(builder, result, scores)
+
+        return result(weights, types.int64, types.UniTuple(types.float64, rows), old, new), generate
+
+    return sweep
+
+
+read_one, read_two, read_three = (build_pass(rows, moving=False) for rows in (1, 2, 3))
+move_one, move_two, move_three = (build_pass(rows, moving=True) for rows in (1, 2, 3))
+
+
+@helper
+def sweep(weights, steps, old, new, scores):
+    """Write ``(weights + steps old') new`` to scores, and leave the sum in the weights."""
+    outputs = weights.shape[0]
+    k = 3 * (outputs % 2) if outputs > 1 else 0
+    if k:  # an odd number of rows begins with three
+        three = (steps[0], steps[1], steps[2])
+        if three[0] != 0.0 or three[1] != 0.0 or three[2] != 0.0:
+            scores[0], scores[1], scores[2] = move_three(weights, 0, three, old, new)
+        else:
+            scores[0], scores[1], scores[2] = read_three(weights, 0, three, old, new)
+    while k < outputs - 1:
+        both = (steps[k], steps[k + 1])
+        if both[0] != 0.0 or both[1] != 0.0:
+            scores[k], scores[k + 1] = move_two(weights, k, both, old, new)
+        else:
+            scores[k], scores[k + 1] = read_two(weights, k, both, old, new)
+        k += 2
+    if k < outputs:
+        if steps[k] != 0.0:
+            scores[k] = move_one(weights, k, (steps[k],), old, new)[0]
+        else:
+            scores[k] = read_one(weights, k, (steps[k],), old, new)[0]
+
+
+@helper
+def square(inputs, t):
+    """Return the squared norm of row t."""
+    return read_one(inputs, t, (0.0,), inputs[t], inputs[t])[0]

@@ -12,8 +12,8 @@ from benchmarks.race.board import Board
 from benchmarks.race.figure import draw
 from benchmarks.race.play import race
 from benchmarks.race.report import SPEED_STREAM, everyone, summary, write_runs
-from benchmarks.race.speed import speeds
-from benchmarks.race.streams import STREAMS, available, rows_of
+from benchmarks.race.speed import sparse_speed, speed_of
+from benchmarks.race.streams import STREAMS, WIDE, available, rows_of
 
 FIRST_SEED = 100
 
@@ -49,7 +49,12 @@ def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Pat
     sheets = [
         everyone(board, streams, numbers, full),
         summary(board, streams),
-        speeds(rows_of(SPEED_STREAM, FIRST_SEED)),
+        *(
+            speed_of(name, rows_of(name, FIRST_SEED))
+            for name in (SPEED_STREAM, *WIDE)
+            if name in streams
+        ),
+        sparse_speed(),
     ]
     page = folder / "race.md"
     page.write_text(TITLE + "\n".join(sheet.markdown() for sheet in sheets))

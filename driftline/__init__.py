@@ -19,6 +19,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from driftline.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from driftline import comparators as comparators
     from driftline import decoders as decoders
@@ -37,9 +39,8 @@ if TYPE_CHECKING:
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
     from driftline.learner import OGD as OGD
     from driftline.learner import Round as Round
+    from driftline.saving import load as load
     from driftline.trace import Trace as Trace
-
-__version__ = "0.1.0"
 
 # Rooms and names are imported when they are first asked for, so that importing the
 # package costs next to nothing.
@@ -65,6 +66,7 @@ _NAMES = {
     "Committee": "committee",
     "auto": "committee",
     "certify": "certificates",
+    "load": "saving",
 }
 
 __all__ = ["__version__", *_ROOMS, *_NAMES]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline import models
+from driftline import archive, models
 from driftline.accounts import Tally, Watch, settled
 from driftline.decoders import Decoder, default_decoder
 from driftline.description import describe
@@ -18,7 +19,7 @@ from driftline.engines import Block, CompiledEngine, Parts, PlainEngine, Snapsho
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.parts import Part
+from driftline.parts import Part, from_config
 from driftline.rates import Polyak, Rate
 from driftline.record import Record, checked_stream
 from driftline.tasks import Distribution
@@ -231,11 +232,11 @@ class OGD:
 
         Its weights are counted from the next round on: those of its round 0 meet that one. The
         sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
-        of the learner itself from them, at any time and without a trace.
+        of the learner itself from them, at any time and without a trace. None ends the account.
         """
-        self._watch = Watch(self.engine, comparator)
+        self._watch = None if comparator is None else Watch(self.engine, comparator)
         self._tally = Tally(self.task.largest_loss)
-        self._names = at.WATCHED_COLUMNS
+        self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
         self._columns = np.empty((len(self._names), 1))
         return self._tally
 
@@ -262,6 +263,50 @@ class OGD:
         self._generator = _generator(0)
         self._generator.bit_generator.state = mark.generator
         self._ahead, self._watch, self._tally = mark.ahead, mark.watch, mark.tally
+
+    # -- saving
+
+    def save(self, path: str | Path) -> Path:
+        """Write the learner to one file, for :func:`driftline.load`; return where it is.
+
+        The file has plain data only. Who loads it goes on with the same bits.
+        """
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all of the learner as plain data and arrays."""
+        if self._watch is not None:
+            raise InputError(
+                "a learner that keeps account against a comparator cannot be saved: certify it, "
+                "then end the account by watch(None)"
+            )
+        engine = self.engine
+        about = {
+            "kind": "OGD",
+            "config": self.config(),
+            "features": engine.features,
+            "transposed": engine.transposed,
+            "generator": self._generator.bit_generator.state,
+            "ahead": None if self._ahead is None else float(self._ahead[0, 0]),
+        }
+        weights = {} if engine.stored is None else {"weights": engine.stored}
+        return about, {"state": engine.state, **weights}
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> OGD:
+        """Return the learner that :meth:`to_saved` was asked of."""
+        config = about["config"]
+        names = ("loss", "decoder", "rate", "domain", "restart")
+        parts: dict[str, Any] = {name: from_config(config[name]) for name in names}
+        learner = cls(**parts, intercept=bool(config["intercept"]), dtype=config["dtype"])
+        saved = Snapshot(arrays.get("weights"), bool(about["transposed"]), arrays["state"])
+        learner.engine.resume(saved, about["features"])
+        learner._generator.bit_generator.state = about["generator"]
+        if about["ahead"] is not None:
+            if not 0.0 <= about["ahead"] < 1.0:
+                raise InputError(f"a random number of {about['ahead']} was never drawn")
+            learner._ahead = np.array([[float(about["ahead"])]])
+        return learner
 
     # -- looking
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline import archive
 from driftline.committee.shares import Shares
 from driftline.committee.trace import CommitteeTrace, First
 from driftline.committee.vote import vote, vote_factor, vote_one
@@ -79,6 +81,7 @@ class Committee:
         *,
         scaling: Standardiser | None = None,
         seed: int | None = 0,
+        _played: bool = False,
     ):
         self.members = list(members)
         if not self.members:
@@ -86,7 +89,7 @@ class Committee:
         self.task: Any = self.members[0].task
         if any(member.task != self.task for member in self.members):
             raise InputError("the members of a committee must have the same task")
-        if any(member.rounds for member in self.members):
+        if not _played and any(member.rounds for member in self.members):
             raise InputError("the members of a committee must not have played before")
         if combine not in ("vote", "draw"):
             raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
@@ -192,6 +195,48 @@ class Committee:
         if self._ahead is None:
             self._ahead = float(self._generator.random())
         return made[int(_drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the committee to one file, for :func:`driftline.load`; return where it is."""
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all of the committee as plain data and arrays."""
+        saved = [member.to_saved() for member in self.members]
+        arrays = {f"{j}.{name}": a for j, (_, part) in enumerate(saved) for name, a in part.items()}
+        about = {
+            "kind": "Committee",
+            "members": [part for part, _ in saved],
+            "combine": self.combine,
+            "scaling": None if self.scaling is None else self.scaling.config(),
+            "generator": self._generator.bit_generator.state,
+            "ahead": self._ahead,
+        }
+        if self.scaling is not None:
+            arrays["scaling"] = self.scaling.state
+        return about, arrays | {"shares": self.shares.state}
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Committee:
+        """Return the committee that :meth:`to_saved` was asked of."""
+        members = []
+        for j, part in enumerate(about["members"]):
+            start = f"{j}."
+            own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+            members.append(OGD.from_saved(part, own))
+        scaling = about["scaling"]
+        if scaling is not None:
+            scaling = Standardiser.from_config(scaling, arrays["scaling"])
+        rounds = [member.rounds for member in members]
+        if len(set(rounds)) > 1:
+            raise InputError(f"the members have played {rounds} rounds: expected the same number")
+        committee = cls(members, about["combine"], scaling=scaling, _played=True)
+        committee.shares.resume(arrays["shares"])
+        committee._generator.bit_generator.state = about["generator"]
+        if about["ahead"] is not None and not 0.0 <= about["ahead"] < 1.0:
+            raise InputError(f"a random number of {about['ahead']} was never drawn")
+        committee._ahead = about["ahead"]
+        return committee
 
     @property
     def weights(self) -> np.ndarray:

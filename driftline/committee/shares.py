@@ -50,6 +50,7 @@ import math
 
 import numpy as np
 
+from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
 __all__ = ["Shares"]
@@ -159,6 +160,18 @@ class Shares:
         """The weights for the next round."""
         other = self.copy()
         return other.update(np.zeros((1, self.members)))[0]
+
+    def resume(self, state: np.ndarray) -> None:
+        """Go on from a state that was saved, if it can be one of so many members."""
+        sets = len(self.grid)
+        good = state.shape == self.state.shape and np.isfinite(state).all() and (state >= 0.0).all()
+        if good:
+            chances = state[HEAD + sets : HEAD + 2 * sets].sum()
+            own = state[HEAD + 2 * sets :].reshape(sets, self.members).sum(axis=1)
+            good = state[0] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
+        if not good:
+            raise InputError(f"these are no weights of {self.members} members")
+        self.state[:] = state
 
     def copy(self) -> Shares:
         """Return weights that move on their own."""

@@ -170,6 +170,34 @@ class Engine:
         self.features = self.features if self.stored is not None else None
         self.state[:] = state
 
+    def resume(self, saved: Snapshot, features: int | None) -> None:
+        """Go on from weights and state that were saved, if they can be those of these parts."""
+        stored, transposed, state = saved
+        if state.shape != self.state.shape or np.isnan(state).any():
+            raise InputError(f"expected a state of {self.state.size} numbers, but got {state}")
+        settled = (at.SCALE, at.NORM_SQ, at.REFRESH, at.ROUNDS, at.LARGEST_INPUT_SQ, at.ETA)
+        values = state[list(settled)]
+        if not np.isfinite(values).all() or (values < 0.0).any() or not state[at.SCALE] > 0.0:
+            raise InputError(f"the state has impossible values: {values}")
+        if state[at.RADIUS] != self.state[at.RADIUS]:
+            raise InputError(f"the state's radius {state[at.RADIUS]} is not that of the domain")
+        if (stored is None) != (features is None):
+            raise InputError("weights and the number of features must be given both or neither")
+        if stored is not None and features is not None:
+            task = self.parts.loss.task
+            columns = features + self.parts.intercept + task.extra_columns
+            shape = (task.weight_rows, columns)
+            if stored.shape != (shape[::-1] if transposed else shape) or stored.dtype != self.dtype:
+                raise InputError(
+                    f"expected weights of shape {shape} in {self.dtype}, but got {stored.shape} in "
+                    f"{stored.dtype}"
+                )
+            norm = float(np.linalg.norm(stored.astype(np.float64))) * float(state[at.SCALE])
+            if not norm <= state[at.RADIUS] * (1.0 + 1e-3):
+                raise InputError(f"the norm {norm:.6g} of the weights is outside their domain")
+        self.stored, self.transposed, self.features = stored, transposed, features
+        self.state[:] = state
+
     def scores(self, rows: Rows, t: int) -> np.ndarray:
         """Return the scores of one row, at the cost of its entries."""
         stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored

@@ -45,6 +45,8 @@ class Standardiser:
 
     def __init__(self, constant: bool = True, dtype: Any = np.float64) -> None:
         self.constant, self.dtype = constant, np.dtype(dtype)
+        if self.dtype not in (np.float64, np.float32):
+            raise InputError(f"scaled rows are float64 or float32, not {self.dtype}")
         #: The number of features, None before the first row; and whether rows are sparse.
         self.features: int | None = None
         self.sparse = False
@@ -85,15 +87,17 @@ class Standardiser:
     @classmethod
     def from_config(cls, config: dict[str, Any], state: np.ndarray) -> Standardiser:
         """Return one as :meth:`config` and its state were taken from."""
-        made = cls(bool(config["constant"]), config["dtype"])
-        if config["features"] is not None:
-            made._meet(int(config["features"]), bool(config["sparse"]))
-        if state.shape != made.state.shape or not np.isfinite(state).all():
+        features, sparse = config["features"], bool(config["sparse"])
+        size = 0 if features is None else 2 + (2 if sparse else 3) * int(features)
+        if state.shape != (size,) or not np.isfinite(state).all():
             raise InputError(
-                f"a scaling of {config['features']} features has {made.state.size} finite numbers, "
-                f"but these are {state.size}"
+                f"a scaling of {features} features has {size} finite numbers, but these are "
+                f"{state.size}"
             )
-        made.state = np.array(state, dtype=np.float64)
+        made = cls(bool(config["constant"]), config["dtype"])
+        if features is not None:
+            made._meet(int(features), sparse)
+            made.state[:] = state
         return made
 
     def copy(self) -> Standardiser:

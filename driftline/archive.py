@@ -1,0 +1,105 @@
+"""Files of plain data: one JSON text and named arrays, in a ZIP file that is not compressed.
+
+Nothing in such a file is ever executed, and nothing is read before it is known to be small: arrays
+are stored as they are, so that none can be larger than the file itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import re
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.version import __version__
+
+__all__ = ["read", "write"]
+
+#: The version of the format. Files of later versions are refused.
+FORMAT = 1
+
+ABOUT = "about.json"
+DTYPES = ("float64", "float32", "int64", "bool")
+NAME = re.compile(r"[a-z0-9_][a-z0-9_.]{0,99}\.npy")
+
+
+def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Path:
+    """Write a file, in whole or not at all."""
+    path = Path(path)
+    text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(ABOUT, text)
+            for name, array in arrays.items():
+                content = io.BytesIO()
+                np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+                archive.writestr(f"{name}.npy", content.getvalue())
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what :func:`write` was given, or refuse the file."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with path.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read(archive, path.stat().st_size)
+        except Exception as error:  # whatever a damaged file makes the readers raise
+            raise InputError(f"{path} is not a file of driftline: {error}") from error
+
+
+def _read(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    entries = archive.infolist()
+    names = [entry.filename for entry in entries]
+    if names.count(ABOUT) != 1 or len(set(names)) != len(names):
+        raise InputError(f"expected one {ABOUT} and arrays of different names, but found {names}")
+    for entry in entries:
+        if entry.filename != ABOUT and not NAME.fullmatch(entry.filename):
+            raise InputError(f"an array has no plain name: {entry.filename!r}")
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
+            raise InputError(f"{entry.filename} is not stored as it is")
+    about = json.loads(archive.read(ABOUT))
+    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        raise InputError(f"{ABOUT} does not say which format it has")
+    if about["format"] > FORMAT:
+        raise InputError(
+            f"the file has format {about['format']}, written by driftline "
+            f"{about.get('driftline')}: this version reads formats up to {FORMAT}; install a newer"
+        )
+    arrays = {
+        name.removesuffix(".npy"): _array(name, archive.read(name))
+        for name in names
+        if name != ABOUT
+    }
+    return about, arrays
+
+
+def _array(name: str, content: bytes) -> np.ndarray:
+    """Return an array whose header fits its content."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise InputError(f"{name} has a header of version {version}: expected (1, 0)")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.name not in DTYPES or not dtype.isnative:
+        raise InputError(f"{name} holds {dtype}: expected one of {', '.join(DTYPES)}")
+    left = len(content) - file.tell()
+    if fortran or any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize != left:
+        raise InputError(f"{name} says that its shape is {shape}, but has {left} bytes")
+    flat = np.frombuffer(content, dtype=dtype, offset=file.tell())
+    return flat.reshape(shape).copy()

@@ -1,0 +1,45 @@
+"""Learners and committees from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from driftline import archive
+from driftline.committee import Committee
+from driftline.errors import InputError
+from driftline.learner import OGD
+
+__all__ = ["load"]
+
+KINDS: dict[str, Any] = {"OGD": OGD, "Committee": Committee}
+
+
+def load(path: str | Path) -> Any:
+    """Return the learner or the committee that ``save`` wrote to a file.
+
+    It goes on with the same bits as one that never stopped. Parts are found by their registered
+    names: those of one's own must have been imported before. No code is read from the file, and
+    one that is damaged, edited or of a newer version is refused.
+
+    >>> import tempfile
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=200, flips=1, seed=0)
+    >>> learner = dl.OGD(dl.losses.Logistic(stream.task))
+    >>> _ = learner.run(stream.inputs[:100], stream.labels[:100])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = dl.load(learner.save(f"{folder}/model"))
+    >>> rest = stream.inputs[100:], stream.labels[100:]
+    >>> bool((again.run(*rest).loss == learner.run(*rest).loss).all())
+    True
+    """
+    about, arrays = archive.read(path)
+    kind = KINDS.get(str(about.get("kind")))
+    if kind is None:
+        raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")
+    try:
+        return kind.from_saved(about, arrays)
+    except InputError as error:
+        raise InputError(f"{path} is not a model that can be loaded: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is damaged or was edited: {error!r}") from error

@@ -1,0 +1,43 @@
+"""Learners that come to know more classes."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import driftline as dl
+from driftline.errors import InputError
+from driftline.growing import with_classes
+
+STREAM = dl.streams.DigitTriples(rounds=400, flips=1, seed=0)
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize("make", [dl.auto, lambda task: dl.OGD(dl.losses.Logistic(task))])
+def test_a_learner_that_grew_goes_on(make, thin):
+    inputs = sparse.csr_array(STREAM.inputs) if thin else STREAM.inputs
+    one = make(STREAM.task)
+    one.run(inputs[:200], STREAM.labels[:200])
+    more = with_classes(one, 4)
+    assert more.task == dl.tasks.Multiclass(4)
+    assert more.rounds == 200
+    labels = np.where(STREAM.labels[200:] == 2, 3, STREAM.labels[200:])  # one is new, one gone
+    trace = more.run(inputs[200:], labels)
+    assert trace.target_loss[-100:].mean() < 0.2
+    assert one.rounds == 200
+
+
+def test_nothing_changes_without_new_classes():
+    one = dl.auto(STREAM.task)
+    one.run(STREAM.inputs[:200], STREAM.labels[:200])
+    two = with_classes(one, 3)
+    rest = STREAM.inputs[200:], STREAM.labels[200:]
+    np.testing.assert_array_equal(one.run(*rest).risk, two.run(*rest).risk)
+
+
+def test_what_cannot_grow_says_so():
+    with pytest.raises(InputError, match="not only 2"):
+        with_classes(dl.auto(STREAM.task), 2)
+    with pytest.raises(InputError, match="only classes"):
+        with_classes(dl.auto(dl.tasks.Binary()), 3)
+    fresh = with_classes(dl.auto(STREAM.task), 7)
+    assert fresh.run(STREAM.inputs, STREAM.labels).target_loss.mean() < 0.3

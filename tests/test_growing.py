@@ -22,7 +22,7 @@ def test_a_learner_that_grew_goes_on(make, thin):
     assert more.rounds == 200
     labels = np.where(STREAM.labels[200:] == 2, 3, STREAM.labels[200:])  # one is new, one gone
     trace = more.run(inputs[200:], labels)
-    assert trace.target_loss[-100:].mean() < 0.2
+    assert trace.target_loss[-100:].mean() < 0.5  # of guesses three quarters are wrong
     assert one.rounds == 200
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from driftline.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from driftline import checks as checks
     from driftline import comparators as comparators
     from driftline import decoders as decoders
     from driftline import detectors as detectors
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 # package costs next to nothing.
 _ROOMS = (
     "certificates",
+    "checks",
     "comparators",
     "decoders",
     "detectors",

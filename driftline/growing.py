@@ -1,4 +1,4 @@
-"""Classes that first appear when a learner has played for long."""
+"""Classes and features that first appear when a learner has played for long."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.tasks import Multiclass
 
-__all__ = ["with_classes"]
+__all__ = ["with_classes", "with_features"]
 
 
 def with_classes(learner: Any, classes: int) -> Any:
@@ -34,21 +34,67 @@ def with_classes(learner: Any, classes: int) -> Any:
         raise InputError(f"only classes can become more, not {task!r}")
     if classes < task.classes:
         raise InputError(f"there are {task.classes} classes already, so not only {classes}")
-    if isinstance(learner, Committee):
-        about, arrays = learner.to_saved()
-        parts = {f"{j}.": part for j, part in enumerate(about["members"])}
-    elif isinstance(learner, OGD):
-        about, arrays = learner.to_saved()
-        parts = {"": about}
-    else:
-        raise InputError(f"expected a learner or a committee, but got {learner!r}")
+    about, arrays, parts = _opened(learner)
     for start, part in parts.items():
         part["config"] = _replaced(part["config"], task.config(), Multiclass(classes).config())
-        weights = arrays.get(f"{start}weights")
-        if weights is not None:
-            more = [(0, 0), (0, classes - task.classes)]
-            arrays[f"{start}weights"] = np.pad(weights, more if part["transposed"] else more[::-1])
+        _insert(arrays, start, part, 0, task.classes, classes - task.classes)
     return type(learner).from_saved(about, arrays)
+
+
+def with_features(learner: Any, features: int) -> Any:
+    """Return a learner that takes longer rows, and otherwise goes on as it was.
+
+    New features come after the old ones. Their weights are 0, as if they had been 0 in all
+    rows so far, and so is what a scaling has seen of them.
+
+    >>> import driftline as dl
+    >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+    >>> committee = dl.auto(stream.task)
+    >>> _ = committee.run(stream)
+    >>> longer = with_features(committee, 70)
+    >>> longer.step([0.0] * 70, 1).target_loss <= 1.0
+    True
+    """
+    about, arrays, parts = _opened(learner)
+    if learner.task.ragged:
+        raise InputError(f"only plain rows can become longer, not those of {learner.task!r}")
+    scaling = about.get("scaling")
+    known = scaling["features"] if scaling else next(iter(parts.values()))["features"]
+    if known is None:
+        return learner
+    if features < known:
+        raise InputError(f"there are {known} features already, so not only {features}")
+    more = features - known
+    for start, part in parts.items():
+        _insert(arrays, start, part, 1, known, more)
+        part["features"] += more
+    if scaling:
+        scaling["features"] = features
+        state = arrays["scaling"]
+        rows = state[2:].reshape(-1, known)
+        arrays["scaling"] = np.r_[state[:2], np.pad(rows, [(0, 0), (0, more)]).ravel()]
+    return type(learner).from_saved(about, arrays)
+
+
+def _opened(learner: Any) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
+    """Return a learner as plain data, and in it each single learner by the start of its names."""
+    if isinstance(learner, Committee):
+        about, arrays = learner.to_saved()
+        return about, arrays, {f"{j}.": part for j, part in enumerate(about["members"])}
+    if isinstance(learner, OGD):
+        about, arrays = learner.to_saved()
+        return about, arrays, {"": about}
+    raise InputError(f"expected a learner or a committee, but got {learner!r}")
+
+
+def _insert(
+    arrays: dict[str, np.ndarray], start: str, part: Any, axis: int, place: int, more: int
+) -> None:
+    """Put weights of 0 between others: rows are scores (axis 0) and columns features (axis 1)."""
+    name = f"{start}weights"
+    if name in arrays:
+        axis = 1 - axis if part["transposed"] else axis
+        arrays[name] = np.insert(arrays[name], [place] * more, 0.0, axis=axis)
 
 
 def _replaced(config: Any, old: dict[str, Any], new: dict[str, Any]) -> Any:

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.errors import InputError
-from driftline.growing import with_classes
+from driftline.growing import with_classes, with_features
 
 STREAM = dl.streams.DigitTriples(rounds=400, flips=1, seed=0)
 
@@ -41,3 +41,39 @@ def test_what_cannot_grow_says_so():
         with_classes(dl.auto(dl.tasks.Binary()), 3)
     fresh = with_classes(dl.auto(STREAM.task), 7)
     assert fresh.run(STREAM.inputs, STREAM.labels).target_loss.mean() < 0.3
+
+
+@pytest.mark.parametrize("thin", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        dl.auto,
+        lambda task: dl.auto(task, scaling=False),
+        lambda task: dl.OGD(dl.losses.Logistic(task), intercept=True),
+    ],
+)
+def test_a_learner_of_longer_rows_is_one_that_always_had_them(make, thin):
+    """Features that were 0 in every row so far might have been there from the start."""
+    kind = sparse.csr_array if thin else np.array
+    first, rest = STREAM.inputs[:200], STREAM.inputs[200:]
+    padded, labels = np.pad(first, [(0, 0), (0, 5)]), STREAM.labels
+    late = np.c_[rest, np.random.default_rng(0).standard_normal((200, 5))]
+    one, always = make(STREAM.task), make(STREAM.task)
+    one.run(kind(first), labels[:200])
+    always.run(kind(padded), labels[:200])
+    made = with_features(one, STREAM.inputs.shape[1] + 5).run(kind(late), labels[200:])
+    wanted = always.run(kind(late), labels[200:])
+    if isinstance(one, dl.OGD) or not (one.scaling and not thin):
+        np.testing.assert_allclose(made.risk, wanted.risk, atol=1e-9)
+    else:  # scaled rows are divided by the root of the number of features
+        assert made.target_loss.mean() < 0.3
+
+
+def test_rows_do_not_become_shorter():
+    one = dl.auto(STREAM.task)
+    assert with_features(one, 3) is one
+    one.run(STREAM)
+    with pytest.raises(InputError, match="not only 3"):
+        with_features(one, 3)
+    with pytest.raises(InputError, match="only plain rows"):
+        with_features(dl.auto(dl.tasks.NDCG(2)), 3)

@@ -1,0 +1,90 @@
+"""The laws of losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.checks.base import labels_of, law, scores
+from driftline.losses import Loss
+
+__all__ = ["check_loss"]
+
+
+def check_loss(
+    loss: Loss,
+    labels: Sequence[Any] | None = None,
+    *,
+    size: int | None = None,
+    trials: int = 100,
+    seed: int = 0,
+) -> None:
+    """Check a loss: its range, its gradient, convexity and self-bounding constant as it claims.
+
+    Parameters
+    ----------
+    labels
+        Labels to try. Default: all of them, where the task names them.
+    size
+        The number of scores. Default: the task's, where it has one.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> check_loss(dl.losses.Logistic(dl.tasks.Multiclass(4)))
+    """
+    task = loss.task
+    labels = labels_of(task, labels)
+    dim = task.size_of(task.check_label(labels[0])) if size is None else size
+    generator = np.random.default_rng(seed)
+    slack = 1e-6 if loss.inexact else 1e-9
+    for theta in scores(dim, trials, generator):
+        for label in labels:
+            value, grad = loss.value_and_grad(theta, label)
+            seen = {"theta": theta, "label": label}
+            law(0.0 <= value < np.inf, "losses are finite and not negative", **seen, loss=value)
+            law(grad.shape == (dim,), "the gradient has an entry for every score", **seen)
+            law(np.isfinite(grad).all(), "the gradient is finite", **seen, gradient=grad)
+            most = 2.0 * loss.self_bound * value
+            law(
+                not np.isfinite(loss.self_bound) or grad @ grad <= most * (1.0 + 1e-9) + slack,
+                "|gradient|^2 <= 2 self_bound loss",
+                **seen,
+                square=grad @ grad,
+                bound=most,
+            )
+            other = theta + generator.choice([1e-3, 0.1, 3.0]) * generator.standard_normal(dim)
+            there, _ = loss.value_and_grad(other, label)
+            if loss.convex:
+                tangent = value + grad @ (other - theta)
+                far = float(np.abs(grad) @ np.abs(other - theta))
+                law(
+                    there >= tangent - slack * (1.0 + abs(tangent) + far),
+                    "a convex loss lies above its tangents, so the gradient is one",
+                    **seen,
+                    other=other,
+                    loss=there,
+                    tangent=tangent,
+                )
+            else:
+                _check_slope(loss, theta, label, grad)
+
+
+def _check_slope(loss: Loss, theta: np.ndarray, label: Any, grad: np.ndarray) -> None:
+    """Compare with differences, unless the loss has a kink or a jump nearby."""
+    direction, h = np.cos(np.arange(theta.size) + 1.0), 1e-5
+    ends = [loss.value_and_grad(theta + s * h * direction, label) for s in (-1.0, 1.0)]
+    slopes = [end @ direction for _, end in ends]
+    if abs(slopes[1] - slopes[0]) > 1e-3 * (1.0 + abs(slopes[0])):
+        return
+    slope = (ends[1][0] - ends[0][0]) / (2.0 * h)
+    law(
+        abs(slope - grad @ direction) <= 1e-3 * (1.0 + abs(slope)),
+        "the gradient is the slope of the loss",
+        theta=theta,
+        label=label,
+        gradient=grad @ direction,
+        slope=slope,
+    )

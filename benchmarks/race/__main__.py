@@ -23,6 +23,8 @@ Prequential mistakes (predict, then learn, row by row) of `driftline.auto` besid
 the same rows in the same order, standardised in the same way. A peer's best setting is chosen in
 hindsight for each stream. Made by `make race`, which writes this page.
 
+![Mistakes of the best of the others for one of auto's](images/race.png)
+
 """
 
 
@@ -59,7 +61,7 @@ def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Pat
     page = folder / "race.md"
     page.write_text(TITLE + "\n".join(sheet.markdown() for sheet in sheets))
     written = [write_runs(runs, folder / "race.csv"), page]
-    written.append(draw(board, streams, folder / "race.png"))
+    written.append(draw(board, streams, folder / "images" / "race.png"))
     console = Console(width=max(110, 50 + 13 * len(streams)))
     for sheet in sheets:
         console.print(sheet.table())

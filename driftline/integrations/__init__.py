@@ -1,0 +1,1 @@
+"""Driftline inside other libraries: each of these rooms needs its extra."""

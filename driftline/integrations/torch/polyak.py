@@ -1,0 +1,113 @@
+"""The Polyak-style rate as an optimizer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from driftline.errors import InputError
+from driftline.kernels.round import TINY
+from driftline.rates.polyak import RESOLUTION
+
+__all__ = ["Polyak"]
+
+
+class Polyak(torch.optim.Optimizer):
+    r"""Gradient steps as long as the surrogate gap of the round allows.
+
+    .. math:: \eta_t = \min\Big\{ \frac{2 (L_t - \mathbb E \ell_t)}{\|G_t\|^2},\, \eta_{t-1} \Big\}
+
+    For a last layer that is linear in its weights, on top of any network whose own weights an
+    optimizer of their own may move: against comparators of the last layer, on the features as they
+    come, the bound of the paper holds. With batches, L and the expected target loss are means
+    over the batch and G is the gradient of the mean.
+
+    Parameters
+    ----------
+    params
+        Of the last layer.
+    monotone, cap
+        As in :class:`driftline.rates.Polyak`.
+    diameter
+        Of the ball around 0 that all parameters together stay in; None for no ball.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> from driftline.integrations.torch import SurrogateLoss
+    >>> layer = torch.nn.Linear(4, 3, bias=False)
+    >>> surrogate = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    >>> criterion = SurrogateLoss(surrogate, dl.decoders.GapOptimal(surrogate))
+    >>> optimizer = Polyak(layer.parameters(), diameter=20.0)
+    >>> scores = layer(torch.ones(1, 4))
+    >>> loss = criterion(scores, [1])
+    >>> optimizer.zero_grad()
+    >>> loss.backward()
+    >>> eta = optimizer.step(loss, criterion.risk(scores, [1]))
+    >>> eta > 0.0
+    True
+    """
+
+    def __init__(
+        self,
+        params: Iterable[torch.nn.Parameter],
+        *,
+        monotone: bool = True,
+        cap: float = math.inf,
+        diameter: float | None = None,
+    ):
+        if not cap > 0.0:
+            raise InputError(f"the cap of a Polyak rate must be positive, but is {cap}")
+        if diameter is not None and not diameter > 0.0:
+            raise InputError(f"a diameter must be positive, but is {diameter}")
+        least = cap if math.isfinite(cap) else 0.0
+        super().__init__(params, {"monotone": monotone, "cap": cap, "least": cap, "eta": least})
+        if len(self.param_groups) > 1:
+            raise InputError("a Polyak rate moves all its parameters by one step: give one group")
+        self.diameter = diameter
+
+    @torch.no_grad()
+    def step(self, loss: Any, risk: Any) -> float:
+        """Move the parameters; return the step, 0 for none.
+
+        ``loss`` and ``risk`` are the surrogate and the expected target loss of this round, as in
+        ``criterion(scores, labels)`` and ``criterion.risk(scores, labels)``.
+        """
+        group = self.param_groups[0]
+        moved = [p for p in group["params"] if p.grad is not None]
+        grad_sq = sum(float((p.grad.double() ** 2).sum()) for p in moved)
+        eta = self._rate(group, _number(loss), _number(risk), grad_sq)
+        if eta > 0.0:
+            for p in moved:
+                p.add_(p.grad, alpha=-eta)
+            self._project(group["params"])
+            group["eta"] = eta
+        return eta
+
+    def _rate(self, group: dict[str, Any], loss: float, risk: float, grad_sq: float) -> float:
+        if not math.isfinite(loss) or not math.isfinite(grad_sq):
+            raise InputError(f"the loss is {loss} and its squared gradient {grad_sq}")
+        if grad_sq <= TINY:
+            return 0.0
+        gap = loss - risk
+        if gap <= RESOLUTION * loss:  # drowned in rounding, or there is none
+            return min(group["eta"], group["least"])
+        eta = min(group["least"], 2.0 * gap / grad_sq)
+        if group["monotone"]:
+            group["least"] = eta
+        return eta
+
+    def _project(self, params: list[torch.nn.Parameter]) -> None:
+        if self.diameter is None:
+            return
+        norm = math.sqrt(sum(float((p.double() ** 2).sum()) for p in params))
+        if norm > self.diameter / 2.0:
+            for p in params:
+                p.mul_(self.diameter / 2.0 / norm)
+
+
+def _number(value: Any) -> float:
+    return float(value.detach()) if isinstance(value, torch.Tensor) else float(value)

@@ -1,0 +1,184 @@
+"""Charts as SVG text: lines over rounds, shares stacked on each other, and a heat map.
+
+Colours are classes, so that the page decides on light or dark; everything else is in the text,
+and nothing is loaded from elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 58, 12, 10, 34
+
+#: Points of a line at most: more cannot be told apart.
+MOST_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: where it goes, what it is called, and which colour it has."""
+
+    name: str
+    x: Any
+    y: Any
+    colour: int
+    dashed: bool = False
+    run: int = 0
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return round numbers between two others, about so many.
+
+    >>> ticks(0.0, 97.0)
+    [0.0, 20.0, 40.0, 60.0, 80.0]
+    """
+    span = max(high - low, 1e-12)
+    size = 10.0 ** math.floor(math.log10(span / count))
+    step = next(size * m for m in (1, 2, 5, 10, 20) if span / (size * m) <= count)
+    first = math.ceil(low / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def number(value: float) -> str:
+    """Return a number in few letters.
+
+    >>> [number(value) for value in (0.0123456, 3.0, 45312.0, 2e9)]
+    ['0.01235', '3', '45 312', '2e+09']
+    """
+    if 1e3 <= abs(value) < 1e8:
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{value:.4g}"
+
+
+class _Frame:
+    """Where numbers lie in a chart."""
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float]):
+        self.x, self.y = x, y
+
+    def across(self, value: Any) -> Any:
+        low, high = self.x
+        return LEFT + (np.asarray(value) - low) / max(high - low, 1e-12) * (WIDTH - LEFT - RIGHT)
+
+    def up(self, value: Any) -> Any:
+        low, high = self.y
+        share = (np.asarray(value) - low) / max(high - low, 1e-12)
+        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+
+    def axes(self, x_name: str, y_name: str, shares: bool = False) -> list[str]:
+        made = []
+        for value in ticks(*self.y):
+            at = float(self.up(value))
+            text = f"{100 * value:.3g}%" if shares else number(value)
+            made.append(f'<path class="grid" d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}"/>')
+            made.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" class="end">{text}</text>')
+        for value in ticks(*self.x, count=7):
+            at = float(self.across(value))
+            text, kind = number(value), "end" if at > WIDTH - 2 * RIGHT else "mid"
+            foot = HEIGHT - BOTTOM + 16
+            made.append(f'<text x="{at:.1f}" y="{foot}" class="{kind}">{text}</text>')
+        middle = (LEFT + WIDTH - RIGHT) / 2
+        made.append(f'<text x="{middle}" y="{HEIGHT - 4}" class="mid name">{escape(x_name)}</text>')
+        made.append(f'<text x="4" y="{TOP + 2}" class="name">{escape(y_name)}</text>')
+        return made
+
+
+def line_chart(
+    title: str,
+    lines: Sequence[Line],
+    *,
+    y_name: str = "",
+    marks: dict[str, Sequence[float]] | None = None,
+    shares: bool = False,
+) -> str:
+    """Return lines over rounds, with upright marks of some kinds where something happened."""
+    ends = [float(np.max(line.x)) for line in lines]
+    tops = [float(np.nanmax(line.y)) for line in lines]
+    lows = [float(np.nanmin(line.y)) for line in lines]
+    frame = _Frame((0.0, max(ends)), (min(0.0, *lows), max(*tops, 1e-9) * 1.05))
+    made = frame.axes("round", y_name, shares)
+    for kind, places in (marks or {}).items():
+        path = "".join(f"M{frame.across(p):.1f} {TOP}V{HEIGHT - BOTTOM}" for p in places)
+        if path:
+            made.append(f'<path class="mark {escape(kind)}" d="{path}"/>')
+    for line in lines:
+        x, y = _thinned(np.asarray(line.x, float), np.asarray(line.y, float))
+        points = zip(frame.across(x), frame.up(y), strict=True)
+        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+        kind = f"line c{line.colour % 8} run{line.run}" + (" dashed" if line.dashed else "")
+        last = number(float(np.asarray(line.y)[-1]))
+        made.append(
+            f'<path class="{kind}" d="{path}"><title>{escape(line.name)}: {last} at the end'
+            "</title></path>"
+        )
+    return _figure(title, made, [(line.name, line.colour, line.dashed) for line in lines])
+
+
+def share_chart(title: str, x: Any, shares: np.ndarray, names: Sequence[str]) -> str:
+    """Return shares that add up to 1, stacked on each other."""
+    x, stacked = np.asarray(x, float), np.cumsum(shares, axis=1)
+    kept = _kept(len(x))
+    x, stacked = x[kept], stacked[kept]
+    frame = _Frame((0.0, float(x[-1])), (0.0, 1.0))
+    made, below = frame.axes("round", "", shares=True), np.zeros(len(x))
+    for j, name in enumerate(names):
+        upper = zip(frame.across(x), frame.up(stacked[:, j]), strict=True)
+        lower = zip(frame.across(x)[::-1], frame.up(below)[::-1], strict=True)
+        path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in (*upper, *lower)) + "Z"
+        mean = float(shares[:, j].mean())
+        made.append(
+            f'<path class="area c{j % 8}" d="{path}"><title>{escape(name)}: {100 * mean:.3g}% on '
+            "average</title></path>"
+        )
+        below = stacked[:, j]
+    return _figure(title, made, [(name, j, False) for j, name in enumerate(names)])
+
+
+def heat_map(title: str, names: Sequence[str], counts: np.ndarray) -> str:
+    """Return a table of counts whose cells are the darker the larger their share of the row."""
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in names)
+    rows = []
+    for name, row, shares in zip(names, counts, counts / totals, strict=True):
+        cells = "".join(
+            f'<td style="--share:{share:.3f}" title="{100 * share:.3g}%">{int(count)}</td>'
+            for count, share in zip(row, shares, strict=True)
+        )
+        rows.append(f"<tr><th scope=row>{escape(name)}</th>{cells}</tr>")
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><div class=wide><table class="heat">'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "</figure>"
+    )
+
+
+def _figure(title: str, made: list[str], names: Sequence[tuple[str, int, bool]]) -> str:
+    seen, legend = set(), []
+    for name, colour, dashed in names:
+        if name not in seen:
+            kind = f"key c{colour % 8}" + (" dashed" if dashed else "")
+            legend.append(f'<li><span class="{kind}"></span>{escape(name)}</li>')
+        seen.add(name)
+    return (
+        f"<figure><figcaption>{escape(title)}</figcaption>"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(made)}</svg><ul class=legend>{''.join(legend)}</ul></figure>"
+    )
+
+
+def _kept(count: int) -> np.ndarray:
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+
+
+def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    kept = _kept(len(x))
+    return x[kept], np.nan_to_num(y[kept])

@@ -1,0 +1,217 @@
+"""A report of one run or several: one HTML file."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
+from driftline.reports.page import page
+from driftline.reports.story import Story
+
+__all__ = ["verdict", "write_report"]
+
+#: Marks of a kind beyond these would be a wall.
+MOST_MARKS = 200
+
+
+def write_report(stories: Story | Sequence[Story], path: str | Path, title: str = "") -> Path:
+    """Write a report to a file that needs nothing else, and return where it is.
+
+    >>> import tempfile
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=500, flips=2, seed=0)
+    >>> trace = dl.auto(stream.task).run(stream)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = write_report(Story.of(trace, stream.labels), f"{folder}/report.html")
+    ...     report.read_text().startswith("<!doctype html>")
+    True
+    """
+    told = [stories] if isinstance(stories, Story) else list(stories)
+    if not told:
+        raise InputError("a report needs one run or more")
+    title = title or "Driftline: " + ", ".join(story.name for story in told[:4])
+    parts = [f"<h1>{escape(title)}</h1>"]
+    parts += [f"<p class=verdict>{escape(verdict(story))}</p>" for story in told]
+    if len(told) > 1:
+        parts.append(_boxes(told))
+    parts += [_losses(told), _rolling(told)]
+    for story in told:
+        parts.append(_inside(story, len(told) > 1))
+    parts.append(_bounds(told))
+    parts.append(_settings(told))
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(title, "".join(parts)), encoding="utf-8")
+    return path
+
+
+def verdict(story: Story) -> str:
+    """Return one sentence on a run: what it paid, beside others, and what was promised."""
+    paid = f"{number(story.total)} {story.unit} in {number(story.rounds)} rounds"
+    text = f"{story.name}: {paid} ({100 * story.total / story.rounds:.3g}%)"
+    others = {k: float(v.sum()) for k, v in story.columns.items() if k != "loss"}
+    if others:
+        beside = ", ".join(f"{name} {number(total)}" for name, total in others.items())
+        text += f"; beside it: {beside}"
+    held = {k: v for k, v in story.bounds.items() if isinstance(v, float)}
+    if held and story.trivial is not None:
+        form, least = min(held.items(), key=lambda item: item[1])
+        kind = "vacuous: guessing pays" if least >= story.trivial else "guessing would pay"
+        text += f". Its smallest bound is {number(least)} ({form.replace('_', ' ')}; {kind} "
+        text += f"{number(story.trivial)})"
+    if story.findings:
+        text += f". The audit found: {story.findings[0]}"
+    return text + "."
+
+
+def _boxes(told: list[Story]) -> str:
+    made = "".join(
+        f'<label><input type=checkbox checked data-run="{i}"> {escape(story.name)}</label>'
+        for i, story in enumerate(told)
+    )
+    return f"<fieldset><legend class=soft>Runs shown</legend>{made}</fieldset>"
+
+
+def _losses(told: list[Story]) -> str:
+    lines = []
+    for i, story in enumerate(told):
+        others = [name for name in story.columns if name != "loss"] if len(told) == 1 else []
+        for j, name in enumerate(["loss", *others]):
+            label = story.name if name == "loss" else name
+            total = np.r_[0.0, np.cumsum(story.columns[name])]
+            colour = i if name == "loss" else 1 + j
+            lines.append(Line(label, np.r_[0, story.ends], total, colour, name != "loss", i))
+        if len(told) == 1:
+            top = 3.0 * max(float(line.y[-1]) for line in lines)
+            held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v <= top}
+            for k, (form, value) in enumerate(held.items()):
+                ends = np.array([0.0, story.rounds])
+                name = f"bound, {form.replace('_', ' ')}"
+                lines.append(Line(name, ends, np.full(2, value), 4 + k, True, i))
+    unit = told[0].unit
+    chart = line_chart(f"All {unit} so far", lines, y_name=unit, marks=_marks(told))
+    return f"<h2>What was paid</h2>{chart}"
+
+
+def _rolling(told: list[Story]) -> str:
+    lines = []
+    for i, story in enumerate(told):
+        sizes = np.diff(np.r_[0, story.ends])
+        window = max(1, len(sizes) // 50)
+        kernel = np.ones(window)
+        for j, (name, sums) in enumerate(story.columns.items()):
+            if name != "loss" and len(told) > 1:
+                continue
+            mean = np.convolve(sums, kernel)[: len(sums)] / np.convolve(sizes, kernel)[: len(sizes)]
+            label = story.name if name == "loss" else name
+            colour = i if name == "loss" else 1 + j
+            lines.append(Line(label, story.ends, mean, colour, name != "loss", i))
+    chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
+    note = "<p class=soft>Dotted: where the loss rose (alarms). Dashed grey: known changes.</p>"
+    return f"<h2>How it went</h2>{chart}{note}"
+
+
+def _marks(told: list[Story]) -> dict[str, Sequence[float]]:
+    alarms = told[0].alarms[:MOST_MARKS] if len(told) == 1 else []
+    return {"change": told[0].changes[:MOST_MARKS], "alarm": alarms}
+
+
+def _inside(story: Story, several: bool) -> str:
+    made, of = [], f" of {story.name}" if several else ""
+    if story.weights is not None:
+        made.append(share_chart(f"Weights{of}", story.ends, story.weights, story.members))
+    if "eta" in story.means:
+        lines = [Line("step", story.ends, story.means["eta"], 0)]
+        if "eta_high" in story.means:
+            top = 4.0 * float(np.nanmax(story.means["eta"]))
+            high = np.minimum(np.nan_to_num(story.means["eta_high"], nan=top), top)
+            starts = np.arange(0, len(high), max(1, len(high) // 50))
+            least = np.minimum.reduceat(high, starts)
+            name = "largest admissible step, the least of a fiftieth"
+            lines.append(Line(name, story.ends[starts], least, 1, True))
+        made.append(line_chart(f"The rate within its range{of}", lines, y_name="step"))
+    if "gap" in story.means:
+        gap = Line("loss minus expected target loss", story.ends, story.means["gap"], 2)
+        made.append(line_chart(f"The surrogate gap{of}", [gap]))
+    if story.counts is not None:
+        made.append(_table(story, of))
+    return f"<h2>Inside{escape(of)}</h2>{''.join(made)}" if made else ""
+
+
+def _table(story: Story, of: str) -> str:
+    counts, names = story.counts, story.names
+    assert counts is not None
+    if counts.shape[1] == 4 and len(names) != 4 or counts.shape[0] != counts.shape[1]:
+        right, missed, wrong = counts[:, 0], counts[:, 1], counts[:, 2]
+        rows = "".join(
+            f"<tr><th scope=row>{escape(name)}</th><td>{a + b}</td><td>{_share(a, a + c)}</td>"
+            f"<td>{_share(a, a + b)}</td></tr>"
+            for name, a, b, c in zip(names, right, missed, wrong, strict=True)
+        )
+        head = "<tr><th>tag</th><th>rounds</th><th>precision</th><th>recall</th></tr>"
+        return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
+    rows = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td>{counts[i].sum()}</td>"
+        f"<td>{_share(counts[i, i], counts[:, i].sum())}</td>"
+        f"<td>{_share(counts[i, i], counts[i].sum())}</td></tr>"
+        for i, name in enumerate(names)
+    )
+    head = "<tr><th>class</th><th>rounds</th><th>precision</th><th>recall</th></tr>"
+    table = f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
+    return table + heat_map(f"Rows are true, columns predicted{of}", names, counts)
+
+
+def _share(part: Any, whole: Any) -> str:
+    return f"{100 * part / whole:.3g}%" if whole else "-"
+
+
+def _bounds(told: list[Story]) -> str:
+    rows = []
+    for story in told:
+        for form, value in story.bounds.items():
+            text, vacuous = escape(str(value)), False
+            if isinstance(value, float):
+                text = number(value)
+                vacuous = story.trivial is not None and value >= story.trivial
+            rows.append(
+                f"<tr><td>{escape(story.name)}</td><td>{escape(form.replace('_', ' '))}</td>"
+                f"<td>{text}</td><td>{'vacuous' if vacuous else ''}</td></tr>"
+            )
+    if not rows:
+        return ""
+    head = "<tr><th>run</th><th>form</th><th>bound</th><th></th></tr>"
+    note = (
+        "<p class=soft>A bound of the total expected target loss, against the comparator it was "
+        "made for. Vacuous: no better than guessing. Worst case is what a theorem promises "
+        "before the first round; the others are accounts of this run.</p>"
+    )
+    return (
+        f"<h2>What was promised</h2>{note}<div class=wide><table><thead>{head}</thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _settings(told: list[Story]) -> str:
+    packages = ("driftline", "numpy", "scipy", "numba")
+    found = {name: _version(name) for name in packages} | {"python": platform.python_version()}
+    made = [f"<p class=soft>{escape(', '.join(f'{k} {v}' for k, v in found.items()))}</p>"]
+    for story in told:
+        text = escape(json.dumps(story.settings, indent=1, default=str))
+        made.append(f"<details><summary>{escape(story.name)}</summary><pre>{text}</pre></details>")
+    return f"<h2>Settings</h2>{''.join(made)}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "-"

@@ -3,9 +3,22 @@ import driftline
 project = "Driftline"
 author = "The Driftline authors"
 version = release = driftline.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+}
 html_theme = "pydata_sphinx_theme"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "sg_execution_times.rst"]
 myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -9,13 +9,13 @@ import numpy as np
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.learner import OGD
-from driftline.tasks import Multiclass
+from driftline.tasks import Multiclass, Multilabel
 
 __all__ = ["with_classes", "with_features"]
 
 
 def with_classes(learner: Any, classes: int) -> Any:
-    """Return a learner of classes that knows more of them, and otherwise goes on as it was.
+    """Return a learner of classes or tags that knows more, and otherwise goes on as it was.
 
     The weights of new classes are 0: as if they had been there from the start, but no label of
     theirs had ever been seen and no step had ever been made for them. Scores of the classes
@@ -30,14 +30,15 @@ def with_classes(learner: Any, classes: int) -> Any:
     ((5, 64), True)
     """
     task = learner.task
-    if not isinstance(task, Multiclass):
-        raise InputError(f"only classes can become more, not {task!r}")
-    if classes < task.classes:
-        raise InputError(f"there are {task.classes} classes already, so not only {classes}")
+    if not isinstance(task, (Multiclass, Multilabel)):
+        raise InputError(f"only classes and tags can become more, not {task!r}")
+    known = task.dim
+    if classes < known:
+        raise InputError(f"there are {known} classes already, so not only {classes}")
     about, arrays, parts = _opened(learner)
     for start, part in parts.items():
-        part["config"] = _replaced(part["config"], task.config(), Multiclass(classes).config())
-        _insert(arrays, start, part, 0, task.classes, classes - task.classes)
+        part["config"] = _replaced(part["config"], task.config(), type(task)(classes).config())
+        _insert(arrays, start, part, 0, known, classes - known)
     return type(learner).from_saved(about, arrays)
 
 

@@ -37,7 +37,7 @@ def test_nothing_changes_without_new_classes():
 def test_what_cannot_grow_says_so():
     with pytest.raises(InputError, match="not only 2"):
         with_classes(dl.auto(STREAM.task), 2)
-    with pytest.raises(InputError, match="only classes"):
+    with pytest.raises(InputError, match="only classes and tags"):
         with_classes(dl.auto(dl.tasks.Binary()), 3)
     fresh = with_classes(dl.auto(STREAM.task), 7)
     assert fresh.run(STREAM.inputs, STREAM.labels).target_loss.mean() < 0.3
@@ -77,3 +77,11 @@ def test_rows_do_not_become_shorter():
         with_features(one, 3)
     with pytest.raises(InputError, match="only plain rows"):
         with_features(dl.auto(dl.tasks.NDCG(2)), 3)
+
+
+def test_tags_become_more():
+    stream = dl.streams.Planted(dl.tasks.Multilabel(3), rounds=200, flips=0, seed=0)
+    one = dl.auto(dl.tasks.Multilabel(2))
+    one.run(stream.inputs[:100], stream.labels[:100, :2])
+    trace = with_classes(one, 3).run(stream.inputs[100:], stream.labels[100:])
+    assert trace.target_loss[-50:].mean() < 0.2

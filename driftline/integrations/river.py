@@ -1,0 +1,209 @@
+"""Classifiers for River; needs the extra ``river``.
+
+Rows are dictionaries, and their features may come and go: one that is missing counts as 0, one that
+is new gets weights of 0 when it is first learned from. Text is taken as a feature of its own for
+every value.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError(
+        "driftline.integrations.river needs River: install driftline[river]"
+    ) from error
+
+from driftline.committee.named import named
+from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.growing import with_classes, with_features
+from driftline.tasks import Multiclass, Multilabel
+
+__all__ = ["DriftClassifier", "DriftMultiLabelClassifier"]
+
+Row = dict[Hashable, Any]
+
+
+class _Columns:
+    """Which feature stands where in a row."""
+
+    def __init__(self) -> None:
+        self.places: dict[Hashable, int] = {}
+
+    def vector(self, x: Row, size: int) -> np.ndarray:
+        """Return the features that are known as a row of this size."""
+        out = np.zeros(size)
+        places = self.places
+        for name, value in x.items():
+            if isinstance(value, str):
+                name, value = (name, value), 1.0
+            place = places.get(name)
+            if place is not None:
+                out[place] = value
+        return out
+
+    def learn(self, x: Row) -> None:
+        """Give new features a place; those of one row by name, whatever their order is."""
+        pairs = ((k, v) if isinstance(v, str) else k for k, v in x.items())
+        new = [name for name in pairs if name not in self.places]
+        for name in sorted(new, key=lambda name: (str(type(name)), str(name))):
+            self.places[name] = len(self.places)
+
+
+class _Online:
+    """What both kinds share: a learner that grows with features and labels."""
+
+    learner: str
+    seed: int
+    _columns: _Columns
+    _labels: dict[Hashable, int]
+    _model: Any
+
+    def _start(self) -> None:
+        self._columns, self._labels, self._model, self._size = _Columns(), {}, None, 0
+
+    def _grow(self, rows: Iterable[Row], labels: Iterable[Hashable]) -> None:
+        """Make room for features and labels that are new."""
+        known = len(self._columns.places)
+        for x in rows:
+            self._columns.learn(x)
+        for label in labels:
+            self._labels.setdefault(label, len(self._labels))
+        count = max(1, len(self._columns.places))
+        if self._model is None:
+            self._model, self._size = named(self.learner, self._task(), seed=self.seed), count
+        if count > self._size:
+            self._size = max(count, int(1.5 * known))
+            self._model = with_features(self._model, self._size)
+        if self._task() != self._model.task:
+            self._model = with_classes(self._model, len(self._labels))
+
+    def _task(self) -> Any:
+        raise NotImplementedError
+
+
+class DriftClassifier(_Online, base.MiniBatchClassifier):
+    """Classes under drift, with nothing to set.
+
+    Parameters
+    ----------
+    learner
+        A name of :data:`driftline.committee.LEARNERS`; by default a committee of six.
+    seed
+        Of random decisions; the default learner takes none.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from driftline.integrations.river import DriftClassifier
+    >>> evaluate.progressive_val_score(datasets.Phishing(), DriftClassifier(), metrics.Accuracy())
+    Accuracy: 89.19%
+    """
+
+    def __init__(self, learner: str = "auto", seed: int = 0):
+        self.learner, self.seed = learner, seed
+        self._start()
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _task(self) -> Multiclass:
+        return Multiclass(max(2, len(self._labels)))
+
+    def learn_one(self, x: Row, y: Hashable) -> None:
+        """Learn from one row and its class."""
+        y = _plain(y)
+        if y not in self._labels or not self._knows(x):
+            self._grow([x], [y])
+        self._model.step(self._columns.vector(x, self._size), self._labels[y])
+
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, float]:
+        """Return the probability of every class seen so far."""
+        if self._model is None:
+            return {}
+        chances = self._chances(self._columns.vector(x, self._size)[np.newaxis])[0]
+        return dict(zip(self._labels, chances.tolist(), strict=True))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from a data frame of rows and a series of classes, in this order."""
+        rows, labels = X.to_dict("records"), [_plain(label) for label in y]
+        new = [i for i, label in enumerate(labels) if label not in (*self._labels, *labels[:i])]
+        for start, stop in itertools.pairwise(sorted({0, *new, len(rows)})):  # as one by one
+            self._grow(rows[start:stop], labels[start:stop])
+            inputs = np.stack([self._columns.vector(x, self._size) for x in rows[start:stop]])
+            self._model.learn_rows(inputs, [self._labels[y] for y in labels[start:stop]])
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return a data frame with the probability of every class seen so far."""
+        import pandas as pd
+
+        if self._model is None:
+            return pd.DataFrame(index=X.index)
+        rows = [self._columns.vector(x, self._size) for x in X.to_dict("records")]
+        chances = self._chances(np.stack(rows)) if rows else np.empty((0, len(self._labels)))
+        return pd.DataFrame(chances, columns=list(self._labels), index=X.index)
+
+    def _knows(self, x: Row) -> bool:
+        places = self._columns.places
+        return all(((k, v) if isinstance(v, str) else k) in places for k, v in x.items())
+
+    def _chances(self, inputs: np.ndarray) -> np.ndarray:
+        weights, scores = beliefs(self._model, inputs)
+        known = scores[:, :, : len(self._labels)]
+        chances = np.exp(mixed(weights, softened(known)))
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
+    """Sets of labels under drift, with nothing to set.
+
+    Parameters
+    ----------
+    learner
+        A name of :data:`driftline.committee.LEARNERS`; by default a committee of six.
+    seed
+        Of random decisions; the default learner takes none.
+
+    Examples
+    --------
+    >>> from driftline.integrations.river import DriftMultiLabelClassifier
+    >>> model = DriftMultiLabelClassifier()
+    >>> for i in range(50):
+    ...     model.learn_one({"a": float(i % 2)}, {"odd": i % 2 == 1, "even": i % 2 == 0})
+    >>> model.predict_one({"a": 1.0})
+    {'odd': True, 'even': False}
+    """
+
+    def __init__(self, learner: str = "auto", seed: int = 0):
+        self.learner, self.seed = learner, seed
+        self._start()
+
+    def _task(self) -> Multilabel:
+        return Multilabel(max(1, len(self._labels)))
+
+    def learn_one(self, x: Row, y: dict[Hashable, bool]) -> None:
+        """Learn from one row and its labels; a label that is not named is not there."""
+        self._grow([x], y)
+        tags = np.array([int(bool(y.get(label, False))) for label in self._labels])
+        self._model.step(self._columns.vector(x, self._size), tags)
+
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
+        """Return the probability of every label seen so far."""
+        if self._model is None:
+            return {}
+        weights, scores = beliefs(self._model, self._columns.vector(x, self._size)[np.newaxis])
+        chances = np.average(1.0 / (1.0 + np.exp(-scores[:, 0])), axis=0, weights=weights)
+        pairs = zip(self._labels, chances.tolist(), strict=True)
+        return {label: {False: 1.0 - chance, True: chance} for label, chance in pairs}
+
+
+def _plain(label: Any) -> Hashable:
+    """Return a label as Python has it, so that True and numpy's True are one."""
+    return label.item() if isinstance(label, np.generic) else label

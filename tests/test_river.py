@@ -1,0 +1,105 @@
+"""Classifiers inside River."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+river = pytest.importorskip("river")
+
+from river import checks, compose, datasets, evaluate, metrics, preprocessing  # noqa: E402
+
+from driftline.integrations.river import (  # noqa: E402
+    DriftClassifier,
+    DriftMultiLabelClassifier,
+)
+
+MODELS = [DriftClassifier(), DriftClassifier("free"), DriftMultiLabelClassifier()]
+
+
+class Moods:
+    """Stands for River's multilabel data, which must be fetched from elsewhere."""
+
+    def take(self, count):
+        generator = np.random.default_rng(0)
+        for _ in range(count):
+            x = {f"sound {j}": float(v) for j, v in enumerate(generator.random(8))}
+            yield x, {"calm": x["sound 0"] > 0.5, "loud": x["sound 1"] + x["sound 2"] > 1.0}
+
+
+def all_checks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "Music", Moods)
+        for model in MODELS:
+            for i, check in enumerate(checks.yield_checks(model)):
+                yield pytest.param(model, check, id=f"{model}-{i}-{check.__name__}")
+
+
+@pytest.mark.parametrize(("model", "check"), list(all_checks()))
+def test_river_has_no_complaint(model, check):
+    check(model.clone())
+
+
+def test_the_same_rows_give_the_same_predictions_as_the_learner():
+    stream = dl.streams.DigitTriples(rounds=300, flips=1, seed=0)
+    model, committee = DriftClassifier(), dl.auto(stream.task)
+    for j in range(3):  # the classes in their order
+        model._labels[j] = j
+    names = [f"p{j:02}" for j in range(64)]
+    for x, y in zip(stream.inputs, stream.labels.tolist(), strict=True):
+        model.learn_one(dict(zip(names, x.tolist(), strict=True)), y)
+    committee.run(stream)
+    np.testing.assert_array_equal(model._model.weights, committee.weights)
+
+
+def test_features_and_classes_come_and_go():
+    model = DriftClassifier()
+    assert model.predict_one({"a": 1.0}) is None
+    generator = np.random.default_rng(0)
+    right = 0
+    for t in range(900):
+        a, b = generator.standard_normal(2)
+        x = {"a": a} if t < 300 else {"a": a, "b": b, "town": "York" if b > 1 else "Bath"}
+        y = "right" if a > 0 else "left"
+        if t >= 600 and b > 1:
+            y = "up"
+        right += t >= 800 and model.predict_one(x) == y
+        model.learn_one(x, y)
+    assert right > 85
+    chances = model.predict_proba_one({"a": 0.1, "never": 3.0, "town": "Rome"})
+    assert set(chances) == {"left", "right", "up"}
+    assert sum(chances.values()) == pytest.approx(1.0)
+
+
+def test_pipelines_and_delays():
+    model = compose.Pipeline(preprocessing.StandardScaler(), DriftClassifier())
+    rows = list(datasets.Phishing().take(600))
+    now = evaluate.progressive_val_score(rows, model.clone(), metrics.Accuracy())
+    later = evaluate.progressive_val_score(rows, model.clone(), metrics.Accuracy(), delay=10)
+    assert now.get() > 0.85
+    assert later.get() > 0.8
+
+
+def test_many_rows_are_learned_as_one_by_one():
+    pd = pytest.importorskip("pandas")
+    rows = list(datasets.Phishing().take(200))
+    one, many = DriftClassifier(), DriftClassifier()
+    for x, y in rows:
+        one.learn_one(x, y)
+    frame = pd.DataFrame([x for x, _ in rows])
+    many.learn_many(frame, pd.Series([y for _, y in rows]))
+    wanted = [one.predict_proba_one(x)[True] for x, _ in rows[:20]]
+    made = many.predict_proba_many(frame[:20])
+    np.testing.assert_allclose(made[True], wanted, atol=1e-9)
+    assert len(many.predict_many(frame[:20])) == 20
+
+
+def test_a_new_label_of_a_set_is_learned():
+    model = DriftMultiLabelClassifier()
+    for t in range(300):
+        a = float(np.sin(t))
+        labels = {"high": a > 0.0}
+        if t > 100:
+            labels["low"] = a < -0.5
+        model.learn_one({"a": a}, labels)
+    assert model.predict_one({"a": -0.9}) == {"high": False, "low": True}

@@ -16,9 +16,11 @@ from scipy import sparse
 
 from benchmarks.certificates import audits, hindsight
 from benchmarks.convolutional import many_classes, rankings
+from benchmarks.estimators import estimators
 from benchmarks.made import dense_data, learner, sparse_data
 from benchmarks.rounds import dense, digits, small, thin
 from benchmarks.structured import chains, many_tags, matchings, permutahedron
+from benchmarks.tables import own_tables
 from benchmarks.timing import best_times
 
 
@@ -112,6 +114,8 @@ def main() -> None:
         *(permutahedron, chains, many_tags, matchings),
         *(rankings, many_classes),
         *(audits, hindsight),
+        own_tables,
+        *(estimators,),
     )
     for part in parts:
         for case, what, ratio, goal, rate in part():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from driftline import decoders as decoders
     from driftline import detectors as detectors
     from driftline import domains as domains
+    from driftline import estimators as estimators
     from driftline import losses as losses
     from driftline import polytopes as polytopes
     from driftline import rates as rates
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     from driftline.committee import auto as auto
     from driftline.errors import InputError as InputError
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
+    from driftline.estimators import DriftClassifier as DriftClassifier
+    from driftline.estimators import DriftMultilabelClassifier as DriftMultilabelClassifier
+    from driftline.estimators import DriftOrdinalClassifier as DriftOrdinalClassifier
+    from driftline.estimators import DriftRanker as DriftRanker
+    from driftline.estimators import DriftTagger as DriftTagger
     from driftline.learner import OGD as OGD
     from driftline.learner import Round as Round
     from driftline.saving import load as load
@@ -52,6 +58,7 @@ _ROOMS = (
     "decoders",
     "detectors",
     "domains",
+    "estimators",
     "losses",
     "polytopes",
     "rates",
@@ -69,6 +76,11 @@ _NAMES = {
     "auto": "committee",
     "certify": "certificates",
     "load": "saving",
+    "DriftClassifier": "estimators",
+    "DriftMultilabelClassifier": "estimators",
+    "DriftOrdinalClassifier": "estimators",
+    "DriftRanker": "estimators",
+    "DriftTagger": "estimators",
 }
 
 __all__ = ["__version__", *_ROOMS, *_NAMES]

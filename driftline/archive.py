@@ -43,6 +43,9 @@ def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
                 content = io.BytesIO()
                 np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
                 archive.writestr(f"{name}.npy", content.getvalue())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(draft, 0o666 & ~mask)  # a draft is private, a file is as others are
         os.replace(draft, path)
     except BaseException:
         Path(draft).unlink(missing_ok=True)

@@ -121,6 +121,7 @@ class OGD:
         )
         self._generator = _generator(seed)
         self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
+        self._uniforms = np.empty((1, 1))  # of a single round
         self._watch: Watch | None = None
         self._tally = Tally(loss.task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
@@ -162,6 +163,26 @@ class OGD:
             One row a round. If the input is refused, the learner is as it was before.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
+        record, before = self._run(rows, labels, seed, progress, audit)
+        return self.end(record, before, models.fingerprint(rows, labels))
+
+    def learn_rows(self, inputs: Any, labels: Any) -> None:
+        """Do all that :meth:`run` does, but keep no trace: for many short streams."""
+        self._run(*checked_stream(self.task, inputs, labels), audit=False)
+
+    def learn_row(self, x: Any, label: Any) -> None:
+        """Do all that :meth:`step` does, but say nothing of the round."""
+        self.pay(self._row(x), self.task.check_label(label))
+
+    def _run(
+        self,
+        rows: models.Rows,
+        labels: Any,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
+    ) -> tuple[Record, Mark | None]:
+        """Return what was written down, and the mark of the beginning if it is to be kept."""
         self._check_features(rows)
 
         # A bad row must leave no mark. Remember the weights, or look at all rows first:
@@ -181,7 +202,7 @@ class OGD:
                 raise
             if progress is not None:
                 progress(stop - start)
-        return self.end(record, before if keep else None, models.fingerprint(rows, labels))
+        return record, before if keep else None
 
     def begin(self, labels: Any, seed: int | None = None) -> Record:
         """Open a record for a run whose rows come in pieces, as in a committee.
@@ -216,16 +237,34 @@ class OGD:
 
     def play(self, row: models.Rows, label: Any) -> Round:
         """Play one round with a row and a label that are wrapped and checked already."""
-        made = self._play_one(row, label, self._peek())
-        self._ahead = None
-        return made
+        prediction = self.pay(row, label)
+        return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+
+    def pay(self, row: models.Rows, label: Any) -> np.ndarray:
+        """Play such a round and return the prediction's numbers; :attr:`last_risk` is its risk."""
+        if self._ahead is not None:
+            uniforms, self._ahead = self._ahead, None
+        else:
+            uniforms = self._generator.random(out=self._uniforms)
+        try:
+            return self._play_one(row, label, uniforms)
+        except InputError:
+            self._ahead = uniforms.copy()  # not used up
+            raise
 
     def learn(self, x: Any, label: Any) -> Round:
         """Learn from one round without predicting: no random number is used up.
 
         The prediction and target loss in the result are those of a draw at the median.
         """
-        return self._play_one(self._row(x), self.task.check_label(label), np.full((1, 1), 0.5))
+        middle = np.full((1, 1), 0.5)
+        prediction = self._play_one(self._row(x), self.task.check_label(label), middle)
+        return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+
+    @property
+    def last_risk(self) -> float:
+        """The expected target loss of the last round that was played alone."""
+        return float(self._columns[1, 0])
 
     def watch(self, comparator: Any) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
@@ -308,6 +347,11 @@ class OGD:
             learner._ahead = np.array([[float(about["ahead"])]])
         return learner
 
+    def __reduce__(self) -> Any:
+        """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
+        about, arrays = self.to_saved()
+        return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
+
     # -- looking
 
     def scores(self, x: Any) -> np.ndarray:
@@ -319,6 +363,22 @@ class OGD:
         if row.first_bad_row(self.engine.dtype) is not None:
             models.refuse(row, 0)
         return self.engine.scores(row, 0)
+
+    def score_rows(self, inputs: Any) -> np.ndarray:
+        """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
+
+        By one product of matrices, whose last bits may differ from those of :meth:`scores`.
+        """
+        if self.task.ragged:
+            raise InputError(f"only plain rows can be scored together, not those of {self.task!r}")
+        wrapped = isinstance(inputs, (models.DenseRows, models.SparseRows))
+        rows = inputs if wrapped else self.task.rows_of(inputs)
+        self._check_features(rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.engine.all_scores(rows)
+        if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
+            models.refuse(rows, bad)
+        return scores
 
     def distribution(self, x: Any) -> Distribution:
         """Return the predictions that an input may get, and their probabilities."""
@@ -391,21 +451,25 @@ class OGD:
 
     # -- behind the scenes
 
-    def _play_one(self, row: models.Rows, label: Any, uniforms: np.ndarray) -> Round:
+    def _play_one(self, row: models.Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
+        engine, columns, prediction = self.engine, self._columns, self._prediction
         self._check_features(row)
         if self.task.ragged:
             row.check_labels([label])
-        if self.engine.stored is None and row.first_bad_row(self.engine.dtype) is not None:
-            models.refuse(row, 0)
-        self.engine.hold(row)
-        labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
-        columns, prediction = self._columns, self._prediction
-        if self.task.ragged:
             width = self.task.prediction_width([label])
             prediction = np.full((1, width), -1, dtype=np.int64)
-        if not self._play(Block(row, 0, 1, labels, uniforms, columns, prediction)):
+        if engine.stored is None and row.first_bad_row(engine.dtype) is not None:
             models.refuse(row, 0)
-        return Round(self.task.prediction(prediction[0]), *columns[:5, 0].tolist())
+        engine.hold(row)
+        labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
+        if self._watch is None:
+            played = engine.play_one(row, labels, uniforms, columns, prediction)
+        else:
+            played = self._play(Block(row, 0, 1, labels, uniforms, columns, prediction))
+        if not played:
+            models.refuse(row, 0)
+        row_of_numbers: np.ndarray = prediction[0]
+        return row_of_numbers
 
     def _play(self, block: Block) -> int:
         """Play rounds, under the eyes of a comparator if there is one."""

@@ -65,6 +65,11 @@ class Record:
             restarted=None if self._restarted is None else self._restarted[part],
         )
 
+    @property
+    def risk(self) -> np.ndarray:
+        """The expected target loss of every round."""
+        return self._columns[at.TRACE_COLUMNS.index("risk")]
+
     def trace(
         self, config: dict[str, Any], first_weights: np.ndarray | None, digest: str = ""
     ) -> Trace:

@@ -1,22 +1,30 @@
-"""Learners and committees from files."""
+"""Learners, committees and estimators from files."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from driftline import archive
-from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.learner import OGD
 
 __all__ = ["load"]
 
-KINDS: dict[str, Any] = {"OGD": OGD, "Committee": Committee}
+#: What a file may hold, and the room it is made in, which is opened when it is asked for.
+KINDS = {
+    "OGD": "learner",
+    "Committee": "committee",
+    "DriftClassifier": "estimators",
+    "DriftMultilabelClassifier": "estimators",
+    "DriftOrdinalClassifier": "estimators",
+    "DriftRanker": "estimators",
+    "DriftTagger": "estimators",
+}
 
 
 def load(path: str | Path) -> Any:
-    """Return the learner or the committee that ``save`` wrote to a file.
+    """Return the learner, the committee or the estimator that ``save`` wrote to a file.
 
     It goes on with the same bits as one that never stopped. Parts are found by their registered
     names: those of one's own must have been imported before. No code is read from the file, and
@@ -34,11 +42,12 @@ def load(path: str | Path) -> Any:
     True
     """
     about, arrays = archive.read(path)
-    kind = KINDS.get(str(about.get("kind")))
-    if kind is None:
+    kind = str(about.get("kind"))
+    if kind not in KINDS:
         raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")
     try:
-        return kind.from_saved(about, arrays)
+        made = getattr(import_module(f"driftline.{KINDS[kind]}"), kind)
+        return made.from_saved(about, arrays)
     except InputError as error:
         raise InputError(f"{path} is not a model that can be loaded: {error}") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

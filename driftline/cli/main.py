@@ -6,20 +6,44 @@ import click
 
 from driftline import __version__
 from driftline.cli.certify import certify
+from driftline.cli.compare import compare
+from driftline.cli.completion import completion
 from driftline.cli.guarantees import guarantees
+from driftline.cli.inspect import inspect
+from driftline.cli.predict import predict
 from driftline.cli.reproduce import reproduce
+from driftline.cli.run import run
 from driftline.cli.sweep import sweep
 
 __all__ = ["main"]
 
+OWN = (run, predict, inspect, compare, certify, completion)
+PAPER = (reproduce, sweep, guarantees)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(click.Group):
+    """Commands in the order of use: those for one's own data, then those of the paper."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return all names, in the order they were added."""
+        return list(self.commands)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them in two groups."""
+        for title, group in (("Your own data", OWN), ("The paper", PAPER)):
+            with formatter.section(title):
+                rows = [(c.name or "", c.get_short_help_str(60)) for c in group]
+                formatter.write_dl(rows)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="driftline")
 def main() -> None:
-    """Online structured prediction under drift, with a guarantee."""
+    """Online structured prediction under drift, with a guarantee.
+
+    Begin with: driftline run FILE.csv
+    """
 
 
-main.add_command(certify)
-main.add_command(guarantees)
-main.add_command(reproduce)
-main.add_command(sweep)
+for command in OWN + PAPER:
+    main.add_command(command)

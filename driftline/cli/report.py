@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,7 +43,7 @@ def report(traces: tuple[Path, ...], out: Path, title: str) -> None:
     click.echo(f"Wrote {write_report(stories, out, title)}")
 
 
-def _read(path: Path) -> Trace:
+def _read(path: Path) -> Any:
     """Return the trace of a learner or of a committee, whichever it is."""
     from driftline.committee import CommitteeTrace
 

@@ -96,6 +96,7 @@ class Committee:
         if scaling is not None and self.task.ragged:
             raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
         self.combine, self.scaling = combine, scaling
+        self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
         self._generator = _generator(seed)
         self._ahead: float | None = None  # drawn by looking, not yet used up
@@ -134,6 +135,22 @@ class Committee:
         traces = tuple(member.end(record, mark) for member, record, mark in ended)
         return replace(self._combined(traces, labels), first=first)
 
+    def learn_rows(self, inputs: Any, labels: Any) -> None:
+        """Do all that :meth:`run` does, but keep no trace: for many short streams."""
+        rows, labels = checked_stream(self.task, inputs, labels)
+        cheap = all(member.cheap(rows.size) for member in self.members)
+        if not cheap and (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        before = self._mark(weights=cheap)
+        try:
+            records = self._play(rows, labels, None, None)
+        except InputError:
+            self._go_back(before)
+            raise
+        self._weigh(np.stack([record.risk for record in records], axis=1))
+        if self.combine == "draw":
+            self._take_uniforms(rows.rounds)
+
     def _play(
         self, rows: Rows, labels: Any, seed: int | None, progress: Callable[[int], None] | None
     ) -> list[Record]:
@@ -157,17 +174,7 @@ class Committee:
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         checked = self.task.check_label(label)
-        row = row_of(self.task, x)
-        if self.task.ragged:
-            row.check_labels([checked])
-        before = None if self._sure else self._mark()
-        try:
-            row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            rounds = [member.play(row, checked) for member in self.members]
-        except InputError:
-            if before is not None:
-                self._go_back(before)
-            raise
+        rounds = self._play_one(x, checked, OGD.play)
         label = self.task.label(checked)
         risks = np.array([[made.risk for made in rounds]])
         weights = self._weigh(risks)
@@ -184,6 +191,27 @@ class Committee:
             loss = self.task.loss(prediction, label)
         return CommitteeRound(prediction, loss, loss, weights[0])
 
+    def learn_row(self, x: Any, label: Any) -> None:
+        """Do all that :meth:`step` does, but say nothing of the round: neither vote nor loss."""
+        self._play_one(x, self.task.check_label(label), OGD.pay)
+        self._weigh(np.array([[member.last_risk for member in self.members]]))
+        if self.combine == "draw":
+            self._take_uniforms(1)
+
+    def _play_one(self, x: Any, checked: Any, play: Callable[..., Any]) -> list[Any]:
+        """Let all members play one round; if one refuses it, nobody has."""
+        row = row_of(self.task, x)
+        if self.task.ragged:
+            row.check_labels([checked])
+        before = None if self._sure else self._mark()
+        try:
+            row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
+            return [play(member, row, checked) for member in self.members]
+        except InputError:
+            if before is not None:
+                self._go_back(before)
+            raise
+
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
         row = row_of(self.task, x)
@@ -195,6 +223,14 @@ class Committee:
         if self._ahead is None:
             self._ahead = float(self._generator.random())
         return made[int(_drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
+
+    def score_rows(self, inputs: Any) -> np.ndarray:
+        """Return the members' scores of many inputs: members, rows, scores.
+
+        Inputs are scaled as :meth:`~driftline.models.Standardiser.look` does.
+        """
+        rows = inputs if self.scaling is None else self.scaling.look(inputs)
+        return np.stack([member.score_rows(rows) for member in self.members])
 
     def save(self, path: str | Path) -> Path:
         """Write the committee to one file, for :func:`driftline.load`; return where it is."""
@@ -238,6 +274,11 @@ class Committee:
         committee._ahead = about["ahead"]
         return committee
 
+    def __reduce__(self) -> Any:
+        """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
+        about, arrays = self.to_saved()
+        return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
+
     @property
     def weights(self) -> np.ndarray:
         """The members' weights for the next round."""
@@ -270,17 +311,6 @@ class Committee:
         """How many rounds were played."""
         return self.members[0].rounds
 
-    @property
-    def _sure(self) -> bool:
-        """Whether no member can refuse a row that the first one takes.
-
-        Scores inside a ball are finite if the row is. Who knows what parts without kernels do?
-        """
-        return all(
-            member.parts.have_kernels and math.isfinite(member.domain.diameter)
-            for member in self.members
-        )
-
     def _mark(self, weights: bool = True) -> _Mark:
         """Remember where the committee is."""
         scaling = None if self.scaling is None else self.scaling.copy()
@@ -293,9 +323,15 @@ class Committee:
             member.go_back(mark)
         self.scaling = before.scaling
 
+    def _take_uniforms(self, count: int) -> np.ndarray:
+        ahead = [] if self._ahead is None else [self._ahead]
+        self._ahead = None
+        return np.r_[ahead, self._generator.random(count - len(ahead))]
+
     def _weigh(self, risks: np.ndarray) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
-        return self.shares.update(np.clip(risks / self.task.largest_loss, 0.0, 1.0))
+        shares = risks if self.task.zero_one else risks / self.task.largest_loss
+        return self.shares.update(np.minimum(np.maximum(shares, 0.0), 1.0))
 
     def _combined(self, traces: tuple[Any, ...], labels: Any) -> CommitteeTrace:
         """Let the weights move over what members did, and combine their predictions."""
@@ -306,10 +342,7 @@ class Committee:
             rows = vote(self.task, made, weights)
             target = self._losses(rows, labels)
             return self._trace(target, target, rows, weights, risks, traces)
-        ahead = [] if self._ahead is None else [self._ahead]
-        uniforms = np.r_[ahead, self._generator.random(len(risks) - len(ahead))]
-        self._ahead = None
-        chosen = _drawn(weights, uniforms)
+        chosen = _drawn(weights, self._take_uniforms(len(risks)))
         rows = np.stack(made)[chosen, np.arange(len(chosen))]
         target = np.stack([trace.target_loss for trace in traces])[chosen, np.arange(len(chosen))]
         return self._trace((weights * risks).sum(axis=1), target, rows, weights, risks, traces)
@@ -332,6 +365,14 @@ class Committee:
         task = self.task
         pairs = zip(rows, labels, strict=True)
         return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
+
+
+def _never_refuses(member: OGD) -> bool:
+    """Say whether a member cannot refuse a row that others take.
+
+    Scores inside a ball are finite if the row is. Who knows what parts without kernels do?
+    """
+    return member.parts.have_kernels and math.isfinite(member.domain.diameter)
 
 
 def _generator(seed: int | None) -> np.random.Generator:

@@ -204,6 +204,12 @@ class Engine:
         scores = rows.scores(stored, self.transposed, t, self.parts.intercept)
         return scores * self.state[at.SCALE]
 
+    def all_scores(self, rows: Any) -> np.ndarray:
+        """Return the scores of all rows, a row each; one weight vector per score."""
+        stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored
+        scores: np.ndarray = rows.all_scores(stored, self.transposed, self.parts.intercept)
+        return scores * self.state[at.SCALE]
+
     def compare(self, weights: np.ndarray) -> tuple[float, float]:
         """Begin to watch for a comparator: return inner product and squared norm, exactly."""
         own = np.asarray(self.look().weights, dtype=np.float64)
@@ -215,6 +221,12 @@ class Engine:
         if self.parts.restart is None:
             return self.advance(block)
         return sum(self.stretches(block))
+
+    def play_one(
+        self, row: Any, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+    ) -> int:
+        """Play one round into columns of length 1; return 1 if it was good and 0 if not."""
+        return self.play(Block(row, 0, 1, labels, uniforms, trace, prediction))
 
     def stretches(self, block: Block) -> Iterator[int]:
         """Play the rounds, and pause at every new start before the weights are set back.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import Program
-from driftline.models import Items, Rows, Sequences
+from driftline.kernels import program as at
+from driftline.models import DenseRows, Items, Rows, Sequences, cast
 
 __all__ = ["CompiledEngine"]
 
@@ -64,6 +67,32 @@ class CompiledEngine(Engine):
         if weights is None:
             return NOBODY
         return np.ascontiguousarray(weights.T if self.transposed else weights)
+
+    def play_one(
+        self, row: Any, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+    ) -> int:
+        """Play one round; the short way for a dense row, with nothing on the way to the loop."""
+        if self._size < 0 or self.replay or type(row) is not DenseRows:
+            return super().play_one(row, labels, uniforms, trace, prediction)
+        detected, program, state = self.parts.restart is not None, self._program, self.state
+        if detected:
+            state[at.ALARM] = at.QUIET
+        played: int = row.loop(self.dtype).compiled(
+            program.code,
+            program.params,
+            cast(row.array, self.dtype),
+            labels,
+            uniforms,
+            self.stored,
+            NOBODY,
+            state,
+            self._buffer,
+            trace,
+            prediction,
+        )
+        if detected and state[at.ALARM] == at.GIVEN:
+            self.set_back()
+        return played
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""

@@ -20,7 +20,7 @@ except ImportError as error:
         "driftline.integrations.river needs River: install driftline[river]"
     ) from error
 
-from driftline.committee.named import named
+from driftline.committee import named
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.growing import with_classes, with_features
 from driftline.tasks import Multiclass, Multilabel

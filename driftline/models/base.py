@@ -23,6 +23,8 @@ class LinearRows(ABC):
 
     __slots__ = ()
 
+    features: int
+
     #: Rounds played between two looks at the progress.
     block = 1 << 14
 
@@ -44,6 +46,17 @@ class LinearRows(ABC):
         if intercept:
             scores = scores + (stored[-1] if transposed else stored[:, -1])
         return scores
+
+    @property
+    @abstractmethod
+    def whole(self) -> Any:
+        """All rows, as an array or a sparse matrix."""
+
+    def all_scores(self, stored: np.ndarray, transposed: bool, intercept: bool) -> np.ndarray:
+        """Return the scores of all rows, a row each, by one product of matrices."""
+        weights = stored if transposed else stored.T
+        scores = np.asarray(self.whole @ weights[: self.features], dtype=np.float64)
+        return scores + weights[-1] if intercept else scores
 
     def gradient(self, grad: np.ndarray, t: int, intercept: bool) -> np.ndarray:
         """Return the gradient in the weights from the gradient in the scores."""

@@ -45,6 +45,11 @@ class DenseRows(LinearRows):
         """Return rows ``start`` to ``stop`` as the loop takes them."""
         return (cast(self.array[start:stop], dtype),)
 
+    @property
+    def whole(self) -> np.ndarray:
+        """All rows, in double precision."""
+        return np.asarray(self.array, dtype=np.float64)
+
     def row(self, t: int) -> np.ndarray:
         """Return one row as a vector."""
         return np.asarray(self.array[t], dtype=np.float64)

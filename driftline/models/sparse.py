@@ -65,6 +65,11 @@ class SparseRows(LinearRows):
         values = cast(self.values[first:last], dtype)
         return values, np.ascontiguousarray(self.columns[first:last]), starts - first
 
+    @property
+    def whole(self) -> Any:
+        """All rows, as they were given."""
+        return self.matrix
+
     def row(self, t: int) -> np.ndarray:
         """Return one row as a dense vector."""
         vector = np.zeros(self.features)

@@ -8,6 +8,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.models.dense import DenseRows
+from driftline.models.looking import look_dense, look_sparse
 from driftline.models.rows import refuse, rows_of
 from driftline.models.scaling import (
     scale_sparse_32,
@@ -78,6 +79,28 @@ class Standardiser:
             refuse(rows, start + good)
         self.state = state
         return DenseRows(out)
+
+    def look(self, inputs: Any) -> DenseRows | SparseRows:
+        """Scale rows by what was seen before them all, and remember nothing.
+
+        So a row does not count itself here, as it does when it is played: rows that are looked at
+        together are scaled alike, whatever their order. An entry of a sparse row whose feature was
+        never seen counts as 1 or -1.
+
+        >>> scaling = Standardiser(constant=False)
+        >>> _ = scaling.transform(np.array([[1.0, 900.0], [3.0, 100.0]]))
+        >>> scaling.look(np.array([[3.0, 500.0]])).array
+        array([[0.70710678, 0.        ]])
+        """
+        rows = rows_of(inputs)
+        assert isinstance(rows, (DenseRows, SparseRows))
+        if self.features is None:
+            raise InputError("nothing was seen yet that rows could be scaled by")
+        self._meet(rows.features, isinstance(rows, SparseRows))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(rows, SparseRows):
+                return look_sparse(rows, self.state, self.constant)
+            return look_dense(rows, self.state, self.constant, self.dtype)
 
     def config(self) -> dict[str, Any]:
         """Return all but the state as plain data."""

@@ -50,14 +50,14 @@ class Arff(NamedTuple):
 def read_arff(path: str | Path) -> Arff:
     """Return the attributes and rows of an ARFF file, plain or compressed by gzip."""
     lines = Lines(path)
-    names, kinds = _read_header(lines)
+    names, kinds = read_header(lines)
     codes = [None if kind is None else {v: float(i) for i, v in enumerate(kind)} for kind in kinds]
     sparse: bool | None = None
     values: list[float] = []
     columns: list[int] = []
     starts = [0]
     for line in lines:
-        text = _without_comment(lines, line)
+        text = without_comment(lines, line)
         if not text:
             continue
         if sparse is None:
@@ -65,10 +65,10 @@ def read_arff(path: str | Path) -> Arff:
         if sparse != (text[0] == "{"):
             raise lines.error("rows in {} and rows without are mixed, expected one kind")
         if sparse:
-            places, row = _split_sparse(lines, text, len(names))
+            places, row = split_sparse(lines, text, len(names))
             columns += places
         else:
-            places, row = range(len(names)), _split_dense(lines, text, len(names))
+            places, row = range(len(names)), split_dense(lines, text, len(names))
         for i, token in zip(places, row, strict=True):
             code = codes[i]
             if code is None:
@@ -86,10 +86,11 @@ def read_arff(path: str | Path) -> Arff:
     return Arff(names, kinds, np.array(values, dtype=np.float64).reshape(-1, len(names)))
 
 
-def _read_header(lines: Lines) -> tuple[list[str], list[tuple[str, ...] | None]]:
+def read_header(lines: Lines) -> tuple[list[str], list[tuple[str, ...] | None]]:
+    """Return names and kinds of all attributes; what follows are rows."""
     kinds: dict[str, tuple[str, ...] | None] = {}
     for line in lines:
-        text = _without_comment(lines, line)
+        text = without_comment(lines, line)
         keyword = text.split(maxsplit=1)[0].lower() if text else "@relation"
         if keyword == "@data":
             if not kinds:
@@ -125,7 +126,8 @@ def _nominal_values(lines: Lines, text: str) -> tuple[str, ...]:
     return values
 
 
-def _without_comment(lines: Lines, line: str) -> str:
+def without_comment(lines: Lines, line: str) -> str:
+    """Return a line without what stands behind a percent sign."""
     match = CODE.match(line)
     end = match.end() if match else 0
     if end < len(line) and line[end] != "%":
@@ -152,24 +154,27 @@ def _split_items(text: str) -> list[tuple[str, bool, str]]:
     return items
 
 
-def _split_dense(lines: Lines, text: str, count: int) -> list[str]:
+def split_dense(lines: Lines, text: str, count: int, missing: bool = False) -> list[str]:
+    """Return the values of a row; missing ones are empty if there may be any."""
     if SPECIAL.search(text) is None:
         row = [token.strip() for token in text.split(",")]
-        if "" in row:
+        if "" in row and not missing:
             raise lines.error(MISSING)
     else:
         items = _split_items(text)
-        if any(value in ("", "?") and not quoted for value, quoted, _ in items):
+        absent = [value in ("", "?") and not quoted for value, quoted, _ in items]
+        if any(absent) and not missing:
             raise lines.error(MISSING)
         if any(gap == " " for _, _, gap in items):
             raise lines.error(f"expected values with commas between, but saw {shorten(text)}")
-        row = [value for value, _, _ in items]
+        row = ["" if gone else item[0] for gone, item in zip(absent, items, strict=True)]
     if len(row) != count:
         raise lines.error(f"expected {count} values, one per attribute, but saw {len(row)}")
     return row
 
 
-def _split_sparse(lines: Lines, text: str, count: int) -> tuple[Sequence[int], list[str]]:
+def split_sparse(lines: Lines, text: str, count: int) -> tuple[Sequence[int], list[str]]:
+    """Return the places and the values of a row that has only what is not zero."""
     body = text[1:-1].strip()
     if text[-1] != "}":
         raise lines.error(f"a row that begins with {{ must end with }}, but ends {text[-20:]!r}")

@@ -1,0 +1,143 @@
+"""What the commands on a person's own tables can be told about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = [
+    "FILE",
+    "MODEL",
+    "about_columns",
+    "names",
+    "reading",
+    "said_again",
+    "table_of",
+    "wishes_of",
+]
+
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+READING = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["csv", "arff", "svmlight", "parquet"]),
+        help="By default told by the ending of the name; all else is CSV.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe. By "
+        "default told by the first line.",
+    ),
+    click.option(
+        "--no-header", is_flag=True, help="The first line is a row; columns are called 1, 2, ..."
+    ),
+    click.option(
+        "--encoding", default="utf-8", show_default=True, help="Such as latin-1 or cp1252."
+    ),
+    click.option(
+        "--features",
+        type=click.IntRange(1),
+        help="How many features an svmlight file has, if it comes by standard input.",
+    ),
+    click.option(
+        "--ignore", default="", metavar="NAMES", help="Columns to leave out: a,b or id_*."
+    ),
+)
+COLUMNS = (
+    click.option(
+        "--label",
+        default="",
+        metavar="NAMES",
+        help="The column to predict; several for tags: a,b,c or tag_*. By default the one called "
+        "label, class, target or y, else the last.",
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["classes", "tags", "levels", "ranking"]),
+        help="classes: one of several; tags: a column of 0 or 1 each; levels: ordered classes; "
+        "ranking: a grade for every document of a query. By default guessed.",
+    ),
+    click.option(
+        "--levels",
+        default="",
+        metavar="NAMES",
+        help="The levels from the lowest to the highest: low,middle,high.",
+    ),
+    click.option(
+        "--query", metavar="NAME", help="The column that says which rows are ranked together."
+    ),
+    click.option("--highest-grade", type=click.IntRange(1), help="Of a ranking."),
+    click.option("--text", default="", metavar="NAMES", help="Numbers to be taken as text."),
+    click.option(
+        "--missing",
+        type=click.Choice(["refuse", "zero", "mean"]),
+        default="refuse",
+        show_default=True,
+        help="What a missing value becomes; mean is that of the rows before.",
+    ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="What stands before the fraction of a number.",
+    ),
+)
+
+
+def reading(command: Command) -> Command:
+    """Add the options on how a file is read."""
+    for option in reversed(READING):
+        command = option(command)
+    return command
+
+
+def about_columns(command: Command) -> Command:
+    """Add the options on what columns mean."""
+    for option in reversed(COLUMNS):
+        command = option(command)
+    return command
+
+
+def names(text: str) -> list[str]:
+    """Return names that were given with commas between.
+
+    >>> names(" a, b,")
+    ['a', 'b']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def table_of(file: Path, options: dict[str, Any]) -> Any:
+    """Open the table; what was said about reading is taken out of the options."""
+    from driftline.tables import open_table
+
+    said = {name: options.pop(name) for name in ("form", "delimiter", "encoding", "features")}
+    return open_table(file, header=not options.pop("no_header"), **said)
+
+
+def said_again(options: dict[str, Any]) -> list[str]:
+    """Return what was said about reading, as it would be said again."""
+    made = ["--no-header"] if options["no_header"] else []
+    for name, usual in (("form", None), ("delimiter", None), ("encoding", "utf-8")):
+        if options[name] != usual:
+            made += ["--format" if name == "form" else f"--{name}", str(options[name])]
+    return made
+
+
+def wishes_of(options: dict[str, Any], ignore: list[str]) -> Any:
+    """Return what was said about columns; it is taken out of the options."""
+    from driftline.tables import Wishes
+
+    lists: dict[str, Any] = {name: names(options.pop(name)) for name in ("label", "levels", "text")}
+    rest = {name: options.pop(name) for name in ("task", "query", "missing", "decimal")}
+    return Wishes(**lists, **rest, ignore=ignore, highest=options.pop("highest_grade"))

@@ -1,0 +1,42 @@
+"""How far a run has come, with its running loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """A bar on a terminal, nothing elsewhere."""
+
+    def __init__(self, console: Any, quiet: bool = False):
+        from rich import progress
+
+        self._bar = progress.Progress(
+            progress.BarColumn(bar_width=24),
+            progress.TaskProgressColumn(),
+            progress.TextColumn("{task.fields[rows]:,} rows"),
+            progress.TextColumn("{task.fields[rate]}"),
+            progress.TextColumn("loss {task.fields[loss]:.4f}"),
+            progress.TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._task: Any = self._bar.add_task("", total=None, rows=0, rate="", loss=0.0)
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._bar.stop()
+
+    def show(self, done: tuple[int, int | None], rows: int, loss: float) -> None:
+        """Say how much was read, how many rows were learned from, and the mean loss."""
+        spent = self._bar.tasks[0].elapsed or 0.0
+        rate = f"{rows / spent:,.0f}/s" if spent > 0.5 else ""
+        self._bar.update(
+            self._task, completed=done[0], total=done[1], rows=rows, rate=rate, loss=loss
+        )

@@ -1,0 +1,87 @@
+"""Learners by name, for those who would rather choose one setting than run six."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.committee.committee import Committee
+from driftline.committee.lineup import auto
+from driftline.decoders import Argmax
+from driftline.detectors import Cusum
+from driftline.domains import Ball
+from driftline.errors import InputError
+from driftline.learner import OGD
+from driftline.losses import (
+    CRF,
+    ConvolutionalFenchelYoung,
+    Logistic,
+    Loss,
+    PairwiseLogistic,
+    Scaled,
+)
+from driftline.models import Standardiser
+from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
+from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Sequence, Task
+
+__all__ = ["LEARNERS", "named"]
+
+RATES: dict[str, Rate] = {
+    "polyak": Polyak(),
+    "free": Polyak(monotone=False, cap=10.0),
+    "adagrad": AdaGrad(),
+    "constant": Constant(1.0),
+    "decaying": Decaying(1.0),
+    "restart": Decaying(1.0),
+}
+
+LEARNERS = ("auto", "paper", *RATES)
+
+
+def named(
+    name: str, task: Task, *, scaling: bool = True, seed: int | None = 0, dtype: Any = np.float64
+) -> Committee:
+    """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
+
+    All but ``auto`` are committees of one member; all but ``paper``, which has the random decoder
+    of the theorem, predict with certainty where their loss allows it.
+
+    >>> from driftline.streams import LabelFlips
+    >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)
+    >>> bool(named("restart", stream.task).run(stream).target_loss.mean() < 0.05)
+    True
+    """
+    if name not in LEARNERS:
+        raise InputError(f"there is no learner {name!r}: expected one of {', '.join(LEARNERS)}")
+    if name == "auto":
+        return auto(task, scaling=scaling, seed=seed, dtype=dtype)
+    scaled = scaling and not task.ragged
+    loss: Any = _loss(task, certain=name != "paper")
+    certain = isinstance(loss, Scaled)
+    member = OGD(
+        loss,
+        Argmax(loss) if certain else None,
+        RATES.get(name),
+        Ball(200.0) if name in RATES else None,
+        intercept=not (scaled or isinstance(loss, ConvolutionalFenchelYoung)),
+        restart=Cusum() if name == "restart" else None,
+        seed=seed,
+        dtype=dtype,
+    )
+    standardiser = Standardiser(dtype=dtype) if scaled else None
+    return Committee([member], scaling=standardiser, seed=seed)
+
+
+def _loss(task: Any, certain: bool) -> Loss:
+    """Return the loss that suits a task; the convolutional one suits them all."""
+    made: Any = None
+    if isinstance(task, (Multiclass, Binary, Multilabel)):
+        made = Logistic(task)
+    elif isinstance(task, Sequence):
+        made = CRF(task)
+    elif isinstance(task, RelevanceTask) and certain:
+        made = PairwiseLogistic(task, most=1000)
+    if made is None:
+        return ConvolutionalFenchelYoung(task)
+    return Scaled(made, 2.0) if certain else made

@@ -1,0 +1,8 @@
+"""Estimators for scikit-learn: streams in its pipelines, searches and scores."""
+
+from driftline.estimators.classifier import DriftClassifier as DriftClassifier
+from driftline.estimators.making import make_learner as make_learner
+from driftline.estimators.multilabel import DriftMultilabelClassifier as DriftMultilabelClassifier
+from driftline.estimators.ordinal import DriftOrdinalClassifier as DriftOrdinalClassifier
+from driftline.estimators.ranker import DriftRanker as DriftRanker
+from driftline.estimators.tagger import DriftTagger as DriftTagger

@@ -1,0 +1,124 @@
+"""What all estimators share: their parameters, the learner behind them, and their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from driftline import archive
+from driftline.committee import Committee
+from driftline.errors import InputError
+from driftline.estimators.making import make_learner
+from driftline.learner import OGD
+
+__all__ = ["DriftEstimator"]
+
+
+class DriftEstimator(BaseEstimator):
+    """Base of all estimators: a learner in ``learner_``, made anew by ``fit``."""
+
+    learner: Any
+    epochs: int
+    random_state: Any
+    learner_: OGD | Committee
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    @property
+    def n_rounds_(self) -> int:
+        """How many rounds the learner has played."""
+        return self.learner_.rounds
+
+    def describe(self) -> str:
+        """Say which learner is behind it, and which theorem applies."""
+        check_is_fitted(self)
+        return self.learner_.describe()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted estimator to one file of plain data, for :func:`driftline.load`.
+
+        Who loads it goes on with the same bits. A function given as ``learner`` is not written:
+        what is loaded has None there, learns on, but cannot start anew before one is set.
+        """
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all of the estimator as plain data and arrays."""
+        check_is_fitted(self)
+        params = self.get_params(deep=False)
+        if not isinstance(params["learner"], str):
+            params["learner"] = None
+        if "dtype" in params:
+            params["dtype"] = np.dtype(params["dtype"]).name
+        for name, value in params.items():
+            if not isinstance(value, (str, bool, int, float, list, tuple, type(None))):
+                raise InputError(f"{name} is {value!r}, which is no plain data that can be saved")
+        learner, arrays = self.learner_.to_saved()
+        names = getattr(self, "feature_names_in_", None)
+        about = {
+            "kind": type(self).__name__,
+            "params": params,
+            "features": self.n_features_in_,
+            "names": None if names is None else names.tolist(),
+            "fitted": self._to_plain(),
+            "learner": learner,
+        }
+        return about, {f"learner.{name}": array for name, array in arrays.items()}
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+        """Return the estimator that :meth:`to_saved` was asked of."""
+        made = cls(**about["params"])
+        kind: Any = {"OGD": OGD, "Committee": Committee}[about["learner"]["kind"]]
+        own = {name.removeprefix("learner."): array for name, array in arrays.items()}
+        made.learner_ = kind.from_saved(about["learner"], own)
+        made.n_features_in_ = int(about["features"])
+        if about["names"] is not None:
+            made.feature_names_in_ = np.array(about["names"], dtype=object)
+        made._from_plain(about["fitted"])
+        features, task = _features(made.learner_), made.learner_.task
+        if features != made.n_features_in_ or made._task != task:
+            raise InputError(
+                f"the learner has {features} features and {task!r}, but the estimator "
+                f"{made.n_features_in_} and {made._task!r}"
+            )
+        return made
+
+    @property
+    def _task(self) -> Any:
+        """The task that labels as they were seen ask for."""
+        raise NotImplementedError
+
+    def _to_plain(self) -> Any:
+        """Return what was fitted beside the learner as plain data."""
+        return None
+
+    def _from_plain(self, fitted: Any) -> None:
+        """Take back what :meth:`_to_plain` returned."""
+
+    def _begin(self, task: Any, **options: Any) -> None:
+        """Start with a new learner for a task."""
+        if self.learner is None:
+            raise InputError(
+                "the function that made this estimator's learner was not saved with it: set "
+                "`learner` before fitting anew"
+            )
+        epochs = self.epochs
+        if not isinstance(epochs, (int, np.integer)) or epochs < 1:
+            raise InputError(f"epochs must be a whole number above 0, not {epochs!r}")
+        state, seed = self.random_state, 0
+        if state is not None:
+            seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
+        self.learner_ = make_learner(self.learner, task, seed=seed, **options)
+
+
+def _features(learner: OGD | Committee) -> int | None:
+    """Return how many features a learner's inputs have."""
+    if isinstance(learner, OGD):
+        return learner.engine.features
+    return _features(learner.members[0]) if learner.scaling is None else learner.scaling.features

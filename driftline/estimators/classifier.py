@@ -1,0 +1,98 @@
+"""Classification of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.estimators.classifying import RowClassifier
+from driftline.estimators.labels import Labels
+from driftline.growing import with_classes
+from driftline.tasks import Multiclass
+
+__all__ = ["DriftClassifier"]
+
+
+class DriftClassifier(RowClassifier):
+    """One of several classes, on a stream that drifts.
+
+    Rows are learned from in their order. Classes may first appear later: their weights then start
+    at 0, and the scores of the others stay as they are. Labels are strings or numbers.
+
+    Parameters
+    ----------
+    learner
+        ``"auto"``, ``"paper"``, or a function from a task to a learner; see
+        :func:`~driftline.estimators.make_learner`.
+    scaling
+        Whether inputs are standardised as they come, for learners given by name.
+    epochs
+        How often ``fit`` goes through the rows.
+    dtype
+        The type of the weights, for learners given by name: ``float64`` or ``float32``.
+    random_state
+        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+
+    Attributes
+    ----------
+    classes_
+        All classes seen or named so far, sorted.
+    learner_
+        The :class:`~driftline.OGD` or :class:`~driftline.Committee` that learns.
+    n_rounds_
+        How many rounds it has played.
+
+    Examples
+    --------
+    >>> from driftline.streams import DigitTriples
+    >>> stream = DigitTriples(rounds=2000, flips=1, seed=0)
+    >>> names = np.array(["zero", "one", "two"])
+    >>> model = DriftClassifier()
+    >>> for start in range(0, 2000, 100):
+    ...     rows = slice(start, start + 100)
+    ...     model = model.partial_fit(stream.inputs[rows], names[stream.labels[rows]])
+    >>> model.classes_
+    array(['one', 'two', 'zero'], dtype='<U4')
+    >>> bool(model.score(stream.inputs[-500:], names[stream.labels[-500:]]) > 0.95)
+    True
+    """
+
+    def _start(self, y: np.ndarray, classes: Any) -> None:
+        check_classification_targets(y)
+        names = np.unique(y)
+        if classes is not None:
+            named = Labels(np.unique(classes))
+            names = named.names if not len(named.new(names)) else named.more(names).names
+        self._labels = Labels(names)
+        self.classes_ = self._labels.sorted
+        self._begin_rows()
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        check_classification_targets(y)
+        labels = self._labels.more(np.unique(y))
+        labels = labels if classes is None else labels.more(np.unique(classes))
+        if len(labels) > len(self._labels):
+            self._labels, self.classes_ = labels, labels.sorted
+            self.learner_ = with_classes(self.learner_, self._task.classes)
+
+    @property
+    def _task(self) -> Multiclass:
+        """The task has two classes at least: a single one shares it with one yet unknown."""
+        return Multiclass(max(2, len(self._labels)))
+
+    def _codes(self, y: np.ndarray) -> Any:
+        return self._labels.codes(y)
+
+    def _own(self, columns: np.ndarray) -> np.ndarray:
+        if len(self._labels) == 1:
+            return np.ones((len(columns), 1))
+        return columns[:, self._labels.places]
+
+    def _log_chances(self, X: Any) -> np.ndarray:
+        weights, scores = self._looking(beliefs, X)
+        if len(self._labels) == 1:
+            return np.zeros((scores.shape[1], 1))
+        return mixed(weights, softened(scores))[:, self._labels.places]

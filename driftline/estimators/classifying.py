@@ -1,0 +1,162 @@
+"""What classifiers share: the methods that scikit-learn knows, and two of our own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from driftline.committee.pooling import decoded, drawn
+from driftline.estimators.labels import Labels
+from driftline.estimators.rows import RowEstimator
+
+__all__ = ["RowClassifier"]
+
+
+class RowClassifier(ClassifierMixin, RowEstimator):
+    """Base of classifiers: one row of inputs a round, an array or a CSR matrix.
+
+    Parameters
+    ----------
+    learner
+        ``"auto"``, ``"paper"``, or a function from a task to a learner; see
+        :func:`~driftline.estimators.make_learner`.
+    scaling
+        Whether inputs are standardised as they come, for learners given by name.
+    epochs
+        How often ``fit`` goes through the rows.
+    dtype
+        The type of the weights, for learners given by name: ``float64`` or ``float32``.
+    random_state
+        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+    """
+
+    classes_: np.ndarray
+    _labels: Any  # Labels
+
+    def __init__(
+        self,
+        learner: Any = "auto",
+        *,
+        scaling: bool = True,
+        epochs: int = 1,
+        dtype: Any = "float64",
+        random_state: Any = None,
+    ):
+        self.learner = learner
+        self.scaling = scaling
+        self.epochs = epochs
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Start anew, and learn from rows in their order: that of the stream."""
+        X, y = self._checked(X, y, reset=True)
+        self._start(y, None)
+        for _ in range(self.epochs):
+            self.learner_.learn_rows(X, self._codes(y))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Go on learning from rows in their order.
+
+        ``classes`` may name classes that have not been seen yet, in any call.
+        """
+        known = self.__dict__
+        if classes is None and "learner_" in known and self._learn_plain(X, y):
+            return self
+        first = "learner_" not in known
+        X, y = self._checked(X, y, reset=first)
+        (self._start if first else self._meet)(y, classes)
+        self.learner_.learn_rows(self._alike(X), self._codes(y))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of every row."""
+        best = self._log_chances(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of every class, in the order of ``classes_``.
+
+        The softmax of the scores; for a committee its mean over members by their weights.
+        """
+        return np.exp(self._log_chances(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of :meth:`predict_proba`."""
+        return self._log_chances(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the logarithm of every class's probability; of two classes, of their ratio."""
+        logs = self._log_chances(X)
+        if logs.shape[1] == 1:
+            return np.zeros(len(logs))
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
+
+    def decoding_distribution(self, X: Any) -> np.ndarray:
+        """Return how probable every class is as a prediction of the learner's own decoder.
+
+        This is the randomized decoder that theorem 1 speaks of: a class drawn from it has an
+        expected loss below the surrogate loss by a constant factor. In a committee a member is
+        drawn first, by its weight: then the regret bound of the weights comes on top
+        (``learner_.shares.regret_bound``). It is not a belief: see :meth:`predict_proba`. Members
+        that take the highest score give all probability to one class.
+        """
+        check_is_fitted(self)
+        return self._own(self._looking(decoded, X, max(2, len(self._labels))))
+
+    def sample_predict(self, X: Any, rng: Any = None) -> np.ndarray:
+        """Draw a class for every row from :meth:`decoding_distribution`.
+
+        ``rng`` is a generator or a seed; with None other numbers are drawn every time.
+        """
+        chances = self.decoding_distribution(X)
+        return self.classes_[drawn(chances, rng)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- what each kind does by itself
+
+    def _start(self, y: np.ndarray, classes: Any) -> None:
+        """Begin with a learner for the first labels."""
+        raise NotImplementedError
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        """Make room for labels that are new, or refuse them."""
+        raise NotImplementedError
+
+    def _codes(self, y: np.ndarray) -> Any:
+        """Return labels as the learner takes them."""
+        raise NotImplementedError
+
+    def _own(self, columns: np.ndarray) -> np.ndarray:
+        """Return columns in the order of ``classes_``."""
+        raise NotImplementedError
+
+    def _log_chances(self, X: Any) -> np.ndarray:
+        """Return the logarithm of every class's probability."""
+        raise NotImplementedError
+
+    def _plain_codes(self, y: Any, count: int) -> Any:
+        """Return labels as the learner takes them, None if they are not plainly good."""
+        if count == 1 and type(y) in (np.ndarray, list) and len(y) == 1:
+            try:
+                code = self._labels.code(y[0])
+            except TypeError:  # not a label, since it has no hash
+                return None
+            return None if code is None else [code]
+        values = np.asarray(y)
+        return self._labels.codes(values) if values.shape == (count,) else None
+
+    def _to_plain(self) -> Any:
+        return self._labels.to_plain()
+
+    def _from_plain(self, fitted: Any) -> None:
+        self._labels = Labels.from_plain(fitted)
+        self.classes_ = self._labels.sorted

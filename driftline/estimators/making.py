@@ -1,0 +1,40 @@
+"""The learner behind an estimator: one of a few by name, or any that a function makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline.committee import LEARNERS, Committee, named
+from driftline.errors import InputError
+from driftline.learner import OGD
+from driftline.tasks import Task
+
+__all__ = ["make_learner"]
+
+
+def make_learner(
+    how: Any, task: Task, *, scaling: bool = False, dtype: Any = "float64", seed: int = 0
+) -> OGD | Committee:
+    """Return a learner for a task.
+
+    By a name of :data:`~driftline.committee.LEARNERS`: ``"auto"`` is :func:`driftline.auto`,
+    ``"paper"`` has the random decoder that the theorem speaks of. A function is called with the
+    task; what it returns decides by itself about scales and precision.
+
+    >>> import driftline as dl
+    >>> make_learner("auto", dl.tasks.Multiclass(3))
+    Committee(6 members, 'vote', Multiclass(classes=3))
+    """
+    if isinstance(how, str) and how in LEARNERS:
+        return named(how, task, scaling=scaling, seed=seed, dtype=dtype)
+    if not callable(how):
+        raise InputError(
+            f"learner must be one of {', '.join(map(repr, LEARNERS))} or a function from a task "
+            f"to a learner, but is {how!r}"
+        )
+    learner = how(task)
+    if not isinstance(learner, (OGD, Committee)) or learner.task != task:
+        raise InputError(f"expected an OGD or a Committee for {task!r}, but got {learner!r}")
+    if learner.rounds:
+        raise InputError(f"expected a new learner, but {learner!r} has played {learner.rounds}")
+    return learner

@@ -1,0 +1,162 @@
+"""Several tags at once, on a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from driftline.committee.pooling import beliefs, generator, mixed, tagged
+from driftline.errors import InputError
+from driftline.estimators.classifying import RowClassifier
+from driftline.estimators.labels import Labels
+from driftline.tasks import Multilabel
+
+__all__ = ["DriftMultilabelClassifier"]
+
+
+class DriftMultilabelClassifier(RowClassifier):
+    """Any set of tags for every row, under the Hamming loss, on a stream that drifts.
+
+    Labels are rows of zeros and ones, an array or a sparse matrix; ``predict`` returns such rows,
+    and ``predict_proba`` the probability of every tag by itself. A vector of classes is taken as
+    well, as one tag for each; then ``predict`` returns the class whose tag is most probable. The
+    tags are those of the first rows: none can be added later.
+
+    Parameters are those of :class:`~driftline.estimators.DriftClassifier`.
+
+    >>> from driftline.streams import Planted
+    >>> stream = Planted(Multilabel(4), rounds=1000, features=8, flips=0, seed=0)
+    >>> model = DriftMultilabelClassifier().partial_fit(stream.inputs, stream.labels)
+    >>> model.predict(stream.inputs[:2]).shape, model.predict_proba(stream.inputs[:2]).shape
+    ((2, 4), (2, 4))
+    >>> bool((model.predict(stream.inputs) == stream.labels).mean() > 0.9)
+    True
+    """
+
+    _multi_output = True
+    _labels: Labels | None  # None where labels are tags
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the tags that are more probable than not, or the most probable class."""
+        check_is_fitted(self)
+        if self._labels is not None:
+            return super().predict(X)
+        return (self.decision_function(X) > 0.0).astype(np.int64)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of every tag; of classes, these probabilities in shares."""
+        return np.exp(self._log_chances(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log-odds of every tag; of classes, as other classifiers do."""
+        check_is_fitted(self)
+        if self._labels is not None:
+            return super().decision_function(X)
+        yes, no = self._log_odds(X)
+        return yes - no
+
+    def decoding_distribution(self, X: Any) -> np.ndarray:
+        """Return how probable it is that the learner's own decoder predicts each tag.
+
+        This is the randomized decoder that theorem 1 speaks of, as for other classifiers; the
+        Hamming loss depends on nothing but the probability of every tag. Always about tags.
+        """
+        return self._looking(tagged, X)
+
+    def sample_predict(self, X: Any, rng: Any = None) -> np.ndarray:
+        """Draw rows of zeros and ones, by one uniform number a row."""
+        chances = self.decoding_distribution(X)
+        uniforms = generator(rng).random((len(chances), 1))
+        return (uniforms < chances).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _start(self, y: Any, classes: Any) -> None:
+        if _are_tags(y):
+            self._labels, self.classes_ = None, np.arange(y.shape[1])
+        else:
+            y = _vector(y)
+            names = Labels(np.unique(y if classes is None else classes))
+            self._labels = names.more(np.unique(y))
+            self.classes_ = self._labels.sorted
+        self._begin_rows()
+
+    @property
+    def _task(self) -> Multilabel:
+        return Multilabel(len(self.classes_))
+
+    def _meet(self, y: Any, classes: Any) -> None:
+        known = len(self.classes_)
+        if self._labels is None:
+            if not _are_tags(y) or y.shape[1] != known:
+                raise InputError(
+                    f"expected rows of zeros and ones for {known} tags, but the labels have shape "
+                    f"{y.shape}"
+                )
+            return
+        new = self._labels.new(np.unique(_vector(y)))
+        if len(new):
+            raise InputError(
+                f"classes {new.tolist()} are new, but tags cannot be added: name all in the first "
+                "call of partial_fit by `classes`"
+            )
+
+    def _codes(self, y: Any) -> np.ndarray:
+        if self._labels is not None:
+            return np.eye(len(self._labels), dtype=np.int64)[self._labels.codes(_vector(y))]
+        return np.asarray(y.toarray() if issparse(y) else y).astype(np.int64)
+
+    def _plain_codes(self, y: Any, count: int) -> Any:
+        if self._labels is not None:
+            codes = super()._plain_codes(y, count)
+            return None if codes is None else np.eye(len(self._labels), dtype=np.int64)[codes]
+        good = type(y) is np.ndarray and y.shape == (count, len(self.classes_))
+        return y if good and y.dtype.kind in "iub" else None
+
+    def _log_odds(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logarithms of every tag's probability, and of that of its absence."""
+        weights, scores = self._looking(beliefs, X)
+        yes, no = -np.logaddexp(0.0, -scores), -np.logaddexp(0.0, scores)
+        return mixed(weights, yes), mixed(weights, no)
+
+    def _log_chances(self, X: Any) -> np.ndarray:
+        yes, _ = self._log_odds(X)
+        if self._labels is None:
+            return yes
+        return (yes - np.logaddexp.reduce(yes, axis=1, keepdims=True))[:, self._labels.places]
+
+    def _to_plain(self) -> Any:
+        return len(self.classes_) if self._labels is None else self._labels.to_plain()
+
+    def _from_plain(self, fitted: Any) -> None:
+        if isinstance(fitted, dict):
+            super()._from_plain(fitted)
+        else:
+            self._labels, self.classes_ = None, np.arange(int(fitted))
+
+
+def _are_tags(y: Any) -> bool:
+    """Say whether labels are rows of zeros and ones, and refuse other rows."""
+    if y.ndim != 2 or (y.shape[1] == 1 and not issparse(y)):
+        return False
+    entries = np.unique(y.data if issparse(y) else y).tolist()
+    if not set(entries) <= {0, 1}:
+        raise InputError(
+            f"labels of shape {y.shape} must be rows of zeros and ones, but entries are among "
+            f"{entries[:5]}"
+        )
+    return True
+
+
+def _vector(y: Any) -> np.ndarray:
+    vector: np.ndarray = column_or_1d(y, warn=True)
+    check_classification_targets(vector)
+    return vector

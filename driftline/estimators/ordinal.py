@@ -1,0 +1,103 @@
+r"""Ordered levels, on a stream.
+
+Scores :math:`\theta_1, \dots, \theta_{K-1}` speak of the steps between neighbouring levels:
+:math:`\theta_k = \ln p_k / p_{k-1}` (adjacent-category logits), so that the most probable
+level is the one whose encoding has the highest score.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.errors import InputError
+from driftline.estimators.classifying import RowClassifier
+from driftline.estimators.labels import Labels
+from driftline.tasks import Ordinal
+
+__all__ = ["DriftOrdinalClassifier"]
+
+
+class DriftOrdinalClassifier(RowClassifier):
+    """Ordered levels, at the distance between them, on a stream that drifts.
+
+    Parameters
+    ----------
+    learner, scaling, epochs, dtype, random_state
+        Those of :class:`~driftline.estimators.DriftClassifier`.
+    levels
+        All levels in their order, the lowest first. Default: the classes of the first rows (or
+        those named by ``classes``) in sorted order. No level can be added later.
+
+    Examples
+    --------
+    >>> X = np.linspace(-1.0, 1.0, 300)[np.random.default_rng(0).permutation(300), np.newaxis]
+    >>> y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+    >>> model = DriftOrdinalClassifier(levels=["low", "middle", "high"]).fit(X, y)
+    >>> model.predict([[-0.9], [0.0], [0.9]])
+    array(['low', 'middle', 'high'], dtype='<U6')
+    """
+
+    def __init__(
+        self,
+        learner: Any = "auto",
+        *,
+        levels: Any = None,
+        scaling: bool = True,
+        epochs: int = 1,
+        dtype: Any = "float64",
+        random_state: Any = None,
+    ):
+        super().__init__(
+            learner, scaling=scaling, epochs=epochs, dtype=dtype, random_state=random_state
+        )
+        self.levels = levels
+
+    def _start(self, y: np.ndarray, classes: Any) -> None:
+        check_classification_targets(y)
+        if self.levels is not None:
+            self._labels = Labels(self.levels)
+            self._meet(y, classes)
+        else:
+            self._labels = Labels(np.unique(y))
+            if classes is not None:
+                self._labels = Labels(np.union1d(self._labels.more(classes).names, classes))
+        self.classes_ = self._labels.names
+        self._begin_rows()
+
+    @property
+    def _task(self) -> Ordinal:
+        """The task has two levels at least."""
+        return Ordinal(max(2, len(self._labels)))
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        check_classification_targets(y)
+        for values in (y,) if classes is None else (y, classes):
+            new = self._labels.new(values)
+            if len(new):
+                raise InputError(
+                    f"{new.tolist()} are not among the levels {self._labels.names.tolist()}: name "
+                    "all of them by `levels`, or in the first call of partial_fit by `classes`"
+                )
+
+    def _codes(self, y: np.ndarray) -> Any:
+        return self._labels.codes(y)
+
+    def _own(self, columns: np.ndarray) -> np.ndarray:
+        if len(self._labels) == 1:
+            return np.ones((len(columns), 1))
+        return columns
+
+    def _log_chances(self, X: Any) -> np.ndarray:
+        weights, scores = self._looking(beliefs, X)
+        if len(self._labels) == 1:
+            return np.zeros((scores.shape[1], 1))
+        start = np.zeros((*scores.shape[:2], 1))
+        return mixed(weights, softened(np.concatenate([start, scores.cumsum(axis=2)], axis=2)))
+
+    def _from_plain(self, fitted: Any) -> None:
+        super()._from_plain(fitted)
+        self.classes_ = self._labels.names

@@ -1,0 +1,157 @@
+"""Documents in order of relevance, on a stream of queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from driftline.committee import Committee
+from driftline.errors import InputError
+from driftline.estimators.base import DriftEstimator
+from driftline.estimators.queries import starts_of
+from driftline.tasks import NDCG
+from driftline.tasks.base import whole_numbers
+
+__all__ = ["DriftRanker"]
+
+
+class DriftRanker(DriftEstimator):
+    """Rank the documents of every query, under NDCG, on a stream that drifts.
+
+    A row is a document, its label a relevance grade 0, 1, 2 and so on. A query is a round: rows of
+    one stand together, told apart by an id for every row (``qid``) or by their sizes (``group``).
+    Features should be of one scale, such as a ``StandardScaler`` makes them.
+
+    Parameters
+    ----------
+    learner
+        ``"auto"``, ``"paper"``, or a function from a task to a learner.
+    max_relevance
+        The highest grade there can be. Default: that of the first rows, 1 at least.
+    gain, cutoff
+        Those of :class:`~driftline.tasks.NDCG`.
+    epochs
+        How often ``fit`` goes through the queries.
+    random_state
+        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+
+    Examples
+    --------
+    >>> generator = np.random.default_rng(0)
+    >>> X, qid = generator.standard_normal((600, 4)), np.repeat(np.arange(100), 6)
+    >>> y = (X[:, 0] > 0.5).astype(int) + (X[:, 0] > 1.0)
+    >>> model = DriftRanker().fit(X, y, qid=qid)
+    >>> model.rank(X[:6], qid=qid[:6]).shape, bool(model.score(X, y, qid=qid) > 0.95)
+    ((6,), True)
+    """
+
+    def __init__(
+        self,
+        learner: Any = "auto",
+        *,
+        max_relevance: int | None = None,
+        gain: str = "linear",
+        cutoff: int | None = None,
+        epochs: int = 1,
+        random_state: Any = None,
+    ):
+        self.learner = learner
+        self.max_relevance = max_relevance
+        self.gain = gain
+        self.cutoff = cutoff
+        self.epochs = epochs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> Any:
+        """Start anew, and learn from queries in their order: that of the stream."""
+        queries, grades = self._checked(X, y, qid, group, reset=True)
+        self._start(grades)
+        for _ in range(self.epochs):
+            self.learner_.learn_rows(queries, grades)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> Any:
+        """Go on learning from queries in their order."""
+        first = "learner_" not in self.__dict__
+        queries, grades = self._checked(X, y, qid, group, reset=first)
+        if first:
+            self._start(grades)
+        highest, known = max(int(g.max()) for g in grades), self._highest
+        if highest > known:
+            raise InputError(
+                f"a grade is {highest}, but the highest was {known} so far: set max_relevance"
+            )
+        self.learner_.learn_rows(queries, grades)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return a score for every row: high ones come first.
+
+        The members' scores by their weights. Scores of different queries can be compared, but no
+        learner was told to make that mean anything.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = X.toarray() if issparse(X) else X
+        learner = self.learner_
+        if not isinstance(learner, Committee):
+            return learner.scores(rows)
+        scores = np.array([member.scores(rows) for member in learner.members])
+        return learner.weights @ scores
+
+    def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> np.ndarray:
+        """Return the rank of every row within its query; 0 is best, and equals keep their order."""
+        scores = self.predict(X)
+        ranks = np.empty(len(scores), dtype=np.int64)
+        for start, stop in _pairs(starts_of(len(scores), qid, group)):
+            order = np.argsort(-scores[start:stop], kind="stable")
+            ranks[start + order] = np.arange(stop - start)
+        return ranks
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> float:
+        """Return the mean NDCG of all queries that have a relevant document; 1 if none has."""
+        ranks, task = self.rank(X, qid=qid, group=group), self.learner_.task
+        grades = whole_numbers(y, "grades")
+        pairs = [slice(*pair) for pair in _pairs(starts_of(len(ranks), qid, group))]
+        asked = [pair for pair in pairs if not task.idle(grades[pair])]
+        losses = [task.loss(ranks[pair], grades[pair]) for pair in asked]
+        return 1.0 - float(np.mean(losses)) if losses else 1.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _start(self, grades: list[np.ndarray]) -> None:
+        highest = self.max_relevance
+        if highest is None:
+            highest = max(1, *(int(g.max()) for g in grades))
+        self._highest = highest
+        self._begin(self._task)
+
+    @property
+    def _task(self) -> NDCG:
+        return NDCG(self._highest, gain=self.gain, cutoff=self.cutoff)
+
+    def _to_plain(self) -> Any:
+        return int(self._highest)
+
+    def _from_plain(self, fitted: Any) -> None:
+        self._highest = int(fitted)
+
+    def _checked(
+        self, X: Any, y: Any, qid: Any, group: Any, reset: bool
+    ) -> tuple[Any, list[np.ndarray]]:
+        """Return all queries as a task takes them, and their grades."""
+        options = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset}
+        X, y = validate_data(self, X, y, **options)
+        grades, starts = whole_numbers(y, "grades"), starts_of(len(y), qid, group)
+        return (X, starts), [grades[start:stop] for start, stop in _pairs(starts)]
+
+
+def _pairs(starts: np.ndarray) -> list[tuple[int, int]]:
+    return list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))

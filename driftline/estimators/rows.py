@@ -1,0 +1,87 @@
+"""Plain rows: how they are checked, learned from, and looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from driftline.errors import InputError
+from driftline.estimators.base import DriftEstimator
+
+__all__ = ["RowEstimator"]
+
+PRECISIONS = [np.float64, np.float32]
+
+
+class RowEstimator(DriftEstimator):
+    """Base of estimators with one row of inputs a round: an array or a CSR matrix."""
+
+    scaling: bool
+    dtype: Any
+
+    #: Whether a label may be several at once.
+    _multi_output = False
+
+    def _begin_rows(self) -> None:
+        self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+        """Return rows and labels after all of scikit-learn's checks."""
+        options = {"accept_sparse": "csr", "dtype": PRECISIONS, "reset": reset}
+        X, y = validate_data(self, X, y, multi_output=self._multi_output, **options)
+        return X, y
+
+    def _learn_plain(self, X: Any, y: Any) -> bool:
+        """Learn from rows that are plainly good; say whether they were.
+
+        Checks of scikit-learn's would take far longer than one round. Nothing has been learned
+        from rows that are refused here: they are looked at again, and its checks say what is wrong.
+        """
+        if not self._plain(X):
+            return False
+        codes = self._plain_codes(y, len(X))
+        if codes is None:
+            return False
+        try:
+            if len(codes) == 1:
+                self.learner_.learn_row(X[0], codes[0])
+            else:
+                self.learner_.learn_rows(X, codes)
+        except InputError:
+            return False
+        return True
+
+    def _plain_codes(self, y: Any, count: int) -> Any:
+        """Return labels as the learner takes them, None if they are not plainly good."""
+        raise NotImplementedError
+
+    def _plain(self, X: Any) -> bool:
+        """Say whether rows need no conversion, and fit what was seen before."""
+        known = self.__dict__
+        if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
+            return False
+        if X.shape[1] != known["n_features_in_"] or "feature_names_in_" in known or not len(X):
+            return False
+        scaling = getattr(known["learner_"], "scaling", None)
+        return scaling is None or not scaling.sparse
+
+    def _looking(self, look: Any, X: Any, *rest: Any) -> Any:
+        """Call a function with the learner and rows to look at."""
+        check_is_fitted(self)
+        if self._plain(X):
+            try:
+                return look(self.learner_, X, *rest)
+            except InputError:
+                pass  # said in scikit-learn's words below
+        X = validate_data(self, X, accept_sparse="csr", dtype=PRECISIONS, reset=False)
+        return look(self.learner_, self._alike(X), *rest)
+
+    def _alike(self, X: Any) -> Any:
+        """Return rows in the form, dense or sparse, in which they are scaled."""
+        scaling = getattr(self.learner_, "scaling", None)
+        if scaling is None or scaling.features is None or scaling.sparse == issparse(X):
+            return X
+        return csr_array(X) if scaling.sparse else X.toarray()

@@ -1,0 +1,152 @@
+"""A tag for every position of a sequence, on a stream of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from driftline.errors import InputError
+from driftline.estimators.base import DriftEstimator
+from driftline.estimators.labels import Labels
+from driftline.tasks import Sequence
+
+__all__ = ["DriftTagger"]
+
+
+class DriftTagger(DriftEstimator):
+    """Tag sequences of any length, under the Hamming loss per position, on a stream that drifts.
+
+    ``X`` is a list of arrays, one a sequence, with a row of features for every position; ``y`` a
+    list of as many tags, strings or numbers. A sequence is a round. Tags are those of the first
+    sequences, or those named by ``classes``: none can be added later.
+
+    Parameters
+    ----------
+    learner
+        ``"auto"``, ``"paper"``, or a function from a task to a learner.
+    transitions
+        Whether neighbouring tags have scores together.
+    epochs
+        How often ``fit`` goes through the sequences.
+    random_state
+        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+
+    Examples
+    --------
+    >>> from driftline.streams import PlantedSequences
+    >>> stream = PlantedSequences(rounds=100, tags=3, seed=0)
+    >>> names = np.array(["noun", "verb", "other"])
+    >>> model = DriftTagger().fit(stream.inputs, [names[tags] for tags in stream.labels])
+    >>> [len(tags) for tags in model.predict(stream.inputs[:3])] == [
+    ...     len(tags) for tags in stream.labels[:3]]
+    True
+    """
+
+    classes_: np.ndarray
+    _labels: Labels
+
+    def __init__(
+        self,
+        learner: Any = "auto",
+        *,
+        transitions: bool = True,
+        epochs: int = 1,
+        random_state: Any = None,
+    ):
+        self.learner = learner
+        self.transitions = transitions
+        self.epochs = epochs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Start anew, and learn from sequences in their order: that of the stream."""
+        X, y = self._checked(X, reset=True), _tags(y)
+        self._start(y, None)
+        for _ in range(self.epochs):
+            self.learner_.learn_rows(X, self._codes(y))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Go on learning from sequences in their order."""
+        first = "learner_" not in self.__dict__
+        X, y = self._checked(X, reset=first), _tags(y)
+        if first:
+            self._start(y, classes)
+        self.learner_.learn_rows(X, self._codes(y))
+        return self
+
+    def predict(self, X: Any) -> list[np.ndarray]:
+        """Return the tags of every sequence: of a committee, its vote."""
+        check_is_fitted(self)
+        return [self.classes_[self.learner_.predict(x)] for x in self._checked(X, reset=False)]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of right tags, each sequence weighing the same."""
+        pairs = zip(self.predict(X), _tags(y), strict=True)
+        return float(np.mean([(made == tags).mean() for made, tags in pairs]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = True
+        return tags
+
+    def _start(self, y: list[np.ndarray], classes: Any) -> None:
+        labels = Labels(np.unique(np.concatenate(y)))
+        if classes is not None:
+            labels = Labels(np.union1d(labels.more(classes).names, classes))
+        if len(labels) < 2:
+            raise InputError(f"a tagger needs 2 tags or more, but there is {labels.names.tolist()}")
+        self._labels, self.classes_ = labels, labels.sorted
+        self._begin(self._task)
+
+    @property
+    def _task(self) -> Sequence:
+        return Sequence(len(self._labels), transitions=self.transitions)
+
+    def _codes(self, y: list[np.ndarray]) -> list[np.ndarray]:
+        codes = []
+        for t, tags in enumerate(y):
+            own = self._labels.codes(tags)
+            if own is None:
+                raise InputError(
+                    f"sequence {t} has tags {self._labels.new(tags).tolist()} that are not among "
+                    f"{self.classes_.tolist()}: name all in the first call of partial_fit by "
+                    "`classes`"
+                )
+            codes.append(own)
+        return codes
+
+    def _checked(self, X: Any, reset: bool) -> list[np.ndarray]:
+        """Return sequences as arrays, all with the same number of features."""
+        arrays = [check_array(x, dtype=np.float64, input_name=f"X[{t}]") for t, x in enumerate(X)]
+        if not arrays:
+            raise InputError("expected 1 sequence or more, but there is none")
+        expected = arrays[0].shape[1] if reset else self.n_features_in_
+        for t, array in enumerate(arrays):
+            if array.shape[1] != expected:
+                raise InputError(
+                    f"sequence {t} has {array.shape[1]} features, but {expected} were expected"
+                )
+        if reset:
+            self.n_features_in_ = expected
+        return arrays
+
+    def _to_plain(self) -> Any:
+        return self._labels.to_plain()
+
+    def _from_plain(self, fitted: Any) -> None:
+        self._labels = Labels.from_plain(fitted)
+        self.classes_ = self._labels.sorted
+
+
+def _tags(y: Any) -> list[np.ndarray]:
+    """Return the tags of every sequence as an array."""
+    arrays = [np.asarray(tags) for tags in y]
+    for t, tags in enumerate(arrays):
+        if tags.ndim != 1:
+            raise InputError(f"label {t} must be a vector of tags, but has shape {tags.shape}")
+    return arrays

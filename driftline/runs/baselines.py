@@ -1,0 +1,130 @@
+"""What no learner should lose to: the last label again, and the most frequent one so far."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftline.tasks import Multilabel, Ordinal, RelevanceTask, Task
+
+__all__ = ["Baselines", "baselines_of"]
+
+
+class Baselines(Protocol):
+    """Predictors that look at no inputs, and only back."""
+
+    #: What they are called.
+    names: tuple[str, str]
+
+    def losses(self, labels: Any) -> np.ndarray:
+        """Return the losses on the next labels, a row each, and remember these."""
+        ...
+
+    def state(self) -> list[Any]:
+        """Return what is remembered as plain data."""
+        ...
+
+    def resume(self, state: list[Any]) -> None:
+        """Go on from what was remembered."""
+        ...
+
+
+def baselines_of(task: Task) -> Baselines:
+    """Return the baselines of a task."""
+    if isinstance(task, Multilabel):
+        return OfTags()
+    if isinstance(task, RelevanceTask):
+        return OfDocuments(task)
+    return OfClasses(task.levels - 1 if isinstance(task, Ordinal) else None)
+
+
+class OfClasses:
+    """For classes and levels; before the first label both say 0, ties go to whom led before.
+
+    >>> OfClasses().losses(np.array([1, 1, 0, 1])).tolist()
+    [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
+    """
+
+    names = ("no change", "majority")
+
+    def __init__(self, steps: int | None = None):
+        self.steps, self.last, self.leader = steps, 0, 0
+        self.counts: dict[int, int] = {}
+
+    def losses(self, labels: Any) -> np.ndarray:
+        """Return the losses on the next labels, a row each, and remember these."""
+        codes, counts, leader = np.asarray(labels), self.counts, self.leader
+        leaders = []
+        for code in codes.tolist():
+            leaders.append(leader)
+            counts[code] = counts.get(code, 0) + 1
+            if counts[code] > counts.get(leader, 0):
+                leader = code
+        said = np.stack([np.r_[self.last, codes[:-1]], leaders], axis=1)
+        self.last, self.leader = int(codes[-1]), leader
+        away = np.abs(said - codes[:, np.newaxis])
+        return away / self.steps if self.steps else (away > 0).astype(np.float64)
+
+    def state(self) -> list[Any]:
+        """Return what is remembered as plain data."""
+        return [self.last, self.leader, [list(pair) for pair in self.counts.items()]]
+
+    def resume(self, state: list[Any]) -> None:
+        """Go on from what was remembered."""
+        last, leader, counts = state
+        self.last, self.leader = int(last), int(leader)
+        self.counts = {int(code): int(count) for code, count in counts}
+
+
+class OfTags:
+    """The same for every tag on its own; no tags before the first label."""
+
+    names = ("no change", "majority")
+
+    def __init__(self) -> None:
+        self.last: Any = 0
+        self.counts: Any = 0
+        self.rounds = 0
+
+    def losses(self, labels: Any) -> np.ndarray:
+        """Return the losses on the next labels, a row each, and remember these."""
+        tags = np.asarray(labels)
+        before = np.vstack([np.zeros_like(tags[:1]) + self.last, tags[:-1]])
+        counts = np.cumsum(np.vstack([np.zeros_like(tags[:1]) + self.counts, tags]), axis=0)
+        rounds = self.rounds + np.arange(len(tags))[:, np.newaxis]
+        most = (2 * counts[:-1] > rounds).astype(np.int64)
+        self.last, self.counts, self.rounds = tags[-1], counts[-1], self.rounds + len(tags)
+        return np.stack([(before != tags).mean(axis=1), (most != tags).mean(axis=1)], axis=1)
+
+    def state(self) -> list[Any]:
+        """Return what is remembered as plain data."""
+        return [np.asarray(self.last).tolist(), np.asarray(self.counts).tolist(), self.rounds]
+
+    def resume(self, state: list[Any]) -> None:
+        """Go on from what was remembered."""
+        last, counts, rounds = state
+        self.last, self.counts = np.array(last, np.int64), np.array(counts, np.int64)
+        self.rounds = int(rounds)
+
+
+class OfDocuments:
+    """Documents in the order they came in, and in a random one, which is what to expect of it."""
+
+    names = ("as listed", "at random")
+
+    def __init__(self, task: RelevanceTask):
+        self.task: Any = task
+
+    def losses(self, labels: Any) -> np.ndarray:
+        """Return the losses on the next labels, a row each."""
+        task = self.task
+        pairs = [(task.loss(np.arange(len(y)), y), task.guess_of(y)) for y in labels]
+        return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+
+    def state(self) -> list[Any]:
+        """Nothing is remembered."""
+        return []
+
+    def resume(self, state: list[Any]) -> None:
+        """Nothing was remembered."""

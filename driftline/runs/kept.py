@@ -1,0 +1,108 @@
+"""The rounds of a run that is short enough to be audited."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from driftline.committee import CommitteeTrace
+from driftline.runs.reading import Rounds
+from driftline.trace import Trace
+
+__all__ = ["Kept"]
+
+#: So many numbers are kept at most, of inputs and traces together: 64 megabytes.
+MOST = 8_000_000
+
+
+class Kept:
+    """Inputs, labels and traces, up to a number of entries; what grows larger is let go.
+
+    ``reason`` is why nothing is kept, empty while all is.
+    """
+
+    def __init__(self, most: int | None = MOST):
+        self.most, self.size, self.reason = most, 0, ""
+        self.rounds: list[Rounds] = []
+        self.traces: list[CommitteeTrace] = []
+
+    def add(self, rounds: Rounds, trace: CommitteeTrace) -> None:
+        """Keep some more rounds, or nothing from now on."""
+        if self.reason:
+            return
+        self.size += _entries(rounds.inputs) + rounds.played * (3 + 8 * len(trace.members))
+        if self.most is not None and self.size > self.most:
+            self.drop("the run is too long to be kept for an audit: ask for one by --certify")
+        elif self.traces and _config(trace) != _config(self.traces[0]):
+            self.drop("classes came up on the way, and there is no audit across that")
+        else:
+            self.rounds.append(rounds)
+            self.traces.append(trace)
+
+    def drop(self, reason: str) -> None:
+        """Let go of everything."""
+        self.rounds, self.traces, self.reason = [], [], reason
+
+    def trace(self) -> CommitteeTrace:
+        """Return one trace of all rounds; without a digest, since rows were met in pieces."""
+        first = self.traces[0]
+        members = tuple(
+            _joined([trace.members[j] for trace in self.traces]) for j in range(len(first.members))
+        )
+        names = ("risk", "target_loss", "weights", "member_risk")
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(trace, name) for trace in self.traces]) for name in names
+        }
+        prediction = _stacked([trace.prediction for trace in self.traces])
+        start = None if first.first is None else first.first._replace(digest="")
+        return CommitteeTrace(**columns, prediction=prediction, members=members, first=start)
+
+    def inputs(self) -> Any:
+        """Return all inputs as a learner takes them."""
+        parts = [rounds.inputs for rounds in self.rounds]
+        if isinstance(parts[0], list):
+            return [group for part in parts for group in part]
+        if hasattr(parts[0], "indptr"):
+            from scipy.sparse import vstack
+
+            return vstack(parts, format="csr")
+        return np.concatenate(parts)
+
+    def labels(self) -> Any:
+        """Return all labels as a learner takes them."""
+        parts = [rounds.labels for rounds in self.rounds]
+        if isinstance(parts[0], list):
+            return [label for part in parts for label in part]
+        return np.concatenate(parts)
+
+
+def _entries(inputs: Any) -> int:
+    if isinstance(inputs, list):
+        return sum(group.size for group in inputs)
+    return int(inputs.nnz * 2 if hasattr(inputs, "indptr") else inputs.size)
+
+
+def _config(trace: CommitteeTrace) -> Any:
+    return trace.members[0].config
+
+
+def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+    """Join predictions, rows of which may differ in length."""
+    if parts[0].ndim == 1:
+        return np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    wide = [np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=-1) for p in parts]
+    return np.concatenate(wide)
+
+
+def _joined(traces: list[Trace]) -> Trace:
+    columns: dict[str, Any] = {}
+    for field in fields(Trace):
+        parts = [getattr(trace, field.name) for trace in traces]
+        if field.name == "prediction":
+            columns[field.name] = _stacked(parts)
+        elif field.name not in ("first_weights", "config", "digest") and parts[0] is not None:
+            columns[field.name] = np.concatenate(parts)
+    return replace(traces[0], **columns, digest="")

@@ -1,0 +1,142 @@
+"""A learner together with the columns it knows, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline import archive
+from driftline.committee import Committee, named
+from driftline.committee.vote import vote
+from driftline.decoders import Argmax
+from driftline.errors import InputError
+from driftline.growing import with_classes
+from driftline.models import Standardiser
+from driftline.runs.baselines import baselines_of
+from driftline.saving import load
+from driftline.tables import Encoder
+from driftline.tasks import Multiclass, Multilabel
+
+__all__ = ["Model"]
+
+
+class Model:
+    """A committee, and the encoder that makes inputs and labels for it.
+
+    ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
+    the largest of a single one; ``loss`` is what the committee paid itself. ``baselines`` have
+    seen the same labels. :func:`driftline.load` reads the learner alone from the file.
+    """
+
+    def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
+        self.learner, self.encoder, self.about = learner, encoder, about
+        self.loss, self.largest_risk = 0.0, 0.0
+        self.totals = np.zeros(len(learner.members))
+        self.baselines = baselines_of(learner.task)
+        #: A committee scales plain rows itself, but no documents.
+        self.scaling = Standardiser(constant=False) if learner.task.ragged else None
+
+    @classmethod
+    def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
+        """Return a model that has learned nothing, by the name of its learner."""
+        return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self.learner.rounds
+
+    def scaled(self, inputs: Any) -> Any:
+        """Return inputs as the committee takes them, and remember the scale of documents."""
+        if self.scaling is None or not inputs:
+            return inputs
+        ends = np.cumsum([len(documents) for documents in inputs])[:-1]
+        return np.split(self.scaling.transform(np.concatenate(inputs)), ends)
+
+    def learn(self, inputs: Any, labels: Any, audit: bool = False) -> Any:
+        """Play rounds and return their trace; classes that are new are added first.
+
+        Inputs are as :meth:`scaled` returns them.
+        """
+        self._grow()
+        trace = self.learner.run(inputs, labels, audit=audit)
+        self.loss += float(trace.target_loss.sum())
+        self.totals += trace.member_risk.sum(axis=0)
+        self.largest_risk = max(self.largest_risk, float(trace.member_risk.max()))
+        return trace
+
+    def _grow(self) -> None:
+        """Add the classes that the encoder has met and the learner does not know."""
+        task: Any = self.encoder.labels.task
+        if self.encoder.labels.kind == "classes" and task.classes > self.learner.task.classes:
+            self.learner = with_classes(self.learner, task.classes)
+
+    def predict(self, inputs: Any) -> Any:
+        """Return predictions without learning anything."""
+        learner = self.learner
+        if self.scaling is not None:
+            return [learner.predict(self.scaling.copy().transform(x)) for x in inputs]
+        if all(isinstance(member.decoder, Argmax) for member in learner.members):
+            if isinstance(learner.task, (Multiclass, Multilabel)):
+                return self._predict_together(inputs)
+        return [learner.predict(x) for x in inputs]
+
+    def _predict_together(self, inputs: Any) -> np.ndarray:
+        """Return the votes on many rows by one product of matrices."""
+        learner, task = self.learner, self.learner.task
+        scores = learner.score_rows(inputs)
+        if isinstance(task, Multiclass):
+            made = list(scores.argmax(axis=2)[:, :, np.newaxis])
+        else:
+            made = list((scores > 0.0).astype(np.int64))
+        weights = np.tile(learner.shares.now, (scores.shape[1], 1))
+        return task.predictions(vote(task, made, weights))
+
+    def loss_of(self, prediction: Any, label: Any) -> float:
+        """Return the loss of a prediction; a class that was never learned counts as wrong."""
+        task: Any = self.learner.task
+        return float(prediction != label) if task.zero_one else float(task.loss(prediction, label))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to one file of plain data."""
+        self._grow()  # a class may have been met in rows that were not learned from any more
+        about, arrays = self.learner.to_saved()
+        about["table"] = self.encoder.config()
+        if self.scaling is not None:
+            about["documents"] = self.scaling.config()
+            arrays["documents"] = self.scaling.state
+        about["run"] = {
+            "name": self.about,
+            "loss": self.loss,
+            "largest_risk": self.largest_risk,
+            "totals": self.totals.tolist(),
+            "baselines": self.baselines.state(),
+        }
+        return archive.write(path, about, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read what :meth:`save` wrote, or refuse the file."""
+        about, arrays = archive.read(path)
+        if "table" not in about or about.get("kind") != "Committee":
+            raise InputError(
+                f"{path} does not know the columns of a table: expected a model written by "
+                "driftline run"
+            )
+        learner = load(path)
+        try:
+            run = about["run"]
+            made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
+            made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
+            made.baselines.resume(run["baselines"])
+            if made.scaling is not None:
+                made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
+            totals = np.array(run["totals"], dtype=np.float64)
+            if totals.shape != made.totals.shape or made.encoder.labels.task != learner.task:
+                raise InputError("its columns and its learner do not fit each other")
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is damaged or was edited: {error}") from error
+        made.totals = totals
+        return made

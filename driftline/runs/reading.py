@@ -1,0 +1,100 @@
+"""A table as rounds to play: rows, or all documents of a query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from driftline.errors import InputError
+from driftline.runs.queries import Queries
+from driftline.tables import Encoder, Piece, Table
+
+__all__ = ["Reading", "Rounds"]
+
+
+class Rounds(NamedTuple):
+    """Some rounds as a learner takes them; labels are None where there are none.
+
+    ``played`` is how many rounds, ``rows`` how many rows of the table these are.
+    """
+
+    inputs: Any
+    labels: Any
+    played: int
+    rows: int
+
+
+class Reading:
+    """The rounds of a table, piece by piece; ``seconds`` is what reading has taken so far.
+
+    Parameters
+    ----------
+    table, encoder
+        Where rows come from, and what their columns are.
+    head
+        A piece that was read already, to find out what the columns are.
+    ignore
+        Columns to leave out that the encoder has not met.
+    labelled
+        Whether labels must be there; None if they may be missing altogether.
+    skip
+        How many rows are passed over, without a look at what is in them.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        encoder: Encoder,
+        head: Piece | None = None,
+        *,
+        ignore: Sequence[str] = (),
+        labelled: bool | None = True,
+        skip: int = 0,
+    ):
+        self.table, self.head, self.skip = table, head, skip
+        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled)
+        self.queries = None if encoder.query is None else Queries(encoder.query)
+        self.seconds = 0.0
+
+    def __iter__(self) -> Iterator[Rounds]:
+        """Yield rounds, and count the time it takes to make them."""
+        made = self._rounds()
+        while True:
+            start = time.perf_counter()
+            part = next(made, None)
+            self.seconds += time.perf_counter() - start
+            if part is None:
+                return
+            if part.played:
+                yield part
+
+    def _rounds(self) -> Iterator[Rounds]:
+        passed = 0
+        for piece in self._pieces():
+            if passed < self.skip:
+                start = min(len(piece), self.skip - passed)
+                passed += start
+                if start == len(piece):
+                    continue
+                piece = piece.after(start)
+            batch = self.bound.batch(piece)
+            if self.queries is not None:
+                yield self._gathered(*self.queries.add(batch))
+            else:
+                yield Rounds(batch.inputs, batch.labels, len(piece), len(piece))
+        if self.queries is not None:
+            yield self._gathered(*self.queries.end())
+        if passed < self.skip:
+            raise InputError(
+                f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
+            )
+
+    def _pieces(self) -> Iterator[Piece]:
+        if self.head is not None:
+            yield self.head
+        yield from self.table.pieces()
+
+    def _gathered(self, documents: list[Any], grades: list[Any]) -> Rounds:
+        labels = grades if self.bound.labelled else None
+        return Rounds(documents, labels, len(documents), sum(map(len, documents)))

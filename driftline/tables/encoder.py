@@ -1,0 +1,168 @@
+"""From the rows of a table to inputs and labels, and what is remembered of that."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.tables.columns import Columns
+from driftline.tables.labels import Labels
+from driftline.tables.piece import Piece, Table
+
+__all__ = ["Batch", "Encoder", "close_to"]
+
+
+class Batch(NamedTuple):
+    """Inputs and labels of some rows; labels are None where there are none.
+
+    ``queries`` are the texts that say which documents belong together, None without a ranking.
+    """
+
+    inputs: Any
+    labels: np.ndarray | None
+    piece: Piece
+    queries: Sequence[str] | None = None
+
+
+class Encoder:
+    """Which columns are inputs and which are labels, by name; saved with a model as plain data.
+
+    Parameters
+    ----------
+    columns
+        The inputs; or, for rows without columns, how many features they have.
+    labels
+        What is predicted.
+    query
+        The column that says which documents belong together, for rankings.
+    ignored
+        Columns that are left out.
+    """
+
+    def __init__(
+        self,
+        columns: Columns | int,
+        labels: Labels,
+        query: str | None = None,
+        ignored: Sequence[str] = (),
+    ):
+        self.columns, self.labels, self.query = columns, labels, query
+        self.ignored = list(ignored)
+
+    @property
+    def features(self) -> int:
+        """How many features an input has."""
+        return self.columns if isinstance(self.columns, int) else self.columns.width
+
+    def bind(
+        self, table: Table, *, ignore: Sequence[str] = (), labelled: bool | None = True
+    ) -> Bound:
+        """Find the columns in a table; None for ``labelled`` means if they are there."""
+        have = table.columns
+        if isinstance(self.columns, int) != (table.width is not None):
+            kinds = ("named columns", "index:value pairs")
+            sparse = table.width is not None
+            raise InputError(
+                f"{table.name} has {kinds[sparse]}, but the model was learned from "
+                f"{kinds[not sparse]}"
+            )
+        inputs = [] if isinstance(self.columns, int) else self.columns.names
+        if labelled is None:
+            labelled = all(name in have for name in self.labels.names)
+        query = [] if self.query is None else [self.query]
+        wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
+        for name in wanted:
+            if name not in have:
+                raise InputError(
+                    f"{table.name} has no column {name!r}, which the model knows"
+                    f"{close_to(name, have)}"
+                )
+        known = {*wanted, *self.labels.names, *self.ignored, *ignore}
+        more = [name for name in have if name not in known]
+        if more and table.width is None:
+            raise InputError(
+                f"{table.name} has columns that the model does not know, "
+                f"{', '.join(more[:5])}{' ...' if len(more) > 5 else ''}: leave them out by "
+                f"--ignore {','.join(more[:5])}"
+            )
+        return Bound(self, {name: have.index(name) for name in wanted}, labelled)
+
+    def config(self) -> dict[str, Any]:
+        """Return all as plain data."""
+        columns = self.columns if isinstance(self.columns, int) else self.columns.config()
+        return {
+            "columns": columns,
+            "labels": self.labels.config(),
+            "query": self.query,
+            "ignored": self.ignored,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Encoder:
+        """Return what :meth:`config` was asked of."""
+        columns, query = config["columns"], config["query"]
+        made = columns if isinstance(columns, int) else Columns.from_config(columns)
+        labels = Labels.from_config(config["labels"])
+        ignored = [str(name) for name in config["ignored"]]
+        return cls(made, labels, None if query is None else str(query), ignored)
+
+
+class Bound(NamedTuple):
+    """An encoder that has found its columns in a table."""
+
+    encoder: Encoder
+    positions: Mapping[str, int]
+    labelled: bool
+
+    def batch(self, piece: Piece) -> Batch:
+        """Return inputs and labels of some rows; if these are refused, nothing is remembered."""
+        columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
+        known = len(labels.values)
+        made = labels.encode(piece, self.positions) if self.labelled else None
+        try:
+            if isinstance(columns, int):
+                inputs: Any = _widened(piece, columns)
+            else:
+                inputs = columns.encode(piece, self.positions)
+        except InputError:
+            labels.forget(known)
+            raise
+        queries = None if query is None else piece.texts(self.positions[query])
+        return Batch(inputs, made, piece, queries)
+
+
+def close_to(name: str, names: Sequence[str]) -> str:
+    """Return what may have been meant, for a message.
+
+    >>> close_to("lable", ["age", "label"])
+    ": did you mean 'label'?"
+    >>> close_to("target", ["age", "size"])
+    ': it has age, size'
+    """
+    # Not only spelling: also names that differ in case.
+    small = {other.lower(): other for other in names}
+    found = difflib.get_close_matches(name.lower(), small, n=1, cutoff=0.7)
+    if found:
+        return f": did you mean {small[found[0]]!r}?"
+    return f": it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+
+
+def _widened(piece: Piece, width: int) -> Any:
+    """Return rows of a known number of features."""
+    from scipy.sparse import csr_array
+
+    matrix = piece.matrix
+    if matrix.shape[1] > width:
+        entry = int(np.flatnonzero(matrix.indices >= width)[0])
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise piece.error(
+            row,
+            "",
+            f"index {matrix.indices[entry]} is beyond the {width} features known: say how many "
+            "there are by --features before the first run",
+        )
+    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(len(piece), width))

@@ -1,0 +1,136 @@
+"""Where a table comes from: a file, plain or compressed by gzip, or standard input."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from weakref import finalize
+
+from driftline.errors import InputError
+
+__all__ = ["Source"]
+
+GZIP = b"\x1f\x8b"
+#: What files of other kinds begin with, and what to do about them.
+OTHERS = {
+    b"PK\x03\x04": "a ZIP file or a spreadsheet: unpack it, or save it as CSV",
+    b"PAR1": "a Parquet file: say --format parquet",
+    b"\xfd7zXZ": "compressed by xz: decompress it first",
+    b"BZh": "compressed by bzip2: decompress it first",
+    b"(\xb5/\xfd": "compressed by zstd: decompress it first",
+    b"SQLite format 3": "a database: save the table as CSV",
+}
+MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+class Source:
+    """Lines of text that are read once, in order, and know their number.
+
+    Parameters
+    ----------
+    path
+        A file; ``-`` is standard input. Gzip is known by its first bytes, not by the name.
+    encoding
+        Of the text. A byte order mark of UTF-8 is left out.
+    """
+
+    def __init__(self, path: str | Path, encoding: str = "utf-8"):
+        self.path, self.encoding = path, encoding
+        self.name = "standard input" if str(path) == "-" else str(path)
+        #: How many lines were read, and how many bytes the file has; None if nobody knows.
+        self.number = 0
+        self.size: int | None = None
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise InputError(
+                f"there is no encoding {encoding!r}: try utf-8, latin-1 or cp1252"
+            ) from None
+        self._raw = self._open()
+        first = self._raw.peek(16)[:16]
+        whole: Any = self._raw
+        if first[:2] == GZIP:
+            whole = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
+            first = self._guarded(lambda: whole.peek(16))[:16]
+        self._refuse_others(first)
+        plain = codecs.lookup(encoding).name == "utf-8"
+        self._text = io.TextIOWrapper(whole, "utf-8-sig" if plain else encoding)
+
+    def _open(self) -> Any:
+        if str(self.path) == "-":
+            raw: Any = sys.stdin.buffer
+            return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
+        path = Path(self.path)
+        if not path.is_file():
+            raise InputError(f"there is no file {path}")
+        self.size = path.stat().st_size
+        file = path.open("rb", buffering=1 << 18)
+        finalize(self, file.close)  # when nobody reads any more, not only when told to
+        return file
+
+    def _refuse_others(self, first: bytes) -> None:
+        for start, what in OTHERS.items():
+            if first.startswith(start):
+                raise InputError(f"{self.name} is {what}")
+        for mark, encoding in MARKS.items():
+            if first.startswith(mark) and "16" not in self.encoding:
+                raise InputError(f"{self.name} is text in UTF-16: say --encoding {encoding}")
+
+    def lines(self, count: int) -> list[str]:
+        """Return the next lines, without their ends; fewer or none at the end of the file."""
+        taken: list[str] = []
+        try:
+            self._guarded(lambda: taken.extend(islice(self._text, count)))
+        except UnicodeDecodeError as error:
+            # A chunk is decoded when all lines of those before it were taken.
+            line = self.number + len(taken) + error.object.count(b"\n", 0, error.start) + 1
+            raise self.error(
+                f"the byte {error.object[error.start]:#x} is no text in {self.encoding}: say "
+                "--encoding latin-1, or whatever the file was saved in",
+                line,
+            ) from None
+        self.number += len(taken)
+        return [line.rstrip("\n") for line in taken]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go on line by line."""
+        while line := self.lines(1):
+            yield line[0]
+
+    @property
+    def done(self) -> int:
+        """How many bytes of the file were read, as it lies on the disk."""
+        return self._raw.tell() if self.size is not None else 0
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.size is not None:
+            self._raw.close()
+
+    def error(self, message: str, line: int | None = None) -> InputError:
+        """Return an error that says where it was found; by default in the last line read."""
+        return InputError(f"{self.name}, line {self.number if line is None else line}: {message}")
+
+    def _guarded(self, read: Callable[[], Any]) -> Any:
+        """Read, and say in plain words what is wrong with the bytes."""
+        try:
+            return read()
+        except UnicodeDecodeError:
+            raise
+        except UnicodeError as error:
+            raise InputError(f"{self.name} is no text in {self.encoding}: {error}") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{self.name} is truncated or damaged: {error}") from None
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

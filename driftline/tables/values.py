@@ -1,0 +1,52 @@
+"""What a text in a table stands for."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["FLAGS", "decimal_comma", "is_date", "is_missing", "number"]
+
+#: How people write that there is no value, in small letters.
+MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
+FLAGS = {"true": 1.0, "false": 0.0}
+DATE = re.compile(
+    r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-](\d\d|\d{4})([T ].*)?|\d\d?:\d\d(:\d\d.*)?"
+)
+COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+def is_missing(text: str) -> bool:
+    """Say whether a text means that there is no value.
+
+    >>> [is_missing(text) for text in ("", "NA", " ? ", "0")]
+    [True, True, True, False]
+    """
+    return text.strip().lower() in MISSING
+
+
+def number(text: str, decimal: str = ".") -> float | None:
+    """Return the number that a text stands for, None if it is none; infinity is one.
+
+    >>> number("1e3"), number("1_000"), number("1,5"), number("1,5", decimal=",")
+    (1000.0, None, None, 1.5)
+    """
+    if "_" in text:
+        return None
+    try:
+        return float(text if decimal == "." else text.replace(decimal, "."))
+    except ValueError:
+        return None
+
+
+def is_date(text: str) -> bool:
+    """Say whether a text looks like a date or a time.
+
+    >>> is_date("2024-05-01"), is_date("1.5.2024"), is_date("12:30"), is_date("1.5")
+    (True, True, True, False)
+    """
+    return DATE.fullmatch(text.strip()) is not None
+
+
+def decimal_comma(text: str) -> bool:
+    """Say whether a text looks like a number with a decimal comma."""
+    return COMMA.fullmatch(text.strip()) is not None

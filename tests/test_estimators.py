@@ -1,0 +1,509 @@
+"""Estimators: scikit-learn's own checks, the learner's bits behind them, and their files."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import driftline as dl
+from driftline import archive
+from driftline.estimators.labels import Labels
+from driftline.estimators.queries import starts_of
+from driftline.models import Standardiser, rows_of
+from driftline.streams import Planted, PlantedRankings, PlantedSequences
+
+T = dl.tasks
+NAMES = np.array(["pear", "apple", "fig"])
+
+
+def plain(task):
+    """Return the learner of the paper, with a random decoder."""
+    return dl.OGD(dl.losses.Logistic(task))
+
+
+def digits(rounds=400):
+    stream = dl.streams.DigitTriples(rounds=rounds, flips=0, seed=0)
+    return stream.inputs, stream.labels
+
+
+def queries():
+    stream = PlantedRankings(T.NDCG(max_relevance=3), rounds=60, flips=0, seed=0)
+    qid = np.repeat(np.arange(60), [len(x) for x in stream.inputs])
+    return np.concatenate(stream.inputs), np.concatenate(stream.labels), qid
+
+
+def sequences():
+    stream = PlantedSequences(rounds=40, tags=3, flips=0, seed=0)
+    return list(stream.inputs), [NAMES[tags] for tags in stream.labels]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [dl.DriftClassifier(), dl.DriftMultilabelClassifier(), dl.DriftOrdinalClassifier()]
+)
+def test_all_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [dl.DriftClassifier("paper"), dl.DriftClassifier("paper", scaling=False, epochs=5)]
+)
+def test_all_checks_with_one_learner(estimator, check):
+    check(estimator)
+
+
+def test_scikit_learn_is_imported_only_when_an_estimator_is_used():
+    code = "import driftline as dl, sys; dl.OGD, dl.auto, dl.load; print('sklearn' in sys.modules)"
+    code += "; dl.DriftClassifier; print('sklearn' in sys.modules)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert made.stdout.split() == ["False", "True"], made.stderr
+
+
+# -- learning
+
+
+@pytest.mark.parametrize("how", ["auto", "paper", plain])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_one_row_at_a_time_is_the_same_as_batches_and_as_the_learner_itself(how, form):
+    X, y = digits(120)
+    X = form(X)
+    single, whole = dl.DriftClassifier(how), dl.DriftClassifier(how)
+    for t in range(120):
+        single.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1, 2] if t == 0 else None)
+    whole.partial_fit(X[:50], y[:50], classes=[0, 1, 2]).partial_fit(X[50:], y[50:])
+    once = dl.DriftClassifier(how).fit(X, y)
+    for one in (whole, once):
+        assert (single.predict_proba(X) == one.predict_proba(X)).all()
+    if how is not plain and how != "auto":
+        return
+    learner = dl.auto(T.Multiclass(3)) if how == "auto" else plain(T.Multiclass(3))
+    learner.run(X, y)
+    assert (learner.score_rows(X) == once.learner_.score_rows(X)).all()
+    assert single.n_rounds_ == 120
+
+
+def drawing(task):
+    return dl.Committee([plain(task), plain(task)], combine="draw", seed=3)
+
+
+@pytest.mark.parametrize("make", [plain, dl.auto, drawing])
+def test_learning_without_a_trace_ends_where_a_run_does(make):
+    X, y = digits(90)
+    played, learned, single = (make(T.Multiclass(3)) for _ in range(3))
+    played.run(X, y)
+    learned.learn_rows(X[:40], y[:40])
+    learned.learn_rows(X[40:], y[40:])
+    for x, label in zip(X, y.tolist(), strict=True):
+        single.learn_row(x, label)
+    expected, arrays = played.to_saved()
+    for other in (learned, single):
+        about, own = other.to_saved()
+        assert about == expected
+        assert all(np.array_equal(own[name], array) for name, array in arrays.items())
+    bad = np.vstack([X, np.full(64, np.inf)])
+    for refused in (
+        lambda: single.learn_rows(bad, np.r_[y, 0]),
+        lambda: single.learn_row(bad[-1], 0),
+    ):
+        with pytest.raises(dl.InputError):
+            refused()
+    assert all(np.array_equal(single.to_saved()[1][name], a) for name, a in arrays.items())
+
+
+def test_probabilities_of_one_learner_are_the_softmax_of_its_scores():
+    X, y = digits()
+    model = dl.DriftClassifier(plain).fit(X, y)
+    scores = np.array([model.learner_.scores(x) for x in X])
+    np.testing.assert_allclose(model.learner_.score_rows(X), scores, rtol=1e-9, atol=1e-12)
+    expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), expected, rtol=1e-9)
+    assert (model.predict(X) == scores.argmax(axis=1)).all()
+
+
+def test_probabilities_of_a_committee_are_the_mean_of_its_members():
+    X, y = digits()
+    model = dl.DriftClassifier().fit(X, y)
+    committee = model.learner_
+    scores = committee.score_rows(X)
+    each = np.exp(scores) / np.exp(scores).sum(axis=2, keepdims=True)
+    mean = np.einsum("j,jnk->nk", committee.weights, each)
+    np.testing.assert_allclose(model.predict_proba(X), mean, rtol=1e-9)
+    votes = np.array([committee.predict(x) for x in X])
+    assert (votes == model.predict(X)).mean() > 0.9
+
+
+def test_looking_changes_nothing():
+    X, y = digits(200)
+    looked, other = dl.DriftClassifier().fit(X, y), dl.DriftClassifier().fit(X, y)
+    looked.predict(1000.0 * X), looked.decoding_distribution(X), looked.sample_predict(X, 0)
+    looked.partial_fit(X, y), other.partial_fit(X, y)
+    assert (looked.predict_proba(X) == other.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_scaling_looks_as_it_would_play_after_many_rows(form):
+    X, _ = digits(400)
+    X = np.where(np.abs(X) < 0.1, 0.0, X)
+    scaling = Standardiser()
+    scaling.transform(form(np.tile(X, (5, 1))))
+    seen, played = scaling.look(form(X[:1])), scaling.copy().piece(rows_of(form(X[:1])), 0, 1)
+    np.testing.assert_allclose(_dense(seen), _dense(played), atol=5e-3)
+
+
+def _dense(rows):
+    return rows.matrix.toarray() if hasattr(rows, "matrix") else rows.array
+
+
+@pytest.mark.parametrize("fitted", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("asked", [np.asarray, sparse.csr_array, sparse.coo_array])
+def test_dense_and_sparse_rows_go_together(fitted, asked):
+    X, y = digits()
+    model = dl.DriftClassifier().fit(fitted(X), y)
+    assert (model.predict(asked(X)) == model.predict(fitted(X))).all()
+    assert model.partial_fit(asked(X), y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("how", ["auto", plain])
+@pytest.mark.parametrize(
+    "names", [NAMES, NAMES.astype(object), np.array([7, -2, 3]), np.array([5.0, 2.0, 1.0])]
+)
+def test_classes_may_first_appear_later(how, names):
+    X, y = digits()
+    known = y < 2
+    model = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
+    before = model.learner_.score_rows(X)
+    model.partial_fit(X[:0:-1], names[y[:0:-1]])
+    assert (model.classes_ == np.sort(names)).all()
+    assert model.score(X, names[y]) > 0.8
+    fresh = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
+    fresh.partial_fit(X[known][:1], names[y[known]][:1], classes=names)
+    after = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
+    after._meet(names[y[:1]], names)  # grows, and learns nothing
+    assert (after.learner_.score_rows(X)[..., :2] == before).all()
+    assert fresh.predict_proba(X).shape == (400, 3)
+
+
+def test_a_single_class_is_no_error():
+    X, y = digits(50)
+    model = dl.DriftClassifier().partial_fit(X, ["a"] * 50)
+    assert (model.predict(X) == "a").all()
+    assert (model.predict_proba(X) == 1.0).all() and model.predict_proba(X).shape == (50, 1)
+    assert (model.decoding_distribution(X) == 1.0).all()
+    assert (model.decision_function(X) == 0.0).all()
+    assert model.partial_fit(X, NAMES[y]).predict_proba(X).shape == (50, 4)
+
+
+def test_labels_of_another_kind_are_refused():
+    X, y = digits(50)
+    model = dl.DriftClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="do not go with those known before"):
+        model.partial_fit(X, NAMES[y])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((1, 64), np.nan), [0])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.full((1, 64), np.nan))
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:1, :5], y[:1])
+    assert model.n_rounds_ == 50
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        ("fast", "one of 'auto', 'paper', .* or a function"),
+        (lambda task: 3, "expected an OGD or a Committee"),
+        (lambda task: plain(T.Multiclass(7)), "for Multiclass"),
+    ],
+)
+def test_what_is_no_learner_is_refused(how, words):
+    X, y = digits(10)
+    with pytest.raises(ValueError, match=words):
+        dl.DriftClassifier(how).fit(X, y)
+    with pytest.raises(ValueError, match="epochs"):
+        dl.DriftClassifier(epochs=0).fit(X, y)
+
+
+# -- the random decoder
+
+
+@pytest.mark.parametrize("how", ["auto", "paper", plain])
+def test_decoding_distributions_and_their_draws(how):
+    X, y = digits()
+    model = dl.DriftClassifier(how).fit(X[:30], NAMES[y[:30]])
+    chances = model.decoding_distribution(X)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    row = np.repeat(X[np.argmin(chances.max(axis=1))][np.newaxis], 5000, axis=0)
+    drawn = model.sample_predict(row, np.random.default_rng(0))
+    shares = (drawn[:, np.newaxis] == model.classes_).mean(axis=0)
+    np.testing.assert_allclose(shares, model.decoding_distribution(row[:1])[0], atol=0.03)
+    assert (model.sample_predict(X, 3) == model.sample_predict(X, 3)).all()
+    model.sample_predict(X, np.random.RandomState(0))
+
+
+def test_the_distribution_of_one_learner_is_its_decoders():
+    X, y = digits(60)
+    model = dl.DriftClassifier(plain).fit(X, y)
+    for x, chances in zip(X, model.decoding_distribution(X), strict=True):
+        atoms, weights = model.learner_.distribution(x)
+        np.testing.assert_allclose(chances[atoms], weights, atol=1e-9)
+
+
+# -- scikit-learn's tools
+
+
+def test_pipelines_searches_and_clones():
+    X, y = digits()
+    model = make_pipeline(StandardScaler(), dl.DriftClassifier(scaling=False))
+    assert model.fit(X, NAMES[y]).score(X, NAMES[y]) > 0.9
+    grid = {"learner": ["auto", "paper", plain], "epochs": [1, 2]}
+    search = GridSearchCV(dl.DriftClassifier(), grid, cv=2).fit(X, NAMES[y])
+    assert search.best_score_ > 0.8 and len(search.cv_results_["params"]) == 6
+    copied = clone(search.best_estimator_)
+    assert copied.get_params() == search.best_estimator_.get_params()
+    with pytest.raises(NotFittedError):
+        copied.predict(X)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_names_of_features_are_kept_compared_and_saved(library, tmp_path):
+    made = pytest.importorskip(library)
+    X, y = digits(60)
+    table = made.DataFrame({f"pixel {i}": X[:, i] for i in range(64)})
+    labels = made.Series(NAMES[y].tolist())
+    model = dl.DriftClassifier().fit(table, labels)
+    assert model.feature_names_in_[3] == "pixel 3"
+    model = dl.load(model.save(tmp_path / "model")).partial_fit(table, labels)
+    assert model.n_rounds_ == 120 and model.predict(table).shape == (60,)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(made.DataFrame({f"pixel {i}": X[:, i] for i in range(63, -1, -1)}))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+# -- files, copies
+
+
+def tags():
+    stream = Planted(T.Multilabel(4), rounds=100, features=6, flips=0, seed=0)
+    return stream.inputs, stream.labels
+
+
+def levels():
+    stream = Planted(T.Ordinal(3), rounds=60, features=4, flips=0, seed=0)
+    return stream.inputs, NAMES[stream.labels]
+
+
+def fitted(name):
+    X, y = digits(100)
+    match name:
+        case "classes":
+            return dl.DriftClassifier().partial_fit(X, NAMES[y]), (X, NAMES[y])
+        case "numbers, sparse, float32":
+            made = dl.DriftClassifier(dtype=np.float32, random_state=3)
+            return made.partial_fit(sparse.csr_array(X), y), (sparse.csr_array(X), y)
+        case "classes, objects":
+            labels = NAMES[y].astype(object)
+            return dl.DriftClassifier().fit(X, labels), (X, labels)
+        case "own learner":
+            return dl.DriftClassifier(plain).fit(X, y), (X, y)
+        case "tags":
+            return dl.DriftMultilabelClassifier().fit(*tags()), tags()
+        case "classes as tags":
+            return dl.DriftMultilabelClassifier("paper").fit(X, NAMES[y]), (X, NAMES[y])
+        case "levels":
+            return dl.DriftOrdinalClassifier(levels=NAMES.tolist()).fit(*levels()), levels()
+        case "ranking":
+            X, y, qid = queries()
+            return dl.DriftRanker().fit(X, y, qid=qid), (X, y)
+        case "sequences":
+            return dl.DriftTagger().fit(*sequences()), sequences()
+
+
+CASES = [
+    "classes",
+    "numbers, sparse, float32",
+    "classes, objects",
+    "own learner",
+    "tags",
+    "classes as tags",
+    "levels",
+    "ranking",
+    "sequences",
+]
+
+
+def same(left, right):
+    if isinstance(left, list):
+        return all(map(same, left, right))
+    return left.dtype == right.dtype and np.array_equal(left, right)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_pickles_and_copies_go_on_with_the_same_bits(name, tmp_path):
+    model, (X, y) = fitted(name)
+    others = [
+        dl.load(model.save(tmp_path / "model")),
+        pickle.loads(pickle.dumps(model)),
+        copy.deepcopy(model),
+    ]
+    model.partial_fit(X, y)
+    for other in others:
+        assert type(other) is type(model) and other.n_features_in_ == model.n_features_in_
+        other.partial_fit(X, y)
+        assert same(other.predict(X), model.predict(X))
+        if hasattr(model, "predict_proba"):
+            assert same(other.predict_proba(X), model.predict_proba(X))
+            assert same(other.classes_, model.classes_)
+            assert same(other.sample_predict(X, 0), model.sample_predict(X, 0))
+
+
+def test_a_function_is_not_saved_and_missed_only_by_fit(tmp_path):
+    model, (X, y) = fitted("own learner")
+    again = dl.load(model.save(tmp_path / "model"))
+    assert again.learner is None
+    with pytest.raises(ValueError, match="set `learner`"):
+        again.fit(X, y)
+    assert again.set_params(learner=plain).fit(X, y).n_rounds_ == 100
+
+
+def test_what_is_no_plain_data_is_not_saved(tmp_path):
+    X, y = digits(30)
+    with pytest.raises(NotFittedError):
+        dl.DriftClassifier().save(tmp_path / "model")
+    model = dl.DriftClassifier(random_state=np.random.RandomState(0)).fit(X, y)
+    with pytest.raises(ValueError, match="random_state"):
+        model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="strings or numbers"):
+        Labels(np.array([1 + 2j, 3])).to_plain()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fitted": {"names": [["a"], "b", "c"], "dtype": "|O"}},
+        {"fitted": {"names": ["a", "b", "c"], "dtype": "M8[s]"}},
+        {"fitted": {"names": ["a", "b"], "dtype": "<U1"}},
+        {"features": 3},
+        {"params": {"size": 3}},
+        {"learner": {"kind": "Trace"}},
+    ],
+)
+def test_files_that_were_edited_are_refused(change, tmp_path):
+    model, _ = fitted("classes")
+    about, arrays = model.to_saved()
+    archive.write(tmp_path / "model", about | change, arrays)
+    with pytest.raises(dl.InputError):
+        dl.load(tmp_path / "model")
+
+
+def test_learners_are_pickled_without_their_compiled_code(tmp_path):
+    X, y = digits(100)
+    for learner in (plain(T.Multiclass(3)), dl.auto(T.Multiclass(3))):
+        learner.run(X, y)
+        (tmp_path / "learner").write_bytes(pickle.dumps(learner))
+        code = f"import pickle; one = pickle.load(open({str(tmp_path / 'learner')!r}, 'rb'))"
+        code += "; print(one.rounds, one.step([0.1] * 64, 1).target_loss)"
+        made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        shallow = copy.copy(learner)
+        expected = learner.step([0.1] * 64, 1).target_loss
+        assert made.stdout.split() == ["100", str(expected)], made.stderr
+        assert shallow.rounds == 100 and shallow.step([0.1] * 64, 1).target_loss == expected
+
+
+# -- other tasks
+
+
+def test_tags():
+    X, y = tags()
+    model = dl.DriftMultilabelClassifier(epochs=5).fit(X, y)
+    assert (model.predict(X) == y).mean() > 0.8
+    assert ((model.predict_proba(X) > 0.5) == model.predict(X)).all()
+    thin = dl.DriftMultilabelClassifier(epochs=5).fit(X, sparse.csr_array(y))
+    assert (thin.predict(X) == model.predict(X)).all()
+    single = dl.DriftMultilabelClassifier()
+    for t in range(100):
+        single.partial_fit(X[t : t + 1], y[t : t + 1])
+    assert (
+        single.predict_proba(X) == dl.DriftMultilabelClassifier().fit(X, y).predict_proba(X)
+    ).all()
+    for words, wrong in (("zeros and ones", 2 * y), ("4 tags", y[:, :3])):
+        with pytest.raises(ValueError, match=words):
+            model.partial_fit(X, wrong)
+
+
+def test_draws_of_tags_have_their_distribution():
+    X, y = tags()
+    model = dl.DriftMultilabelClassifier("paper").fit(X, y)
+    row = np.repeat(X[:1], 5000, axis=0)
+    chances = model.decoding_distribution(X[:1])[0]
+    np.testing.assert_allclose(model.sample_predict(row, 0).mean(axis=0), chances, atol=0.03)
+    member = model.learner_.members[0]
+    scores = model.learner_.score_rows(X[:1])[0, 0]
+    atoms, weights = member.decoder.distribution(scores)
+    np.testing.assert_allclose(weights @ atoms, chances, atol=1e-9)
+
+
+def test_levels_keep_their_order():
+    X, y = levels()
+    model = dl.DriftOrdinalClassifier(levels=NAMES.tolist()).fit(X, y)
+    assert model.classes_.tolist() == NAMES.tolist()
+    np.testing.assert_allclose(model.decoding_distribution(X).sum(axis=1), 1.0)
+    assert set(model.sample_predict(X, 0)) <= set(NAMES)
+    with pytest.raises(ValueError, match="not among the levels"):
+        model.partial_fit(X[:1], ["plum"])
+
+
+def test_ranking():
+    X, y, qid = queries()
+    sizes = np.unique(qid, return_counts=True)[1]
+    model = dl.DriftRanker().fit(X, y, qid=qid)
+    other = dl.DriftRanker().partial_fit(X, y, group=sizes)
+    assert (model.predict(X) == other.predict(X)).all()
+    assert model.score(X, y, qid=qid) > 0.9
+    ranks = model.rank(X, qid=qid)
+    for query in range(3):
+        rows = qid == query
+        assert sorted(ranks[rows]) == list(range(rows.sum()))
+        best = np.argmax(model.predict(X[rows]))
+        assert ranks[rows][best] == 0
+    np.testing.assert_allclose(model.predict(sparse.csr_array(X)), model.predict(X))
+    with pytest.raises(ValueError, match="set max_relevance"):
+        model.partial_fit(X[:2], [9, 0])
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"qid": [1, 2, 1]}, "stand together"),
+        ({"qid": [1, 2]}, "one qid for each of 3"),
+        ({"group": [1, 1]}, "add up to 3"),
+        ({"group": [3], "qid": [1, 1, 1]}, "not by both"),
+    ],
+)
+def test_queries_that_do_not_fit_their_rows(options, words):
+    with pytest.raises(ValueError, match=words):
+        starts_of(3, **options)
+
+
+def test_sequences():
+    X, y = sequences()
+    model = dl.DriftTagger(epochs=2).fit(X, y)
+    assert model.classes_.tolist() == sorted(NAMES)
+    assert model.score(X, y) > 0.5
+    assert [len(made) for made in model.predict(X)] == [len(tags) for tags in y]
+    with pytest.raises(ValueError, match="not among"):
+        model.partial_fit(X[:1], [["plum"] * len(y[0])])
+    with pytest.raises(ValueError, match="features"):
+        model.predict([X[0][:, :1]])

@@ -1,0 +1,415 @@
+"""``driftline run`` and its kin: a table on the command line is the same as arrays in Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import driftline as dl
+from driftline import tables
+from driftline.cli import main
+from driftline.cli.learners import LEARNERS
+from driftline.committee import CommitteeTrace
+from driftline.committee import named as by_name
+from driftline.runs import Journal, Model, Reading, Run
+from driftline.runs.baselines import OfClasses, OfTags
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(tables, "open_table", partial(tables.open_table, rows=40))
+
+
+def call(*arguments, stdin=None):
+    return CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
+
+
+def data(rows=200, features=3, seed=0):
+    random = np.random.default_rng(seed)
+    inputs = random.standard_normal((rows, features)).round(4)
+    labels = (inputs[:, 0] + 0.3 * random.standard_normal(rows) > 0).astype(int)
+    labels[rows // 2 :] = 1 - labels[rows // 2 :]
+    return inputs, labels
+
+
+def write_csv(path, inputs, labels, names="uv", end="\n"):
+    columns = [f"x{j}" for j in range(inputs.shape[1])]
+    lines = [",".join([*columns, "label"])]
+    for x, y in zip(inputs.tolist(), labels, strict=True):
+        lines.append(",".join([*map(repr, x), names[y]]))
+    path.write_text(end.join(lines) + end)
+    return path
+
+
+def predictions(folder):
+    with (folder / "predictions.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# -- run
+
+
+@pytest.mark.parametrize("learner", ["auto", "polyak"])
+def test_a_table_is_learned_like_arrays(tmp_path, learner, small_pieces):
+    inputs, labels = data()
+    path = write_csv(tmp_path / "t.csv", inputs, labels)
+    done = call("run", path, "--out", tmp_path / "out", "--learner", learner)
+    assert done.exit_code == 0, done.output
+    trace = by_name.named(learner, dl.tasks.Multiclass(2)).run(inputs, labels)
+    rows = predictions(tmp_path / "out")
+    assert [row["prediction"] for row in rows] == ["uv"[p] for p in trace.prediction]
+    assert [float(row["loss"]) for row in rows] == trace.target_loss.tolist()
+    assert f"{trace.target_loss.mean():.2%}" in done.output
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["loss"] == trace.target_loss.sum() and summary["rounds"] == len(labels)
+    again = dl.load(tmp_path / "out" / "model.driftline")  # and Python can go on from there
+    assert again.rounds == len(labels)
+
+
+@pytest.mark.parametrize("cut", [10, 55, 120])
+def test_a_run_in_two_parts_is_the_same(tmp_path, cut, small_pieces):
+    inputs, labels = data()
+    path = write_csv(tmp_path / "t.csv", inputs, labels)
+    text = path.read_text().splitlines()
+    first, _, *rest = text[150].split(",")
+    text[150] = ",".join([first, "", *rest])  # a value is missing
+    path.write_text("\n".join(text) + "\n")
+    more = ("--missing", "mean", "--quiet")
+    assert call("run", path, "--out", tmp_path / "one", *more).exit_code == 0
+    first = tmp_path / "first.csv"
+    first.write_text("\n".join(text[: cut + 1]) + "\n")
+    assert call("run", first, "--out", tmp_path / "two", *more).exit_code == 0
+    model = tmp_path / "two" / "model.driftline"
+    done = call("run", path, "--resume", model, "--skip", cut, "--out", tmp_path / "two", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert predictions(tmp_path / "one") == predictions(tmp_path / "two")
+    one, two = (Journal.load(tmp_path / n / "journal.driftline") for n in ("one", "two"))
+    assert one.rounds == two.rounds and one.total("majority") == two.total("majority")
+    one, two = (Model.load(tmp_path / n / "model.driftline") for n in ("one", "two"))
+    assert one.loss == two.loss and np.allclose(one.totals, two.totals)
+
+
+def test_classes_may_come_later(tmp_path, small_pieces):
+    inputs, labels = data()
+    labels[150:] = 2
+    path = write_csv(tmp_path / "t.csv", inputs, labels, "uvw")
+    done = call("run", path, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    rows = predictions(tmp_path / "out")
+    assert sum(row["prediction"] != "w" for row in rows[150:]) < 10
+    assert Model.load(tmp_path / "out" / "model.driftline").encoder.labels.values[-1] == "w"
+    assert "classes came up on the way" in done.output
+
+
+def test_the_bound_holds_and_the_audit_finds_nothing(tmp_path, small_pieces):
+    path = write_csv(tmp_path / "t.csv", *data(1000))
+    done = call("run", path, "--out", tmp_path / "out", "--trace", "--json")
+    assert done.exit_code == 0
+    made = json.loads(done.stdout)
+    assert made["certificate"]["valid"] is True
+    assert made["certificate"]["paid"] <= made["certificate"]["bound"]
+    trace = CommitteeTrace.load(tmp_path / "out" / "trace.npz")
+    assert trace.target_loss.sum() == made["loss"] and len(trace) == 1000
+    alone = call("run", path, "--out", tmp_path / "more", "--learner", "polyak", "--json")
+    made = json.loads(alone.stdout)["certificate"]
+    assert made["valid"] is True and made["paid"] <= made["bound"]
+
+
+def test_standard_input(tmp_path):
+    path = write_csv(tmp_path / "t.csv", *data())
+    done = call("run", "-", "--out", tmp_path / "out", stdin=path.read_bytes())
+    assert done.exit_code == 0 and "200 rounds" in done.output
+
+
+def test_tags_levels_and_rankings(tmp_path):
+    inputs, labels = data(120)
+    lines = [f"{x[0]!r},{x[1]!r},{y},{1 - y}" for x, y in zip(inputs.tolist(), labels, strict=True)]
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,tag_1,tag_2\n" + "\n".join(lines) + "\n")
+    done = call("run", path, "--label", "tag_*", "--out", tmp_path / "tags")
+    assert done.exit_code == 0 and "wrong tags" in done.output, done.output
+    done = call("run", path, "--label", "tag_1", "--task", "levels", "--out", tmp_path / "levels")
+    assert done.exit_code == 0 and "distance" in done.output, done.output
+    lines = [
+        f"{y} qid:{i // 5} 1:{x[0]!r} 2:{x[1]!r}"
+        for i, (x, y) in enumerate(zip(inputs.tolist(), labels, strict=True))
+    ]
+    path = tmp_path / "t.svm"
+    path.write_text("\n".join(lines) + "\n")
+    done = call("run", path, "--out", tmp_path / "ranking")
+    assert done.exit_code == 0 and "1 - NDCG, of 24 rounds" in done.output, done.output
+    for kind in ("tags", "levels"):
+        done = call(
+            "predict", tmp_path / kind / "model.driftline", tmp_path / "t.csv", "--ignore", "tag_2"
+        )
+        assert done.exit_code == 0, done.output
+    done = call("predict", tmp_path / "ranking" / "model.driftline", path)
+    assert done.exit_code == 0 and len(done.stdout.splitlines()) == 25
+
+
+def test_queries_go_on_in_the_next_piece(tmp_path, small_pieces):
+    path = tmp_path / "t.svm"
+    sizes = [39, 1, 2, 80, 3]
+    lines = [f"{i % 3} qid:{q} 1:{i}" for q, size in enumerate(sizes) for i in range(size)]
+    path.write_text("\n".join(lines) + "\n")
+    table = tables.open_table(path)
+    head = next(table.pieces())
+    encoder, _ = tables.guess(table, head, tables.Wishes())
+    found = [len(d) for rounds in Reading(table, encoder, head) for d in rounds.inputs]
+    assert found == sizes
+    rows = [f"{i},{i % 3},{q}" for q, size in enumerate(sizes) for i in range(size)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,grade,query", *rows]) + "\n")
+    more = ("--label", "grade", "--query", "query", "--out", tmp_path / "csv")
+    done = call("run", tmp_path / "t.csv", *more)
+    assert done.exit_code == 0 and "1 - NDCG, of 5 rounds" in done.output
+    path.write_text("\n".join([*lines, lines[0]]) + "\n")
+    assert "query '0' comes back" in call("run", path, "--out", tmp_path / "out").output
+
+
+# -- Ctrl-C and errors on the way
+
+
+def test_an_interrupted_run_can_be_taken_up(tmp_path, monkeypatch, small_pieces):
+    path = write_csv(tmp_path / "t.csv", *data())
+    call("run", path, "--out", tmp_path / "whole")
+    learn = Run.learn
+
+    def interrupted(self, rounds):
+        if self.rows == 80:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self, rounds)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "learn", interrupted)
+        done = call("run", path, "--out", tmp_path / "out")
+    assert done.exit_code == 130
+    assert "--skip 120" in done.output and "120 rounds" in done.output
+    model = tmp_path / "out" / "model.driftline"
+    done = call("run", path, "--out", tmp_path / "out", "--resume", model, "--skip", 120)
+    assert done.exit_code == 0
+    assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
+
+
+def test_a_bad_line_does_not_lose_what_was_learned(tmp_path, small_pieces):
+    path = write_csv(tmp_path / "t.csv", *data())
+    with path.open("a") as file:
+        file.write("1,2,u\n")
+    done = call("run", path, "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "Error: " in done.output and "line 202: expected 4 values" in done.output
+    assert "--skip 200" in done.output and len(predictions(tmp_path / "out")) == 200
+
+
+def test_a_class_met_beside_a_bad_line_is_not_remembered(tmp_path, small_pieces):
+    inputs, labels = data()
+    labels[130:] = 2
+    path = write_csv(tmp_path / "t.csv", inputs, labels, "uvw")
+    call("run", path, "--out", tmp_path / "whole")
+    good = path.read_text()
+    lines = good.splitlines()
+    path.write_text("\n".join([*lines[:140], "1,x,3,w", *lines[141:]]) + "\n")
+    done = call("run", path, "--out", tmp_path / "out")
+    assert done.exit_code == 2 and "line 141, column x1" in done.output
+    path.write_text(good)
+    model = tmp_path / "out" / "model.driftline"
+    done = call("run", path, "--resume", model, "--skip", 120)
+    assert done.exit_code == 0, done.output
+    assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
+    assert "since the first round of the model" in done.output
+
+
+def test_a_bad_file_leaves_an_earlier_run_alone(tmp_path):
+    path = write_csv(tmp_path / "t.csv", *data())
+    call("run", path, "--out", tmp_path / "out")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
+    path.write_text("a,label\n1,u\n2\n")
+    assert call("run", path, "--out", tmp_path / "out").exit_code == 2
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("", (), "is empty"),
+        ("a,label\n", (), "has no rows after its header"),
+        ("a,label\n1,u\n2,u\n", (), "'u' in all 2 rows: there is nothing to learn"),
+        ("a,label\n1,u\n2,v\n", ("--label", "lable"), "did you mean 'label'?"),
+        ("a,label\n1,u\n2,v\n", ("--encoding", "no-such"), "there is no encoding"),
+        ("a,label\n1,u\n2,v\n", ("--delimiter", "ab"), "a delimiter is one sign"),
+        ("a,label\n1,u\n2,v\n", ("--task", "ranking"), "--query"),
+        ("a,label\n1,u\n2,v\n", ("--skip", "5"), "has only 2 rows"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(tmp_path, text, arguments, message):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    done = call("run", path, "--out", tmp_path / "out", *arguments)
+    assert done.exit_code == 2 and message in done.output
+    assert "Traceback" not in done.output
+
+
+# -- predict, inspect, compare, completion
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = write_csv(tmp_path / "t.csv", *data())
+    assert call("run", path, "--out", tmp_path / "out", "--trace").exit_code == 0
+    return tmp_path / "out" / "model.driftline"
+
+
+def test_predictions_are_the_learner_s_and_change_nothing(tmp_path, model):
+    inputs, labels = data(60, seed=1)
+    path = write_csv(tmp_path / "new.csv", inputs, labels)
+    before = model.read_bytes()
+    done = call("predict", model, path)
+    assert done.exit_code == 0 and "mean loss" in done.stderr
+    assert model.read_bytes() == before
+    made = [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())]
+    loaded = Model.load(model)
+    expected = [loaded.encoder.labels.values[loaded.learner.predict(x)] for x in inputs]
+    assert (
+        sum(a != b for a, b in zip(made, expected, strict=True)) <= 1
+    )  # scales count one row more
+    turned = [",".join(reversed(line.split(",")[:3])) for line in path.read_text().splitlines()]
+    (tmp_path / "turned.csv").write_text("\n".join(turned) + "\n")  # no labels, other order
+    done = call("predict", model, tmp_path / "turned.csv", "--out", tmp_path / "p.csv")
+    assert done.exit_code == 0 and not done.stdout
+    with (tmp_path / "p.csv").open() as file:
+        assert [row["prediction"] for row in csv.DictReader(file)] == made
+
+
+def test_predict_refuses_what_it_does_not_know(tmp_path, model):
+    path = tmp_path / "new.csv"
+    path.write_text("x0,x1,label\n1,2,u\n")
+    assert "no column 'x2', which the model knows" in call("predict", model, path).output
+    learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2)))
+    learner.run(np.eye(2), [0, 1])
+    other = learner.save(tmp_path / "other")
+    done = call("predict", other, path)
+    assert done.exit_code == 2 and "does not know the columns" in done.output
+
+
+def test_inspect(tmp_path, model):
+    done = call("inspect", model)
+    assert done.exit_code == 0
+    for part in ("Multiclass(classes=2)", "rounds", "200", "x0, x1, x2", "member 5"):
+        assert part in done.output
+    assert json.loads(call("inspect", model, "--json").output)["rounds"] == 200
+    assert "journal" in call("inspect", model.parent / "journal.driftline").output
+    assert "committee of 6" in call("inspect", model.parent / "trace.npz").output
+    done = call("inspect", model.parent / "predictions.csv")
+    assert done.exit_code == 2 and "was not written by driftline" in done.output
+
+
+def test_compare(tmp_path):
+    path = write_csv(tmp_path / "t.csv", *data())
+    done = call("compare", path, "--with", ",".join(LEARNERS), "--json")
+    made = json.loads(done.stdout)["learners"]
+    names = {row["name"] for row in made}
+    assert names == {*LEARNERS, "(no change)", "(majority)"}
+    losses = {row["name"]: row["mean_loss"] for row in made}
+    inputs, labels = data()
+    for name in ("auto", "restart"):
+        trace = by_name.named(name, dl.tasks.Multiclass(2)).run(inputs, labels)
+        assert losses[name] == trace.target_loss.mean()
+    assert "auto" in call("compare", path).output
+    done = call("compare", path, "--with", "best")
+    assert done.exit_code == 2 and "there is no learner 'best'" in done.output
+
+
+def test_the_learners_in_the_help_are_those_there_are():
+    assert tuple(LEARNERS) == by_name.LEARNERS
+    assert all(name in call("run", "--help").output for name in LEARNERS)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell):
+    assert "_DRIFTLINE_COMPLETE" in call("completion", shell).output
+
+
+def test_help_does_not_open_the_library():
+    code = "import sys, driftline.cli; assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- the parts behind
+
+
+def test_baselines_beside_a_naive_loop():
+    labels = np.random.default_rng(0).integers(0, 3, 100)
+    made = OfClasses()
+    found = np.concatenate([made.losses(part) for part in np.split(labels, [1, 30, 64])])
+    last, leader, counts = 0, 0, [0, 0, 0]
+    for row, label in zip(found, labels, strict=True):
+        assert row.tolist() == [float(label != last), float(label != leader)]
+        last = label
+        counts[label] += 1
+        leader = label if counts[label] > counts[leader] else leader
+    tags = np.random.default_rng(1).integers(0, 2, (50, 4))
+    one, two = OfTags(), OfTags()
+    parts = []
+    for part in np.split(tags, [7, 20]):
+        other = OfTags()
+        if parts:
+            other.resume(json.loads(json.dumps(two.state())))
+        two = other
+        parts.append(two.losses(part))
+    assert np.array_equal(one.losses(tags), np.concatenate(parts))
+
+
+@pytest.mark.parametrize("sizes", [[1] * 100, [100], [33, 33, 34]])
+def test_a_journal_keeps_all_sums(tmp_path, sizes):
+    values = np.random.default_rng(0).integers(0, 9, (100, 2)).astype(float)
+    journal, start = Journal(["a", "b"], most=8), 0
+    for size in sizes:
+        journal.add(values[start : start + size])
+        start += size
+    assert journal.span == 16 and journal.lengths.tolist() == [16] * 6 + [4]
+    assert journal.sums("b").tolist() == [values[i : i + 16, 1].sum() for i in range(0, 100, 16)]
+    again = Journal.load(journal.save(tmp_path / "journal"))
+    assert np.array_equal(again.means("a"), journal.means("a"))
+
+
+def test_files_that_were_edited_are_refused(tmp_path, model):
+    from driftline import archive
+
+    about, arrays = archive.read(model)
+    for change in (
+        {"table": {}},
+        {"run": {"name": "auto"}},
+        {"table": about["table"] | {"labels": about["table"]["labels"] | {"kind": "tags"}}},
+        {"run": about["run"] | {"totals": [1.0]}},
+    ):
+        with pytest.raises(dl.InputError):
+            Model.load(archive.write(tmp_path / "edited", about | change, arrays))
+    journal = model.parent / "journal.driftline"
+    about, arrays = archive.read(journal)
+    for change in ({"rounds": 10**9}, {"span": 0}, {"names": ["a"]}, {"kind": "Committee"}):
+        with pytest.raises(dl.InputError):
+            Journal.load(archive.write(tmp_path / "edited", about | change, arrays))
+
+
+def test_memory_does_not_grow_with_the_table(tmp_path):
+    def peak(rows):
+        inputs, labels = data(rows, features=5)
+        path = write_csv(tmp_path / "t.csv", inputs, labels)
+        del inputs, labels
+        tracemalloc.start()
+        done = call("run", path, "--out", tmp_path / "out", "--no-certify", "--quiet")
+        made = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert done.exit_code == 0, done.output
+        return made
+
+    peak(5_000)  # compiled code is loaded
+    assert peak(40_000) < peak(20_000) + 500_000

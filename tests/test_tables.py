@@ -1,0 +1,335 @@
+"""Tables are read in pieces as they are read in one, and what does not fit is named."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driftline.errors import InputError
+from driftline.tables import Encoder, Wishes, guess, open_table
+
+TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")) | st.sampled_from('",;\n '),
+    max_size=6,
+)
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def rows_of(table):
+    count = len(table.columns)
+    made = []
+    for piece in table.pieces():
+        made += zip(*(piece.texts(j) for j in range(count)), strict=True)
+    return [list(row) for row in made]
+
+
+def read(path, wishes=None, **options):
+    """Return inputs and labels of all rows, and the encoder."""
+    table = open_table(path, **options)
+    bound, inputs, labels = None, [], []
+    for piece in table.pieces():
+        if bound is None:
+            encoder, _ = guess(table, piece, wishes or Wishes())
+            bound = encoder.bind(table)
+        batch = bound.batch(piece)
+        inputs.append(batch.inputs)
+        labels.append(batch.labels)
+    return np.concatenate(inputs), np.concatenate(labels), encoder
+
+
+def refused(path, wishes=None, **options):
+    with pytest.raises(InputError) as error:
+        read(path, wishes, **options)
+    return str(error.value)
+
+
+# -- reading
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    cells=st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=12),
+    size=st.integers(1, 5),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_pieces_of_any_size_hold_what_the_csv_module_reads(tmp_path_factory, cells, size, end):
+    path = tmp_path_factory.mktemp("tables") / "table.csv"
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator=end, quoting=csv.QUOTE_MINIMAL)
+    writer.writerow("abc")
+    writer.writerows(cells)
+    path.write_bytes(text.getvalue().encode())
+    whole = io.StringIO(text.getvalue().replace("\r\n", "\n"), newline="")
+    expected = [row for row in csv.reader(whole) if row][1:]
+    # A line of blanks and nothing else is no row.
+    expected = [row for row in expected if len(row) == 3]
+    assert rows_of(open_table(path, delimiter=",", rows=size)) == expected
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_numbers_are_those_of_the_file(tmp_path, size):
+    values = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-150, 200, 117)
+    lines = ["a,b,c,label"] + [",".join(map(repr, row)) + ",x" for row in values.tolist()]
+    path = write(tmp_path / "t.csv", "\n".join(lines).replace("np.float64", ""))
+    inputs, labels, encoder = read(path, rows=size)
+    assert np.array_equal(inputs, values) and not labels.any()
+    assert encoder.labels.values == ["x"]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_the_delimiter_is_found(tmp_path, sign):
+    path = write(tmp_path / "t.csv", f"a{sign}b{sign}y\n1{sign}2{sign}u\n")
+    assert rows_of(open_table(path)) == [["1", "2", "u"]]
+
+
+def test_gzip_is_known_by_its_content(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(gzip.compress(b"a,y\n1,u\n"))
+    assert rows_of(open_table(path)) == [["1", "u"]]
+
+
+def test_the_byte_order_mark_is_no_name(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\r\n1,u\r\n", "utf-8-sig")
+    table = open_table(path)
+    assert table.columns == ["a", "y"] and rows_of(table) == [["1", "u"]]
+
+
+def test_line_ends_within_quotes_are_counted(tmp_path):
+    path = write(tmp_path / "t.csv", 'a,y\n"1",u\n2,"u\nv"\n\nx,w\n')
+    pieces = list(open_table(path).pieces())
+    assert [piece.line(row) for piece in pieces for row in range(len(piece))] == [2, 3, 6]
+
+
+def test_without_a_header_columns_are_numbered(tmp_path):
+    path = write(tmp_path / "t.csv", "1,2,u\n3,4,v\n")
+    table = open_table(path, header=False)
+    assert table.columns == ["1", "2", "3"] and len(rows_of(table)) == 2
+
+
+def test_arff_and_csv_give_the_same(tmp_path):
+    body = "1.5,red,u\n-2,blue,v\n"
+    arff = "@relation r\n@attribute a real\n@attribute 'b' {red, blue}\n@attribute y {u,v}\n@data\n"
+    one = read(write(tmp_path / "t.arff", arff + body))
+    two = read(write(tmp_path / "t.csv", "a,b,y\n" + body))
+    assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
+    assert one[2].config() == two[2].config()
+
+
+def test_sparse_arff_is_filled_up(tmp_path):
+    head = "@attribute a real\n@attribute b {no,yes}\n@attribute y {u,v}\n@data\n"
+    path = write(tmp_path / "t.arff", head + "{0 2.5, 2 v}\n{1 yes}\n")
+    assert rows_of(open_table(path)) == [["2.5", "no", "v"], ["0", "yes", "u"]]
+
+
+def test_arff_values_that_were_not_declared(tmp_path):
+    path = write(tmp_path / "t.arff", "@attribute a real\n@attribute y {u,v}\n@data\n1,u\n2,w\n")
+    assert "line 5: y must be one of 'u, v', but is 'w'" in refused(path)
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_svmlight_in_pieces(tmp_path, size):
+    path = write(tmp_path / "t.svm", "1 qid:1 1:0.5 3:2\n0 qid:1 2:1 # note\n\n2 qid:2 1:-1\n")
+    table = open_table(path, rows=size)
+    assert table.columns == ["label", "qid"] and table.width == 4
+    pieces = list(table.pieces())
+    whole = np.vstack([piece.matrix.toarray() for piece in pieces])
+    assert whole.tolist() == [[0, 0.5, 0, 2], [0, 0, 1, 0], [0, -1, 0, 0]]
+    assert [text for piece in pieces for text in piece.texts(1)] == ["1", "1", "2"]
+
+
+def test_svmlight_lines_that_do_not_fit(tmp_path):
+    for text, part in (
+        ("1 1:0.5\n0 2:x\n", "line 2: expected index:value"),
+        ("1 1:0.5\n3:1\n", "line 2: expected a label first"),
+        ("1 qid:1 1:0.5\n0 2:1\n", "line 2: some lines have a qid"),
+        ("1 1:0.5 1:2\n", "line 1: index 1 occurs twice"),
+        ("", "is empty"),
+    ):
+        path = write(tmp_path / "t.svm", text)
+        with pytest.raises(InputError, match=part):
+            list(open_table(path).pieces())
+
+
+def test_parquet_gives_what_csv_does(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "a": [1.5, 2.0, -1.0],
+        "b": ["x", "y", "x"],
+        "c": [True, False, True],
+        "y": [1, 0, 1],
+    }
+    parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    text = "a,b,c,y\n1.5,x,True,1\n2.0,y,False,0\n-1.0,x,True,1\n"
+    one = read(tmp_path / "t.parquet", rows=2)
+    two = read(write(tmp_path / "t.csv", text))
+    assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"driftline\[parquet\]"):
+        open_table(write(tmp_path / "t.parquet", "PAR1"))
+
+
+# -- what columns become
+
+
+def test_columns_of_all_kinds(tmp_path):
+    path = write(tmp_path / "t.csv", "n,t,f,y\n1,red,true,u\n2,blue,False,v\n3,red,TRUE,u\n")
+    inputs, labels, encoder = read(path)
+    assert encoder.columns.features == ["n", "t=red", "t=blue", "t=(other)", "f"]
+    assert inputs.tolist() == [[1, 1, 0, 0, 1], [2, 0, 1, 0, 0], [3, 1, 0, 0, 1]]
+    assert labels.tolist() == [0, 1, 0] and encoder.labels.values == ["u", "v"]
+
+
+def test_texts_that_come_later_share_a_feature(tmp_path):
+    path = write(tmp_path / "t.csv", "t,y\nred,u\nblue,v\ngreen,u\n")
+    inputs, _, _ = read(path, rows=2)
+    assert inputs.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_columns_are_found_by_name(tmp_path):
+    first = write(tmp_path / "a.csv", "n,t,y\n1,red,u\n2,blue,v\n")
+    inputs, _, encoder = read(first)
+    other = open_table(write(tmp_path / "b.csv", "y,t,n\nv,blue,2\n"))
+    batch = Encoder.from_config(encoder.config()).bind(other).batch(next(other.pieces()))
+    assert np.array_equal(batch.inputs, inputs[1:]) and batch.labels.tolist() == [1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_missing_values_become_the_mean_of_those_before(tmp_path, size):
+    path = write(tmp_path / "t.csv", "a,b,y\n1,2,u\n2,,v\n?,4,u\n3,NA,v\n,1,u\n")
+    # What a column is must be clear from the first rows, so that they are the same.
+    table = open_table(path, rows=size)
+    encoder, _ = guess(table, next(open_table(path).pieces()), Wishes(missing="mean"))
+    bound = encoder.bind(table)
+    inputs = np.concatenate([bound.batch(piece).inputs for piece in table.pieces()])
+    assert inputs.tolist() == [[1, 2], [2, 2], [1.5, 4], [3, 3], [2, 1]]
+    zero = read(path, Wishes(missing="zero"))[0]
+    assert zero.tolist() == [[1, 2], [2, 0], [0, 4], [3, 0], [0, 1]]
+
+
+def test_whole_numbers_are_one_class_however_written(tmp_path):
+    _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,1\n2,0\n3,1.0\n4, 1\n"))
+    assert labels.tolist() == [1, 0, 1, 1] and encoder.labels.values == ["0", "1"]
+
+
+def test_a_decimal_comma_can_be_said(tmp_path):
+    path = write(tmp_path / "t.csv", "a;y\n1,5;u\n2,25;v\n")
+    assert read(path, Wishes(decimal=","))[0].tolist() == [[1.5], [2.25]]
+    assert "line 2, column a: '1,5' looks like a number with a decimal comma" in refused(path)
+
+
+def test_tags_by_pattern(tmp_path):
+    path = write(tmp_path / "t.csv", "a,tag_x,tag_y\n1,0,1\n2,true,0\n")
+    _, labels, encoder = read(path, Wishes(label=["tag_*"]))
+    assert labels.tolist() == [[0, 1], [1, 0]] and encoder.labels.kind == "tags"
+    assert encoder.labels.shown(labels) == ["tag_y", "tag_x"]
+
+
+def test_levels_in_their_order(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,high\n2,low\n")
+    _, labels, encoder = read(path, Wishes(levels=["low", "middle", "high"]))
+    assert labels.tolist() == [2, 0] and encoder.labels.kind == "levels"
+    assert "--levels" in refused(path, Wishes(task="levels"))
+    assert "none of the levels" in refused(path, Wishes(levels=["low", "middle"]))
+
+
+def test_classes_are_sorted_so_that_the_first_row_gives_nothing_away(tmp_path):
+    _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,v\n2,u\n3,w\n4,a\n"), rows=3)
+    assert encoder.labels.values == ["u", "v", "w", "a"]  # the last one came later
+    assert labels.tolist() == [1, 0, 2, 3]
+
+
+# -- what does not fit
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ("a,b,a\n1,2,3\n", "line 1: two columns are called 'a'"),
+        ("a,,y\n1,2,3\n", "line 1: column 2 of 3 has no name"),
+        ("1,2,3\n4,5,6\n", "--no-header"),
+        ("a,b,y\n1,2,u\n1,u\n", "line 3: expected 3 values, as in the header, but saw 2"),
+        ("a,b,y\n1,2,u\n1,5,3,u\n", "line 3: expected 3 values, as in the header, but saw 4"),
+        ('a,y\n"1,u\n2,v\n', "line 2: a quote is not closed"),
+        ("a,b,y\n1,2,u\n1,,v\n", "line 3, column b: the value is missing: say --missing zero"),
+        ("a,y\n1,u\n2,\n", "line 3, column y: the label is missing"),
+        ("a,y\n1,u\n2,v\nx,u\n", "line 4, column a: saw 'x', but 2 of 3 values are numbers"),
+        ("a,y\n1,u\n2,v\ninf,u\n", "line 4, column a: expected a number, but saw 'inf'"),
+        ("a,y\n1,u\n2,v\n1_0,u\n", "line 4, column a: saw '1_0'"),
+        ("a,y\n2024-01-01,u\n2024-01-02,v\n", "looks like a date: leave the column out"),
+        ("y\nu\nv\n", "no column beside the label 'y'"),
+        ("a,y\n1,0.5\n2,0.7\n", "looks like a quantity to predict"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, text, message):
+    found = refused(write(tmp_path / "t.csv", text))
+    assert message in found and "t.csv" in found
+
+
+def test_a_number_is_expected_where_numbers_were(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,u\n2,v\n3,u\nx,u\n")
+    assert "line 5, column a: expected a number, but saw 'x'" in refused(path, rows=2)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    path = write(tmp_path / "t.csv", "age,Label\n1,u\n")
+    assert "no column 'lable', named by --label: did you mean 'Label'?" in refused(
+        path, Wishes(label=["lable"])
+    )
+    assert "it has age, Label" in refused(path, Wishes(label=["zzz"]))
+    assert "named by --ignore" in refused(path, Wishes(ignore=["ages"]))
+
+
+def test_columns_that_a_model_does_not_know(tmp_path):
+    _, _, encoder = read(write(tmp_path / "a.csv", "n,m,y\n1,2,u\n"))
+    with pytest.raises(InputError, match="no column 'm', which the model knows"):
+        encoder.bind(open_table(write(tmp_path / "b.csv", "n,y\n1,u\n")))
+    with pytest.raises(InputError, match="does not know, more: leave them out by --ignore more"):
+        encoder.bind(open_table(write(tmp_path / "c.csv", "n,m,more,y\n1,2,3,u\n")))
+    assert not encoder.bind(open_table(write(tmp_path / "d.csv", "m,n\n1,2\n")), labelled=None)[2]
+
+
+@pytest.mark.parametrize("before", [0, 3, 5000])
+def test_bytes_that_are_no_text(tmp_path, before):
+    path = write(tmp_path / "t.csv", "a,y\n" + "1,u\n" * before + "2,caf\xe9\n", "latin-1")
+    message = refused(path)
+    assert f"line {before + 2}: the byte 0xe9 is no text in utf-8" in message
+    assert "--encoding latin-1" in message
+    assert "caf\xe9" in read(path, encoding="latin-1")[2].labels.values
+
+
+def test_files_of_other_kinds(tmp_path):
+    for start, part in ((b"PK\x03\x04..", "spreadsheet"), (b"PAR1....", "--format parquet")):
+        (tmp_path / "t.csv").write_bytes(start)
+        assert part in refused(tmp_path / "t.csv")
+    write(tmp_path / "t.csv", "a,y\n1,u\n", "utf-16")
+    assert "--encoding utf-16" in refused(tmp_path / "t.csv")
+    assert read(tmp_path / "t.csv", encoding="utf-16")[0].tolist() == [[1.0]]
+    (tmp_path / "t.csv").write_bytes(gzip.compress(b"a,y\n1,u\n" * 999)[:-20])
+    assert "truncated or damaged" in refused(tmp_path / "t.csv")
+
+
+def test_names_and_free_text_are_refused(tmp_path):
+    rows = "".join(f"person {i},{i % 2}\n" for i in range(300))
+    assert "leave it out by --ignore who" in refused(write(tmp_path / "t.csv", "who,y\n" + rows))
+
+
+def test_huge_numbers_are_read_as_they_are(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n123456789012345678901234567890,u\n-1e300,v\n")
+    assert read(path)[0].ravel().tolist() == [123456789012345678901234567890.0, -1e300]

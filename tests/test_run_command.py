@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import driftline as dl
+from driftline import committee as by_name
 from driftline import tables
 from driftline.cli import main
 from driftline.cli.learners import LEARNERS
 from driftline.committee import CommitteeTrace
-from driftline.committee import named as by_name
 from driftline.runs import Journal, Model, Reading, Run
 from driftline.runs.baselines import OfClasses, OfTags
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from driftline.cli.traces import read_trace
+
 __all__ = ["certify"]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -48,7 +50,8 @@ def certify(
     from driftline.errors import InputError
 
     try:
-        recorded, alone = _recorded(trace)
+        recorded = read_trace(trace)
+        alone = not hasattr(recorded, "members")
         if alone and comparator is None:
             raise InputError("a single learner's run needs a comparator: expected --comparator")
         weights = None if comparator is None else _comparator(comparator)
@@ -63,21 +66,6 @@ def certify(
         click.echo(f"Wrote {plot}", err=True)
     if not made.valid:
         raise click.exceptions.Exit(1)
-
-
-def _recorded(path: Path) -> tuple[Any, bool]:
-    """Return the trace in a file, and whether it is that of a single learner."""
-    import numpy as np
-
-    from driftline.committee import CommitteeTrace
-    from driftline.trace import Trace
-
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            alone = "member_risk" not in file
-    except Exception:
-        alone = True  # and what is wrong with the file is said by who loads it
-    return (Trace.load(path) if alone else CommitteeTrace.load(path)), alone
 
 
 def _arrays(path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from driftline.cli.options import MODEL
+from driftline.cli.traces import read_trace
 from driftline.cli.trouble import plain_errors
 
 __all__ = ["inspect"]
@@ -57,18 +58,16 @@ def _found(file: Path) -> dict[str, Any]:
     with zipfile.ZipFile(file) as content:
         names = content.namelist()
     if "about.json" not in names:
-        return _trace(file, "member_risk.npy" in names)
+        return _trace(file)
     about, _ = archive.read(file)
     if about.get("kind") == "Journal":
         return _journal(file)
     return _table_model(file) if "table" in about else _learner(file, about)
 
 
-def _trace(file: Path, committee: bool) -> dict[str, Any]:
-    from driftline.committee import CommitteeTrace
-    from driftline.trace import Trace
-
-    made: Any = CommitteeTrace.load(file) if committee else Trace.load(file)
+def _trace(file: Path) -> dict[str, Any]:
+    made = read_trace(file)
+    committee = hasattr(made, "members")
     kind = f"trace of a committee of {len(made.members)}" if committee else "trace of a learner"
     totals = {"target loss": float(made.target_loss.sum()), "risk": float(made.risk.sum())}
     found: dict[str, Any] = {"kind": kind, "rounds": len(made), **totals}

@@ -11,13 +11,14 @@ from driftline.cli.completion import completion
 from driftline.cli.guarantees import guarantees
 from driftline.cli.inspect import inspect
 from driftline.cli.predict import predict
+from driftline.cli.report import report
 from driftline.cli.reproduce import reproduce
 from driftline.cli.run import run
 from driftline.cli.sweep import sweep
 
 __all__ = ["main"]
 
-OWN = (run, predict, inspect, compare, certify, completion)
+OWN = (run, predict, inspect, compare, report, certify, completion)
 PAPER = (reproduce, sweep, guarantees)
 
 

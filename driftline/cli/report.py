@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from driftline.errors import InputError
-from driftline.reports import Story, verdict, write_report
-from driftline.trace import Trace
+from driftline.cli.traces import read_trace
 
 __all__ = ["report"]
 
@@ -32,25 +29,15 @@ def report(traces: tuple[Path, ...], out: Path, title: str) -> None:
     TRACES are files that `trace.save` or another command has written. The page is one HTML file
     that needs nothing else: open it in a browser, send it to others.
     """
+    from driftline.errors import InputError
+    from driftline.reports import Story, verdict, write_report
+
     stories = []
     for path in traces:
         try:
-            stories.append(Story.of(_read(path), name=path.stem))
+            stories.append(Story.of(read_trace(path), name=path.stem))
         except InputError as error:
             raise click.ClickException(str(error)) from error
     for story in stories:
         click.echo(verdict(story))
     click.echo(f"Wrote {write_report(stories, out, title)}")
-
-
-def _read(path: Path) -> Any:
-    """Return the trace of a learner or of a committee, whichever it is."""
-    from driftline.committee import CommitteeTrace
-
-    try:
-        return Trace.load(path)
-    except InputError as first:
-        try:
-            return CommitteeTrace.load(path)
-        except InputError:
-            raise first from None

@@ -59,8 +59,8 @@ Examples:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for predictions, model, journal and summary; by default results/run/NAME, or "
-    "with --resume the folder of the model, where all are continued.",
+    help="Folder for predictions, model, journal, summary and report; by default results/run/NAME, "
+    "or with --resume the folder of the model, where all are continued.",
 )
 @click.option(
     "--certify/--no-certify",

@@ -16,7 +16,7 @@ import numpy as np
 
 __all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 58, 12, 10, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 270, 58, 12, 20, 34
 
 #: Points of a line at most: more cannot be told apart.
 MOST_POINTS = 400
@@ -88,7 +88,7 @@ class _Frame:
             made.append(f'<text x="{at:.1f}" y="{foot}" class="{kind}">{text}</text>')
         middle = (LEFT + WIDTH - RIGHT) / 2
         made.append(f'<text x="{middle}" y="{HEIGHT - 4}" class="mid name">{escape(x_name)}</text>')
-        made.append(f'<text x="4" y="{TOP + 2}" class="name">{escape(y_name)}</text>')
+        made.append(f'<text x="4" y="{TOP - 9}" class="name">{escape(y_name)}</text>')
         return made
 
 

@@ -19,8 +19,8 @@ from driftline.reports.story import Story
 
 __all__ = ["verdict", "write_report"]
 
-#: Marks of a kind beyond these would be a wall.
-MOST_MARKS = 200
+#: More marks of a kind than these would be a wall, and none are drawn.
+MOST_MARKS = 60
 
 
 def write_report(stories: Story | Sequence[Story], path: str | Path, title: str = "") -> Path:
@@ -116,13 +116,16 @@ def _rolling(told: list[Story]) -> str:
             colour = i if name == "loss" else 1 + j
             lines.append(Line(label, story.ends, mean, colour, name != "loss", i))
     chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
-    note = "<p class=soft>Dotted: where the loss rose (alarms). Dashed grey: known changes.</p>"
-    return f"<h2>How it went</h2>{chart}{note}"
+    alarms = len(told[0].alarms)
+    note = "Dotted: where the loss rose (alarms). Dashed grey: known changes."
+    if len(told) == 1 and alarms > MOST_MARKS:
+        note += f" There were {alarms} alarms, too many to be drawn."
+    return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"
 
 
 def _marks(told: list[Story]) -> dict[str, Sequence[float]]:
-    alarms = told[0].alarms[:MOST_MARKS] if len(told) == 1 else []
-    return {"change": told[0].changes[:MOST_MARKS], "alarm": alarms}
+    marks = {"change": told[0].changes, "alarm": told[0].alarms if len(told) == 1 else []}
+    return {kind: places for kind, places in marks.items() if len(places) <= MOST_MARKS}
 
 
 def _inside(story: Story, several: bool) -> str:

@@ -14,7 +14,7 @@ from driftline.detectors import Cusum
 from driftline.errors import InputError
 from driftline.trace import Trace
 
-__all__ = ["Story"]
+__all__ = ["Story", "in_short"]
 
 #: Blocks of rounds that a trace is summed up in, at most.
 BLOCKS = 1000
@@ -88,7 +88,7 @@ class Story:
             sizes = np.diff(np.r_[0, ends])[:, np.newaxis]
             story.weights = np.add.reduceat(trace.weights, starts, axis=0) / sizes
             configs = [member.config for member in trace.members]
-            story.members = [_short(j, config) for j, config in enumerate(configs)]
+            story.members = [in_short(j, config) for j, config in enumerate(configs)]
             story.settings = {"members": configs}
             best = int(np.argmin(trace.member_risk.sum(axis=0)))
             story.columns[f"best member ({best})"] = np.add.reduceat(
@@ -150,7 +150,7 @@ def _bounds(story: Story, certificate: Certificate | CommitteeCertificate) -> No
     story.findings = list(certificate.findings)
 
 
-def _short(index: int, config: dict[str, Any]) -> str:
+def in_short(index: int, config: dict[str, Any]) -> str:
     """Return a member in few words."""
     rate = config.get("rate", {})
     kind = str(rate.get("type", "")).removeprefix("rates.")

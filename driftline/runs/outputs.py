@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.reports import write_report
 from driftline.runs.journal import Journal
 from driftline.runs.model import Model
 from driftline.runs.reading import Rounds
 from driftline.runs.run import Learned, Run
+from driftline.runs.telling import story_of
 
 __all__ = ["MODEL", "Outputs", "PredictionFile"]
 
 MODEL, JOURNAL, PREDICTIONS = "model.driftline", "journal.driftline", "predictions.csv"
-SUMMARY, TRACE = "summary.json", "trace.npz"
+SUMMARY, TRACE, REPORT = "summary.json", "trace.npz", "report.html"
 
 
 class PredictionFile:
@@ -102,5 +104,5 @@ class Outputs:
             files.append(run.kept.trace().save(self.folder / TRACE))
         path = self.folder / SUMMARY
         path.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        # The report for people is drawn here, from run.journal and the summary.
-        return [*files, path]
+        report = write_report(story_of(run, summary), self.folder / REPORT)
+        return [*files, path, report]

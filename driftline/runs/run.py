@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.committee import CommitteeTrace
+from driftline.runs.counts import Counts
 from driftline.runs.journal import Journal
 from driftline.runs.kept import Kept
 from driftline.runs.model import Model
@@ -46,6 +47,7 @@ class Run:
         self.journal = journal if journal is not None and fits else Journal(names)
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         self.totals = np.zeros(len(self.columns))
+        self.counts = Counts()
 
     def learn(self, rounds: Rounds) -> Learned:
         """Predict and learn from some rounds."""
@@ -60,6 +62,7 @@ class Run:
         losses = np.column_stack([trace.target_loss, beside])
         self.journal.add(np.column_stack([losses, *_members(trace)]))
         self.totals += losses.sum(axis=0)
+        self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
         return Learned(trace, beside)

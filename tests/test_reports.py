@@ -151,3 +151,17 @@ def test_a_browser_shows_it_without_a_word_of_complaint(told, tmp_path, size):
     done = subprocess.run(page, check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.count("<svg") == 3
     assert "CONSOLE" not in done.stderr
+
+
+def test_sections_of_an_experiment(tmp_path):
+    from driftline import experiments
+
+    settings = experiments.Settings(data=("synthetic",), flips=(1, 2), rounds=60, trials=2)
+    results = experiments.reproduce(settings, jobs=1)
+    sections = experiments.sections_of(results)
+    assert list(sections) == ["synthetic, 1 change", "synthetic, 2 changes"]
+    for story in sections["synthetic, 2 changes"]:
+        mean = results.mean("synthetic", 2, story.name, "mistakes").value
+        assert story.total == pytest.approx(mean)
+    page = read(write_report(sections, tmp_path / "report.html"))
+    assert page.seen["svg"] == 4

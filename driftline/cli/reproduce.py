@@ -78,6 +78,7 @@ def reproduce(out: Path | None, jobs: int | None, **options: Any) -> None:
 
     from driftline import experiments
     from driftline.errors import InputError
+    from driftline.reports import write_report
 
     console = Console()
     if not console.is_terminal:
@@ -91,6 +92,8 @@ def reproduce(out: Path | None, jobs: int | None, **options: Any) -> None:
             task = bar.add_task("Playing streams", total=len(list(settings.units())))
             results = experiments.reproduce(settings, jobs, lambda: bar.advance(task))
         files = results.write(out) + experiments.draw(results, out)
+        sections = experiments.sections_of(results)
+        files.append(write_report(sections, out / "report.html", f"Reproduced: {settings.task}"))
         certified = experiments.certify_one(settings, out)
     except InputError as error:
         raise click.ClickException(str(error)) from error

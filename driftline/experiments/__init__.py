@@ -15,3 +15,4 @@ from driftline.experiments.sweep_report import draw_sweep as draw_sweep
 from driftline.experiments.sweep_report import sweep_table as sweep_table
 from driftline.experiments.sweep_report import write_sweep as write_sweep
 from driftline.experiments.tables import tables as tables
+from driftline.experiments.telling import sections_of as sections_of

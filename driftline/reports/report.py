@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,12 +19,21 @@ from driftline.reports.story import Story
 
 __all__ = ["verdict", "write_report"]
 
+#: So many runs of a section are put in words; more are a table.
+MOST_SAID = 4
+
 #: More marks of a kind than these would be a wall, and none are drawn.
 MOST_MARKS = 60
 
 
-def write_report(stories: Story | Sequence[Story], path: str | Path, title: str = "") -> Path:
+def write_report(
+    stories: Story | Sequence[Story] | Mapping[str, Sequence[Story]],
+    path: str | Path,
+    title: str = "",
+) -> Path:
     """Write a report to a file that needs nothing else, and return where it is.
+
+    Several runs lie over each other; runs by headings have a section for each.
 
     >>> import tempfile
     >>> import driftline as dl
@@ -35,19 +44,25 @@ def write_report(stories: Story | Sequence[Story], path: str | Path, title: str 
     ...     report.read_text().startswith("<!doctype html>")
     True
     """
-    told = [stories] if isinstance(stories, Story) else list(stories)
-    if not told:
+    if isinstance(stories, Story):
+        stories = [stories]
+    pairs = stories.items() if isinstance(stories, Mapping) else [("", stories)]
+    sections = {heading: list(told) for heading, told in pairs}
+    if not sections or not all(sections.values()):
         raise InputError("a report needs one run or more")
-    title = title or "Driftline: " + ", ".join(story.name for story in told[:4])
+    every = [story for told in sections.values() for story in told]
+    title = title or "Driftline: " + ", ".join(story.name for story in every[:4])
     parts = [f"<h1>{escape(title)}</h1>"]
-    parts += [f"<p class=verdict>{escape(verdict(story))}</p>" for story in told]
-    if len(told) > 1:
-        parts.append(_boxes(told))
-    parts += [_losses(told), _rolling(told)]
-    for story in told:
-        parts.append(_inside(story, len(told) > 1))
-    parts.append(_bounds(told))
-    parts.append(_settings(told))
+    for place, (heading, told) in enumerate(sections.items()):
+        if heading:
+            parts.append(f"<h2>{escape(heading)}</h2>")
+        parts.append(_said(told))
+        if len(told) > 1 and place == 0:
+            parts.append(_boxes(told))
+        parts += [_losses(told), _rolling(told)]
+        parts += [_inside(story, len(told) > 1) for story in told]
+        parts.append(_bounds(told))
+    parts.append(_settings(every if len(sections) == 1 else every[:1]))
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(title, "".join(parts)), encoding="utf-8")
@@ -73,6 +88,19 @@ def verdict(story: Story) -> str:
     return text + "."
 
 
+def _said(told: list[Story]) -> str:
+    """Return a sentence for each of few runs, or a table of many."""
+    if len(told) <= MOST_SAID:
+        return "".join(f"<p class=verdict>{escape(verdict(story))}</p>" for story in told)
+    rows = "".join(
+        f"<tr><td>{escape(story.name)}</td><td>{number(story.total)}</td>"
+        f"<td>{100 * story.total / story.rounds:.3g}%</td></tr>"
+        for story in told
+    )
+    head = f"<tr><th>run</th><th>{escape(told[0].unit)}</th><th>share</th></tr>"
+    return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
+
+
 def _boxes(told: list[Story]) -> str:
     made = "".join(
         f'<label><input type=checkbox checked data-run="{i}"> {escape(story.name)}</label>'
@@ -88,8 +116,8 @@ def _losses(told: list[Story]) -> str:
         for j, name in enumerate(["loss", *others]):
             label = story.name if name == "loss" else name
             total = np.r_[0.0, np.cumsum(story.columns[name])]
-            colour = i if name == "loss" else 1 + j
-            lines.append(Line(label, np.r_[0, story.ends], total, colour, name != "loss", i))
+            colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
+            lines.append(Line(label, np.r_[0, story.ends], total, colour, dashed, i))
         if len(told) == 1:
             top = 3.0 * max(float(line.y[-1]) for line in lines)
             held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v <= top}
@@ -113,11 +141,12 @@ def _rolling(told: list[Story]) -> str:
                 continue
             mean = np.convolve(sums, kernel)[: len(sums)] / np.convolve(sizes, kernel)[: len(sizes)]
             label = story.name if name == "loss" else name
-            colour = i if name == "loss" else 1 + j
-            lines.append(Line(label, story.ends, mean, colour, name != "loss", i))
+            colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
+            lines.append(Line(label, story.ends, mean, colour, dashed, i))
     chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
     alarms = len(told[0].alarms)
-    note = "Dotted: where the loss rose (alarms). Dashed grey: known changes."
+    kinds = {"alarm": "Dotted: where the loss rose (alarms).", "change": "Grey: known changes."}
+    note = " ".join(kinds[kind] for kind, places in _marks(told).items() if len(places))
     if len(told) == 1 and alarms > MOST_MARKS:
         note += f" There were {alarms} alarms, too many to be drawn."
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"

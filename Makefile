@@ -70,6 +70,7 @@ figures: demo
 	$(BIN)/driftline guarantees
 	cp results/guarantees/constant.png docs/images/
 	$(BIN)/python docs/draw.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/shots.py
 
 clean:
 	rm -rf $(VENV) results docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -119,8 +119,8 @@ def _losses(told: list[Story]) -> str:
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
             lines.append(Line(label, np.r_[0, story.ends], total, colour, dashed, i))
         if len(told) == 1:
-            top = 3.0 * max(float(line.y[-1]) for line in lines)
-            held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v <= top}
+            top = np.inf if story.trivial is None else story.trivial  # vacuous ones say nothing
+            held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v < top}
             for k, (form, value) in enumerate(held.items()):
                 ends = np.array([0.0, story.rounds])
                 name = f"bound, {form.replace('_', ' ')}"

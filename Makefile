@@ -7,12 +7,13 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
   echo "$(PYTHON) -m pip --python $(BIN)/python")
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo test test-all test-browser bench race race-full docs figures clean
+.PHONY: help setup demo test test-all test-browser test-extras bench race race-full docs figures clean
 
 help:
 	@echo "make demo      run the paper's experiment and name the files it wrote"
 	@echo "make test      lint, types, import order, tests, doctests"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make test-extras   River and PyTorch, which it installs; some gigabytes"
 	@echo "make test-browser  reports in a real browser, chromium"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
 	@echo "make race      mistakes and speed beside other libraries, in twenty minutes at most"
@@ -41,6 +42,11 @@ test: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -n 2
+
+test-extras: setup
+	@$(INSTALL) -e ".[river,torch]"
+	$(BIN)/pytest -q -m "slow or not slow" tests/test_river.py tests/test_torch.py \
+	  tests/test_examples.py driftline/integrations
 
 test-browser: setup
 	@which chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; }

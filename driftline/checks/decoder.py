@@ -21,10 +21,11 @@ def check_decoder(
     trials: int = 100,
     seed: int = 0,
 ) -> None:
-    """Check a decoder: that it is a distribution, and keeps the gap and the floor it claims.
+    r"""Check a decoder: that it is a distribution, and keeps the gap and the floor it claims.
 
     With L the loss and E the expected target loss under the decoder, these carry the theorems:
-    E <= (1 - surrogate_gap) L, and 2 (L - E) >= rate_floor |gradient|^2.
+    E is at most ``(1 - surrogate_gap)`` times L, and :math:`2 (L - E)` at least ``rate_floor``
+    times the squared gradient.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ are stored as they are, so that none can be larger than the file itself.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
@@ -27,6 +28,9 @@ __all__ = ["read", "write"]
 FORMAT = 1
 
 ABOUT = "about.json"
+
+#: How long the digest at the end of a file is.
+SEAL = 64
 DTYPES = ("float64", "float32", "int64", "bool")
 NAME = re.compile(r"[a-z0-9_][a-z0-9_.]{0,99}\.npy")
 
@@ -37,12 +41,15 @@ def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
     text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w") as archive:
             archive.writestr(ABOUT, text)
             for name, array in arrays.items():
                 content = io.BytesIO()
                 np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
                 archive.writestr(f"{name}.npy", content.getvalue())
+        with os.fdopen(handle, "wb") as file:
+            file.write(_sealed(made.getvalue()))
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(draft, 0o666 & ~mask)  # a draft is private, a file is as others are
@@ -58,12 +65,25 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    with path.open("rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                return _read(archive, path.stat().st_size)
-        except Exception as error:  # whatever a damaged file makes the readers raise
-            raise InputError(f"{path} is not a file of driftline: {error}") from error
+    content = path.read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if content != _sealed(content[:-SEAL]):
+                raise InputError("its seal is broken: it is damaged, or was edited")
+            return _read(archive, len(content))
+    except Exception as error:  # whatever a damaged file makes the readers raise
+        raise InputError(f"{path} is not a file of driftline: {error}") from error
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return a ZIP file with a digest of all its bytes as its comment.
+
+    The last two bytes of the file are the length of the comment. A seal tells damage; it is no
+    secret, and who edits a file may seal it again, so that all else is checked as well.
+    """
+    bare = content[:-2] + b"\0\0"
+    seal = hashlib.sha256(bare).hexdigest().encode()
+    return bare[:-2] + len(seal).to_bytes(2, "little") + seal
 
 
 def _read(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,5 +1,6 @@
 """Files of learners: the same bits as without them, and nothing from files that are not ours."""
 
+import io
 import json
 import zipfile
 
@@ -238,9 +239,12 @@ def entries(path):
 
 
 def packed(path, content, compression=zipfile.ZIP_STORED):
-    with zipfile.ZipFile(path, "w", compression) as file:
+    """Write a ZIP file with a good seal."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as file:
         for name, data in content:
             file.writestr(name, data)
+    path.write_bytes(archive._sealed(made.getvalue()))
     return path
 
 
@@ -290,7 +294,7 @@ def test_arrays_that_are_not_what_they_say_are_refused(saved, tmp_path, content)
 
 
 def test_damaged_files_are_refused(saved, tmp_path):
-    """Two hundred files with bytes cut, changed, added or taken out, and the file as it was."""
+    """Two hundred files with bytes cut, changed or taken out are all refused."""
     content, other = saved.read_bytes(), tmp_path / "damaged"
     generator = np.random.default_rng(0)
     refusals = 0
@@ -307,16 +311,11 @@ def test_damaged_files_are_refused(saved, tmp_path):
             case 3:
                 del data[place : place + int(generator.integers(1, 50))]
         other.write_bytes(bytes(data))
-        try:
-            same_model(dl.load(other), dl.load(saved))
-        except InputError:
+        if bytes(data) != content:
+            refused(other)
             refusals += 1
-    assert refusals > 150  # the rest hit what a ZIP file does not use, and changed nothing
-
-
-def same_model(one, two):
-    inputs, labels = classes()
-    same(one.run(inputs, labels), two.run(inputs, labels))
+    assert refusals >= 199  # a random bit may be the one that was there
+    dl.load(saved)
 
 
 def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):

@@ -25,7 +25,7 @@ def story_of(run: Run, summary: dict[str, Any]) -> Story:
         Path(str(summary.get("file", "run"))).name,
         journal.ends,
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
-        unit="mistakes" if labels.kind == "classes" else "loss",
+        unit={"classes": "mistakes", "ranking": "lost NDCG"}.get(labels.kind, "loss"),
         weights=weights if len(members) > 1 else None,
         members=[in_short(j, member.config()) for j, member in enumerate(members)],
         alarms=_starts(journal.ends, np.asarray(again), members),

@@ -96,6 +96,8 @@ def _read(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str
             raise InputError(f"an array has no plain name: {entry.filename!r}")
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
             raise InputError(f"{entry.filename} is not stored as it is")
+    if sum(entry.file_size for entry in entries) > size:
+        raise InputError("its entries lie on top of each other")
     about = json.loads(archive.read(ABOUT))
     if not isinstance(about, dict) or not isinstance(about.get("format"), int):
         raise InputError(f"{ABOUT} does not say which format it has")

@@ -237,19 +237,19 @@ class OGD:
 
     def play(self, row: models.Rows, label: Any) -> Round:
         """Play one round with a row and a label that are wrapped and checked already."""
-        prediction = self.pay(row, label)
-        return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+        prediction, columns = self.pay(row, label)
+        return Round(self.task.prediction(prediction), *columns[:5, 0].tolist())
 
-    def pay(self, row: models.Rows, label: Any) -> np.ndarray:
-        """Play such a round and return the prediction's numbers; :attr:`last_risk` is its risk."""
-        if self._ahead is not None:
-            uniforms, self._ahead = self._ahead, None
-        else:
+    def pay(self, row: models.Rows, label: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Play such a round; return the prediction as numbers, and the column of the trace."""
+        if self._ahead is None:
             uniforms = self._generator.random(out=self._uniforms)
+        else:
+            uniforms = self.take_ahead()
         try:
-            return self._play_one(row, label, uniforms)
+            return self._play_one(row, label, uniforms), self._columns
         except InputError:
-            self._ahead = uniforms.copy()  # not used up
+            self.keep_ahead(uniforms)
             raise
 
     def learn(self, x: Any, label: Any) -> Round:
@@ -260,11 +260,6 @@ class OGD:
         middle = np.full((1, 1), 0.5)
         prediction = self._play_one(self._row(x), self.task.check_label(label), middle)
         return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
-
-    @property
-    def last_risk(self) -> float:
-        """The expected target loss of the last round that was played alone."""
-        return float(self._columns[1, 0])
 
     def watch(self, comparator: Any) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
@@ -483,13 +478,26 @@ class OGD:
     def _row(self, x: Any) -> models.Rows:
         return row_of(self.task, x)
 
+    def standing(self) -> tuple[Any, np.random.Generator, Watch | None, np.ndarray | None]:
+        """Return weights, generator, account and what was drawn by looking, as they are now."""
+        return self.engine.stored, self._generator, self._watch, self._ahead
+
+    def take_ahead(self) -> Any:
+        """Return what was drawn by looking, None if nobody looked: it is used up."""
+        ahead, self._ahead = self._ahead, None
+        return ahead
+
+    def keep_ahead(self, uniforms: np.ndarray) -> None:
+        """Keep a number that was drawn for a round, but not used up."""
+        self._ahead = uniforms.copy()
+
     def _peek(self) -> np.ndarray:
         if self._ahead is None:
             self._ahead = self._generator.random((1, 1))
         return self._ahead
 
     def _take_uniforms(self, count: int) -> np.ndarray:
-        ahead, self._ahead = self._ahead, None
+        ahead = self.take_ahead()
         if ahead is None:
             return self._generator.random((count, 1))
         return np.vstack([ahead, self._generator.random((count - 1, 1))])

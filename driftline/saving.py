@@ -9,7 +9,7 @@ from typing import Any
 from driftline import archive
 from driftline.errors import InputError
 
-__all__ = ["load"]
+__all__ = ["DAMAGE", "load"]
 
 #: What a file may hold, and the room it is made in, which is opened when it is asked for.
 KINDS = {
@@ -21,6 +21,17 @@ KINDS = {
     "DriftRanker": "estimators",
     "DriftTagger": "estimators",
 }
+
+#: What data that nobody has written can raise: nonsense, depths and sizes.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def load(path: str | Path) -> Any:
@@ -50,5 +61,5 @@ def load(path: str | Path) -> Any:
         return made.from_saved(about, arrays)
     except InputError as error:
         raise InputError(f"{path} is not a model that can be loaded: {error}") from error
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path} is damaged or was edited: {error!r}") from error

@@ -44,6 +44,9 @@ def check_decoder(
     dim = task.size_of(task.check_label(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
+    gap, floor = decoder.surrogate_gap, decoder.rate_floor
+    law(0.0 <= gap <= 1.0, "a surrogate_gap lies between 0 and 1, 0 if there is none", gap=gap)
+    law(0.0 <= floor < np.inf, "a rate_floor is finite, 0 if there is none", floor=floor)
     for theta in scores(dim, trials, generator):
         _check_distribution(decoder, theta, slack)
         for label in labels:
@@ -54,12 +57,12 @@ def check_decoder(
             words = "the risk is <encode(label), mean_loss_encoding> + offset(label)"
             affine = task.encode(label) @ mean + task.offset(label)
             law(abs(risk - affine) <= slack * (1.0 + abs(risk)), words, **seen, mean=affine)
-            if decoder.surrogate_gap > 0.0:
-                most = (1.0 - decoder.surrogate_gap) * value
+            if gap > 0.0:
+                most = (1.0 - gap) * value
                 words = "risk <= (1 - surrogate_gap) loss"
-                law(risk <= most + slack * (1.0 + value), words, **seen, gap=decoder.surrogate_gap)
-            if decoder.rate_floor > 0.0:
-                least = decoder.rate_floor * (grad @ grad)
+                law(risk <= most + slack * (1.0 + value), words, **seen, gap=gap)
+            if floor > 0.0:
+                least = floor * (grad @ grad)
                 words = "2 (loss - risk) >= rate_floor |gradient|^2"
                 law(2.0 * (value - risk) >= least - slack * (1.0 + value), words, **seen)
 

@@ -40,6 +40,7 @@ def check_loss(
     dim = task.size_of(task.check_label(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
+    law(loss.self_bound > 0.0, "self_bound is positive, infinite if unknown", M=loss.self_bound)
     for theta in scores(dim, trials, generator):
         for label in labels:
             value, grad = loss.value_and_grad(theta, label)

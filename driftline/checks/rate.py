@@ -22,13 +22,12 @@ def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> 
     """
     setting = Setting(0.5, 20.0, True) if setting is None else setting
     rate.check(setting)
-    law(
-        rate.first(setting) > 0.0, "what rounds before the first step record is positive", rate=rate
-    )
+    first = rate.first(setting)
+    law(0.0 < first < np.inf, "what rounds before the first step record is positive", first=first)
     runs = []
     for _ in range(2):
         generator, memory = np.random.default_rng(seed), np.array(rate.memory(setting), float)
-        eta, steps = rate.first(setting), []
+        eta, steps = first, []
         for _ in range(200):
             loss = float(generator.exponential())
             risk = float(loss * generator.uniform(0.0, 0.9))

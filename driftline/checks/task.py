@@ -14,6 +14,9 @@ from driftline.tasks import Task
 
 __all__ = ["check_task"]
 
+#: So many predictions are drawn from a mean.
+DRAWS = 400
+
 
 def check_task(
     task: Task,
@@ -49,8 +52,8 @@ def check_task(
     if own and math.isfinite(task.triangle):
         _check_triangle(task, labels)
     generator = np.random.default_rng(seed)
-    for _ in range(trials):
-        _check_mixture(task, labels, made, generator)
+    for trial in range(trials):
+        _check_mixture(task, labels, made, generator, draws=trial < 3)
 
 
 def _check_pair(task: Task, prediction: Any, label: Any) -> None:
@@ -86,7 +89,11 @@ def _check_triangle(task: Task, labels: list[Any]) -> None:
 
 
 def _check_mixture(
-    task: Task, labels: list[Any], predictions: list[Any], generator: np.random.Generator
+    task: Task,
+    labels: list[Any],
+    predictions: list[Any],
+    generator: np.random.Generator,
+    draws: bool,
 ) -> None:
     mu = _mean([task.encode(label) for label in labels], generator)
     best = task.best_prediction(mu)
@@ -96,7 +103,8 @@ def _check_mixture(
         words = "best_prediction(mu) has the least expected loss"
         law(least <= value + 1e-9, words, mu=mu, best=best, better=prediction)
 
-    mean = _mean([task.encode_loss(prediction) for prediction in predictions], generator)
+    encodings = [task.encode_loss(prediction) for prediction in predictions]
+    mean = _mean(encodings, generator)
     try:
         found = task.decompose(mean)
     except InputError:
@@ -106,6 +114,16 @@ def _check_mixture(
     law(abs(np.sum(found.weights) - 1.0) <= 1e-9, "weights of decompose add up to 1", mean=mean)
     words = "decompose gives a distribution of this mean"
     law(np.allclose(total, mean, atol=1e-8), words, mean=mean, found=total)
+    if draws:
+        _check_draws(task, mean, np.ptp(encodings, axis=0))
+
+
+def _check_draws(task: Task, mean: np.ndarray, width: np.ndarray) -> None:
+    """Compare the mean of many draws, by uniform numbers one after the other, with what it is."""
+    uniforms = (np.arange(DRAWS) + 0.5) / DRAWS
+    made = np.array([task.encode_loss(task.draw(mean, np.array([u]))) for u in uniforms])
+    close = np.abs(made.mean(axis=0) - mean) <= 3.0 * width / math.sqrt(DRAWS) + 1e-6
+    law(close.all(), "draws have the mean they are drawn with", mean=mean, found=made.mean(axis=0))
 
 
 def _mean(vectors: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from driftline import archive
 from driftline.committee.shares import Shares
+from driftline.committee.together import Together
 from driftline.committee.trace import CommitteeTrace, First
 from driftline.committee.vote import vote, vote_factor, vote_one
 from driftline.errors import InputError
@@ -96,6 +97,7 @@ class Committee:
         if scaling is not None and self.task.ragged:
             raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
         self.combine, self.scaling = combine, scaling
+        self._together: Together | None = None  # made when members have weights
         self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
         self._generator = _generator(seed)
@@ -174,17 +176,17 @@ class Committee:
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         checked = self.task.check_label(label)
-        rounds = self._play_one(x, checked, OGD.play)
-        label = self.task.label(checked)
-        risks = np.array([[made.risk for made in rounds]])
+        made, columns = self._play_one(x, checked)
+        risks = columns[1:2]
         weights = self._weigh(risks)
         if self.combine == "draw":
             uniform = self._generator.random() if self._ahead is None else self._ahead
             self._ahead = None
-            chosen = rounds[int(_drawn(weights, np.array([uniform]))[0])]
-            risk = float((weights * risks).sum())
-            return CommitteeRound(chosen.prediction, risk, chosen.target_loss, weights[0])
-        prediction = vote_one(self.task, [made.prediction for made in rounds], weights[0])
+            j = int(_drawn(weights, np.array([uniform]))[0])
+            risk, loss = float((weights * risks).sum()), float(columns[2, j])
+            return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
+        predictions = [self.task.prediction(numbers) for numbers in made]
+        prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
         if self.task.zero_one:
             loss = float(prediction != label)
         else:
@@ -193,24 +195,33 @@ class Committee:
 
     def learn_row(self, x: Any, label: Any) -> None:
         """Do all that :meth:`step` does, but say nothing of the round: neither vote nor loss."""
-        self._play_one(x, self.task.check_label(label), OGD.pay)
-        self._weigh(np.array([[member.last_risk for member in self.members]]))
+        _, columns = self._play_one(x, self.task.check_label(label))
+        self._weigh(columns[1:2])
         if self.combine == "draw":
             self._take_uniforms(1)
 
-    def _play_one(self, x: Any, checked: Any, play: Callable[..., Any]) -> list[Any]:
-        """Let all members play one round; if one refuses it, nobody has."""
-        row = row_of(self.task, x)
+    def _play_one(self, x: Any, checked: Any) -> tuple[Sequence[np.ndarray], np.ndarray]:
+        """Let all members play one round; if one refuses it, nobody has.
+
+        Return their predictions as numbers, and a column of the trace for each.
+        """
+        row: Any = row_of(self.task, x)
         if self.task.ragged:
             row.check_labels([checked])
         before = None if self._sure else self._mark()
         try:
             row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            return [play(member, row, checked) for member in self.members]
+            if self._together is None or not self._together.ready(self.members, row):
+                self._together = Together.gather(self.members, row, checked)
+            if self._together is not None:
+                return self._together.play(row, checked)
+            pairs = [member.pay(row, checked) for member in self.members]
         except InputError:
             if before is not None:
                 self._go_back(before)
             raise
+        made, columns = zip(*pairs, strict=True)
+        return made, np.hstack([column[:5] for column in columns])
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
@@ -330,8 +341,7 @@ class Committee:
 
     def _weigh(self, risks: np.ndarray) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
-        shares = risks if self.task.zero_one else risks / self.task.largest_loss
-        return self.shares.update(np.minimum(np.maximum(shares, 0.0), 1.0))
+        return self.shares.update(risks, self.task.largest_loss)
 
     def _combined(self, traces: tuple[Any, ...], labels: Any) -> CommitteeTrace:
         """Let the weights move over what members did, and combine their predictions."""

@@ -64,8 +64,8 @@ HEAD, FIRST_GAP = 1, 1.0
 
 
 @kernel(SHARES)
-def update(losses, grid, state, work, weights):
-    """Write the weights before every round, and learn from its losses.
+def update(losses, largest, grid, state, work, weights):
+    """Write the weights before every round, and learn from its losses over the largest there is.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
@@ -78,18 +78,20 @@ def update(losses, grid, state, work, weights):
     own = state[HEAD + 2 * sets :]
     paid = work[:sets]
     factors = work[sets : sets + members]
+    lost = work[sets + members :]
     for t in range(rounds):
-        best, alike = losses[t, 0], True
+        best, alike = 1.0, True
         for j in range(members):
-            best = min(best, losses[t, j])
-            alike = alike and losses[t, j] == losses[t, 0]
+            lost[j] = min(max(losses[t, j] / largest, 0.0), 1.0)
+            best = min(best, lost[j])
+            alike = alike and lost[j] == lost[0]
             weights[t, j] = 0.0
         for g in range(sets):
             paid[g] = 0.0
             for j in range(members):
                 weight = own[g * members + j]
                 weights[t, j] += chances[g] * weight
-                paid[g] += weight * losses[t, j]
+                paid[g] += weight * lost[j]
         if not alike:
             _choose(state, totals, chances, paid)
         for g in range(sets):
@@ -97,7 +99,7 @@ def update(losses, grid, state, work, weights):
             if not alike:
                 if g == 0 or grid[g, 0] != grid[g - 1, 0]:
                     for j in range(members):
-                        factors[j] = math.exp(-grid[g, 0] * (losses[t, j] - best))
+                        factors[j] = math.exp(-grid[g, 0] * (lost[j] - best))
                 norm = 0.0
                 for j in range(members):
                     own[g * members + j] *= factors[j]
@@ -130,7 +132,7 @@ def _choose(state, totals, chances, paid):
 
 
 class Shares:
-    """A distribution over members that follows their losses, which lie between 0 and 1.
+    """A distribution over members that follows their losses, as shares of the largest there is.
 
     >>> shares = Shares(2)
     >>> _ = shares.update(np.tile([1.0, 0.0], (50, 1)))
@@ -146,20 +148,24 @@ class Shares:
         self.state[0] = FIRST_GAP
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         self.state[HEAD + 2 * sets :] = 1.0 / members
-        self._work = np.empty(sets + members)
+        self._work = np.empty(sets + 2 * members)
 
-    def update(self, losses: np.ndarray) -> np.ndarray:
-        """Return the weights before every round, a row each, and learn from the losses."""
+    def update(self, losses: np.ndarray, largest: float = 1.0) -> np.ndarray:
+        """Return the weights before every round, a row each, and learn from the losses.
+
+        These lie between 0 and the largest one; what rounding has put outside is moved there.
+        """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         weights = np.empty(losses.shape)
-        update(losses, self.grid, self.state, self._work, weights)
+        update.compiled(losses, largest, self.grid, self.state, self._work, weights)
         return weights
 
     @property
     def now(self) -> np.ndarray:
         """The weights for the next round."""
-        other = self.copy()
-        return other.update(np.zeros((1, self.members)))[0]
+        weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
+        update.compiled(nothing, 1.0, self.grid, self.state.copy(), self._work, weights)
+        return weights[0]
 
     def resume(self, state: np.ndarray) -> None:
         """Go on from a state that was saved, if it can be one of so many members."""

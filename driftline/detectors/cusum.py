@@ -46,7 +46,7 @@ class Cusum(Detector):
     """An alarm when losses look like ``factor`` times their mean so far, and ``more`` above it.
 
     ``threshold`` is the log of the evidence that is asked for: about one false alarm in
-    e to the threshold rounds, if the mean is known; none comes in the first ``patience`` rounds.
+    e to the threshold rounds, if the mean is known; none comes before round ``patience``.
 
     >>> import numpy as np
     >>> losses = np.r_[np.tile([0.0, 0.0, 0.0, 0.0, 1.0], 40), np.ones(20), np.zeros(40)]
@@ -69,7 +69,7 @@ class Cusum(Detector):
             raise InputError(f"factor must be 1 or more, but is {self.factor}")
         if not 0.0 < self.more < 1.0:
             raise InputError(f"more must lie between 0 and 1, but is {self.more}")
-        if not self.patience >= 1:
+        if not 1 <= self.patience < 2**53:
             raise InputError(f"patience must be 1 round or more, but is {self.patience}")
 
     def params(self) -> tuple[float, ...]:

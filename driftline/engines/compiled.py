@@ -74,25 +74,41 @@ class CompiledEngine(Engine):
         """Play one round; the short way for a dense row, with nothing on the way to the loop."""
         if self._size < 0 or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
-        detected, program, state = self.parts.restart is not None, self._program, self.state
+        detected, state = self.parts.restart is not None, self.state
         if detected:
             state[at.ALARM] = at.QUIET
-        played: int = row.loop(self.dtype).compiled(
+        given = self.arguments(cast(row.array, self.dtype), labels, uniforms, trace, prediction)
+        played: int = row.loop(self.dtype).compiled(*given)
+        if detected and state[at.ALARM] == at.GIVEN:
+            self.set_back()
+        return played
+
+    @property
+    def linked(self) -> bool:
+        """Whether rounds over dense rows can be handed to the loop as they come."""
+        stored = self.stored
+        return (
+            self._size >= 0 and stored is not None and stored.flags.carray and not self.transposed
+        )
+
+    def arguments(
+        self, inputs: Any, labels: Any, uniforms: Any, trace: np.ndarray, predictions: np.ndarray
+    ) -> tuple[Any, ...]:
+        """Return what the loop over dense rows takes, once the parts are linked."""
+        program = self._program
+        return (
             program.code,
             program.params,
-            cast(row.array, self.dtype),
+            inputs,
             labels,
             uniforms,
             self.stored,
             NOBODY,
-            state,
+            self.state,
             self._buffer,
             trace,
-            prediction,
+            predictions,
         )
-        if detected and state[at.ALARM] == at.GIVEN:
-            self.set_back()
-        return played
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""

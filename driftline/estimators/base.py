@@ -56,8 +56,7 @@ class DriftEstimator(BaseEstimator):
         if "dtype" in params:
             params["dtype"] = np.dtype(params["dtype"]).name
         for name, value in params.items():
-            if not isinstance(value, (str, bool, int, float, list, tuple, type(None))):
-                raise InputError(f"{name} is {value!r}, which is no plain data that can be saved")
+            params[name] = _plain(name, value)
         learner, arrays = self.learner_.to_saved()
         names = getattr(self, "feature_names_in_", None)
         about = {
@@ -74,12 +73,17 @@ class DriftEstimator(BaseEstimator):
     def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
         """Return the estimator that :meth:`to_saved` was asked of."""
         made = cls(**about["params"])
+        if about["params"].get("dtype", "float64") not in ("float64", "float32"):
+            raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
         kind: Any = {"OGD": OGD, "Committee": Committee}[about["learner"]["kind"]]
         own = {name.removeprefix("learner."): array for name, array in arrays.items()}
         made.learner_ = kind.from_saved(about["learner"], own)
         made.n_features_in_ = int(about["features"])
         if about["names"] is not None:
-            made.feature_names_in_ = np.array(about["names"], dtype=object)
+            names = [str(name) for name in about["names"]]
+            if len(names) != made.n_features_in_:
+                raise InputError(f"{made.n_features_in_} features have {len(names)} names")
+            made.feature_names_in_ = np.array(names, dtype=object)
         made._from_plain(about["fitted"])
         features, task = _features(made.learner_), made.learner_.task
         if features != made.n_features_in_ or made._task != task:
@@ -122,3 +126,13 @@ def _features(learner: OGD | Committee) -> int | None:
     if isinstance(learner, OGD):
         return learner.engine.features
     return _features(learner.members[0]) if learner.scaling is None else learner.scaling.features
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a parameter as plain data, or say that it is none."""
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return [_plain(name, item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, (str, bool, int, float, type(None))):
+        raise InputError(f"{name} is {value!r}, which is no plain data that can be saved")
+    return value

@@ -18,19 +18,7 @@ __all__ = ["RowClassifier"]
 class RowClassifier(ClassifierMixin, RowEstimator):
     """Base of classifiers: one row of inputs a round, an array or a CSR matrix.
 
-    Parameters
-    ----------
-    learner
-        ``"auto"``, ``"paper"``, or a function from a task to a learner; see
-        :func:`~driftline.estimators.make_learner`.
-    scaling
-        Whether inputs are standardised as they come, for learners given by name.
-    epochs
-        How often ``fit`` goes through the rows.
-    dtype
-        The type of the weights, for learners given by name: ``float64`` or ``float32``.
-    random_state
-        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+    Parameters are those of :class:`~driftline.estimators.DriftClassifier`.
     """
 
     classes_: np.ndarray

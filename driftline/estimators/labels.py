@@ -10,6 +10,9 @@ from driftline.errors import InputError
 
 __all__ = ["Labels"]
 
+#: No label in a file takes more bytes.
+LONGEST = 1 << 20
+
 
 class Labels:
     """Classes as users name them, each with its place in the learner.
@@ -75,8 +78,7 @@ class Labels:
     def from_plain(cls, plain: dict[str, Any]) -> Labels:
         """Return those that :meth:`to_plain` was asked of."""
         dtype, names = np.dtype(plain["dtype"]), plain["names"]
-        if dtype.kind not in "OUiufb" or not all(
-            isinstance(name, (str, int, float, bool)) for name in names
-        ):
+        simple = all(isinstance(name, (str, int, float, bool)) for name in names)
+        if dtype.kind not in "OUiufb" or dtype.itemsize > LONGEST or not simple:
             raise InputError(f"labels are strings or numbers, not {names} of type {dtype}")
         return cls(np.array(names, dtype=dtype))

@@ -63,9 +63,10 @@ class DriftMultilabelClassifier(RowClassifier):
         """Return how probable it is that the learner's own decoder predicts each tag.
 
         This is the randomized decoder that theorem 1 speaks of, as for other classifiers; the
-        Hamming loss depends on nothing but the probability of every tag. Always about tags.
+        Hamming loss depends on nothing but the probability of every tag. Always about tags: of
+        classes, about those in ``classes_`` in their order.
         """
-        return self._looking(tagged, X)
+        return self._own(self._looking(tagged, X))
 
     def sample_predict(self, X: Any, rng: Any = None) -> np.ndarray:
         """Draw rows of zeros and ones, by one uniform number a row."""
@@ -121,6 +122,9 @@ class DriftMultilabelClassifier(RowClassifier):
         good = type(y) is np.ndarray and y.shape == (count, len(self.classes_))
         return y if good and y.dtype.kind in "iub" else None
 
+    def _own(self, columns: np.ndarray) -> np.ndarray:
+        return columns if self._labels is None else columns[:, self._labels.places]
+
     def _log_odds(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the logarithms of every tag's probability, and of that of its absence."""
         weights, scores = self._looking(beliefs, X)
@@ -131,7 +135,7 @@ class DriftMultilabelClassifier(RowClassifier):
         yes, _ = self._log_odds(X)
         if self._labels is None:
             return yes
-        return (yes - np.logaddexp.reduce(yes, axis=1, keepdims=True))[:, self._labels.places]
+        return self._own(yes - np.logaddexp.reduce(yes, axis=1, keepdims=True))
 
     def _to_plain(self) -> Any:
         return len(self.classes_) if self._labels is None else self._labels.to_plain()
@@ -140,7 +144,10 @@ class DriftMultilabelClassifier(RowClassifier):
         if isinstance(fitted, dict):
             super()._from_plain(fitted)
         else:
-            self._labels, self.classes_ = None, np.arange(int(fitted))
+            tags = getattr(self.learner_.task, "dim", None)
+            if fitted != tags:
+                raise InputError(f"the learner knows {tags} tags, but the estimator {fitted!r}")
+            self._labels, self.classes_ = None, np.arange(tags)
 
 
 def _are_tags(y: Any) -> bool:

@@ -115,6 +115,8 @@ class DriftRanker(DriftEstimator):
         """Return the mean NDCG of all queries that have a relevant document; 1 if none has."""
         ranks, task = self.rank(X, qid=qid, group=group), self.learner_.task
         grades = whole_numbers(y, "grades")
+        if grades.shape != ranks.shape:
+            raise InputError(f"expected {len(ranks)} grades, but their shape is {grades.shape}")
         pairs = [slice(*pair) for pair in _pairs(starts_of(len(ranks), qid, group))]
         asked = [pair for pair in pairs if not task.idle(grades[pair])]
         losses = [task.loss(ranks[pair], grades[pair]) for pair in asked]

@@ -84,8 +84,11 @@ class DriftTagger(DriftEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of right tags, each sequence weighing the same."""
-        pairs = zip(self.predict(X), _tags(y), strict=True)
-        return float(np.mean([(made == tags).mean() for made, tags in pairs]))
+        predicted, tags = self.predict(X), _tags(y)
+        if list(map(len, predicted)) != list(map(len, tags)):
+            raise InputError("expected a tag for every position of every sequence in X")
+        pairs = zip(predicted, tags, strict=True)
+        return float(np.mean([(made == own).mean() for made, own in pairs]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

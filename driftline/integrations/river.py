@@ -22,6 +22,7 @@ except ImportError as error:
 
 from driftline.committee import named
 from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.errors import InputError
 from driftline.growing import with_classes, with_features
 from driftline.tasks import Multiclass, Multilabel
 
@@ -45,7 +46,7 @@ class _Columns:
                 name, value = (name, value), 1.0
             place = places.get(name)
             if place is not None:
-                out[place] = value
+                out[place] = _number(name, value)
         return out
 
     def learn(self, x: Row) -> None:
@@ -59,14 +60,11 @@ class _Columns:
 class _Online:
     """What both kinds share: a learner that grows with features and labels."""
 
-    learner: str
-    seed: int
-    _columns: _Columns
-    _labels: dict[Hashable, int]
-    _model: Any
-
-    def _start(self) -> None:
-        self._columns, self._labels, self._model, self._size = _Columns(), {}, None, 0
+    def __init__(self, learner: str = "auto", seed: int = 0):
+        self.learner, self.seed = learner, seed
+        self._columns, self._size = _Columns(), 0
+        self._labels: dict[Hashable, int] = {}
+        self._model: Any = None
 
     def _grow(self, rows: Iterable[Row], labels: Iterable[Hashable]) -> None:
         """Make room for features and labels that are new."""
@@ -83,6 +81,11 @@ class _Online:
             self._model = with_features(self._model, self._size)
         if self._task() != self._model.task:
             self._model = with_classes(self._model, len(self._labels))
+
+    @property
+    def _ready(self) -> bool:
+        """Whether anything was learned; a first row that was refused makes a learner too."""
+        return self._model is not None and self._model.rounds > 0
 
     def _task(self) -> Any:
         raise NotImplementedError
@@ -106,10 +109,6 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
     Accuracy: 89.19%
     """
 
-    def __init__(self, learner: str = "auto", seed: int = 0):
-        self.learner, self.seed = learner, seed
-        self._start()
-
     @property
     def _multiclass(self) -> bool:
         return True
@@ -126,7 +125,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, float]:
         """Return the probability of every class seen so far."""
-        if self._model is None:
+        if not self._ready:
             return {}
         chances = self._chances(self._columns.vector(x, self._size)[np.newaxis])[0]
         return dict(zip(self._labels, chances.tolist(), strict=True))
@@ -134,7 +133,8 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from a data frame of rows and a series of classes, in this order."""
         rows, labels = X.to_dict("records"), [_plain(label) for label in y]
-        new = [i for i, label in enumerate(labels) if label not in (*self._labels, *labels[:i])]
+        first = {label: i for i, label in reversed(list(enumerate(labels)))}
+        new = [i for label, i in first.items() if label not in self._labels]
         for start, stop in itertools.pairwise(sorted({0, *new, len(rows)})):  # as one by one
             self._grow(rows[start:stop], labels[start:stop])
             inputs = np.stack([self._columns.vector(x, self._size) for x in rows[start:stop]])
@@ -144,7 +144,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
         """Return a data frame with the probability of every class seen so far."""
         import pandas as pd
 
-        if self._model is None:
+        if not self._ready:
             return pd.DataFrame(index=X.index)
         rows = [self._columns.vector(x, self._size) for x in X.to_dict("records")]
         chances = self._chances(np.stack(rows)) if rows else np.empty((0, len(self._labels)))
@@ -181,27 +181,35 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
     {'odd': True, 'even': False}
     """
 
-    def __init__(self, learner: str = "auto", seed: int = 0):
-        self.learner, self.seed = learner, seed
-        self._start()
-
     def _task(self) -> Multilabel:
         return Multilabel(max(1, len(self._labels)))
 
     def learn_one(self, x: Row, y: dict[Hashable, bool]) -> None:
         """Learn from one row and its labels; a label that is not named is not there."""
+        if not y and not self._labels:
+            return  # nothing is known yet that could be there or not
         self._grow([x], y)
         tags = np.array([int(bool(y.get(label, False))) for label in self._labels])
         self._model.step(self._columns.vector(x, self._size), tags)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
         """Return the probability of every label seen so far."""
-        if self._model is None:
+        if not self._ready:
             return {}
         weights, scores = beliefs(self._model, self._columns.vector(x, self._size)[np.newaxis])
-        chances = np.average(1.0 / (1.0 + np.exp(-scores[:, 0])), axis=0, weights=weights)
+        chances = np.exp(mixed(weights, -np.logaddexp(0.0, -scores[:, 0])))
         pairs = zip(self._labels, chances.tolist(), strict=True)
         return {label: {False: 1.0 - chance, True: chance} for label, chance in pairs}
+
+
+def _number(name: Hashable, value: Any) -> float:
+    """Return the value of a feature, if it is a number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"feature {name!r} is {value!r}: expected a number or a text; leave out what is missing"
+        ) from None
 
 
 def _plain(label: Any) -> Hashable:

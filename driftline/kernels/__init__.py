@@ -39,4 +39,6 @@ from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
 from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
+from driftline.kernels.together import lay_out as lay_out
+from driftline.kernels.together import play_together as play_together
 from driftline.kernels.total import total_dense as total_dense

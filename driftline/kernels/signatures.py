@@ -95,6 +95,9 @@ def _loop(
 DENSE = _loop(_input(types.float64, 2))
 DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "C"))
 
+#: ``together(loop, learners) -> played``: one dense round of several learners, a row each.
+TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))
+
 #: The loop over sets of items (all items, where each set starts); labels one after the other.
 ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 
@@ -121,8 +124,9 @@ POINT = types.void(vector, vector, vector, vector)
 #: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
 RANKS = types.void(vector, vector, vector, vector, integers)
 
-#: ``shares(losses, grid, state, work, weights)``: the weights of members, round after round.
-SHARES = types.void(matrix, matrix, vector, vector, matrix)
+#: ``shares(losses, largest, grid, state, work, weights)``: the weights of members, round after
+#: round.
+SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix)
 
 #: ``scale(inputs, state, out) -> rows``: standardise rows as they come, as far as they are finite.
 SCALE = types.int64(_input(types.float64, 2), vector, matrix)

@@ -31,7 +31,9 @@ class Standardiser:
     Sparse rows are not centred: an entry is divided by the root mean square of all entries of
     its feature so far, a row by that of norms so far, or by its own norm if that is larger.
     With ``constant`` one feature more is the same in all rows, and as large as others are on
-    average: an intercept that is not learned faster than they are. ``dtype`` is that of scaled
+    average: an intercept that is not learned faster than they are. The cap does not count it: with
+    d features and the constant, norms are at most the root of 1 + 1/d, of sparse rows that of 2.
+    ``dtype`` is that of scaled
     dense rows; what is remembered is in double precision.
 
     A row counts itself, since an input is seen before it is predicted for; nothing later does.

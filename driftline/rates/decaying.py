@@ -1,6 +1,6 @@
 r"""Steps that shrink with the number of steps made.
 
-.. math:: \eta_t = \frac{\text{first}}{(1 + n_t / \text{after})^{\text{power}}}
+.. math:: \eta_t = \frac{\text{first\_eta}}{(1 + n_t / \text{after})^{\text{power}}}
 
 with :math:`n_t` the steps before this one.
 """
@@ -28,7 +28,7 @@ def decaying(loss, risk, grad_sq, input_sq, previous, params, memory):
 
 @dataclass(frozen=True)
 class Decaying(Rate):
-    """A step that stays near ``first`` for about ``after`` rounds and then falls.
+    """A step that stays near ``first_eta`` for about ``after`` rounds and then falls.
 
     With ``power=1`` weights come close to an average of all that was seen, which is what a
     quiet stream wants, noisy or not; a drifting one must start again, as by

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from driftline.errors import InputError
 from driftline.tasks import Multilabel, Ordinal, RelevanceTask, Task
 
 __all__ = ["Baselines", "baselines_of"]
@@ -33,7 +34,7 @@ class Baselines(Protocol):
 def baselines_of(task: Task) -> Baselines:
     """Return the baselines of a task."""
     if isinstance(task, Multilabel):
-        return OfTags()
+        return OfTags(task.dim)
     if isinstance(task, RelevanceTask):
         return OfDocuments(task)
     return OfClasses(task.levels - 1 if isinstance(task, Ordinal) else None)
@@ -73,19 +74,21 @@ class OfClasses:
     def resume(self, state: list[Any]) -> None:
         """Go on from what was remembered."""
         last, leader, counts = state
-        self.last, self.leader = int(last), int(leader)
-        self.counts = {int(code): int(count) for code, count in counts}
+        self.last, self.leader = _whole(last), _whole(leader)
+        self.counts = {_whole(code): _whole(count) for code, count in counts}
 
 
 class OfTags:
-    """The same for every tag on its own; no tags before the first label."""
+    """The same for every tag on its own; no tags before the first label.
+
+    ``tags`` is how many there are, None for as many as come.
+    """
 
     names = ("no change", "majority")
 
-    def __init__(self) -> None:
-        self.last: Any = 0
-        self.counts: Any = 0
-        self.rounds = 0
+    def __init__(self, tags: int | None = None) -> None:
+        self.tags, self.rounds = tags, 0
+        self.last, self.counts = np.zeros((2, tags or 1), dtype=np.int64)
 
     def losses(self, labels: Any) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
@@ -99,13 +102,15 @@ class OfTags:
 
     def state(self) -> list[Any]:
         """Return what is remembered as plain data."""
-        return [np.asarray(self.last).tolist(), np.asarray(self.counts).tolist(), self.rounds]
+        return [self.last.tolist(), self.counts.tolist(), self.rounds]
 
     def resume(self, state: list[Any]) -> None:
         """Go on from what was remembered."""
         last, counts, rounds = state
-        self.last, self.counts = np.array(last, np.int64), np.array(counts, np.int64)
-        self.rounds = int(rounds)
+        if len(last) != len(counts) or len(last) != (self.tags or len(last)):
+            raise InputError(f"{self.tags} tags cannot have the counts {counts}")
+        self.last, self.counts = (np.array([_whole(n) for n in part]) for part in (last, counts))
+        self.rounds = _whole(rounds)
 
 
 class OfDocuments:
@@ -128,3 +133,10 @@ class OfDocuments:
 
     def resume(self, state: list[Any]) -> None:
         """Nothing was remembered."""
+
+
+def _whole(value: Any) -> int:
+    """Return a count from a file, if it can be one."""
+    if not isinstance(value, int) or not 0 <= value < 2**62:
+        raise InputError(f"expected a whole number, 0 or more, but saw {value!r}")
+    return int(value)

@@ -9,11 +9,12 @@ import numpy as np
 
 from driftline import archive
 from driftline.errors import InputError
+from driftline.saving import DAMAGE
 
 __all__ = ["Journal"]
 
-#: There are never more blocks.
-MOST = 2048
+#: There are never more blocks, unless it is said; and never more than the other number.
+MOST, LARGEST = 2048, 2**20
 
 
 class Journal:
@@ -28,6 +29,8 @@ class Journal:
     """
 
     def __init__(self, names: Sequence[str], most: int = MOST):
+        if not 1 <= most <= LARGEST:
+            raise InputError(f"a journal has 1 to {LARGEST} blocks at most, not {most}")
         self.names, self.most = list(names), most
         self.span, self.rounds = 1, 0
         self._blocks = np.zeros((0, len(self.names)))
@@ -104,9 +107,10 @@ class Journal:
             blocks = np.asarray(arrays["blocks"], dtype=np.float64)
             count = -(-made.rounds // made.span)
             good = about.get("kind") == "Journal" and 0 < made.span <= max(2 * made.rounds, 1)
+            good = good and len(set(made.names)) == len(made.names)
             if not good or blocks.shape != (count, len(made.names)) or count > made.most:
                 raise InputError(f"{count} blocks cannot have the shape {blocks.shape}")
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             raise InputError(f"{path} is no journal, or damaged: {error}") from error
         made._blocks = blocks
         return made

@@ -28,11 +28,19 @@ class Kept:
         self.rounds: list[Rounds] = []
         self.traces: list[CommitteeTrace] = []
 
+    @property
+    def wants_weights(self) -> bool:
+        """Whether the next trace is the first: a replay starts from its weights, and no others."""
+        return not self.reason and not self.traces
+
     def add(self, rounds: Rounds, trace: CommitteeTrace) -> None:
         """Keep some more rounds, or nothing from now on."""
         if self.reason:
             return
-        self.size += _entries(rounds.inputs) + rounds.played * (3 + 8 * len(trace.members))
+        if self.traces:
+            trace = replace(trace, first=None)
+        self.size += _entries(rounds.inputs) + _numbers(trace)
+        self.size += sum(map(_numbers, trace.members))
         if self.most is not None and self.size > self.most:
             self.drop("the run is too long to be kept for an audit: ask for one by --certify")
         elif self.traces and _config(trace) != _config(self.traces[0]):
@@ -82,6 +90,12 @@ def _entries(inputs: Any) -> int:
     if isinstance(inputs, list):
         return sum(group.size for group in inputs)
     return int(inputs.nnz * 2 if hasattr(inputs, "indptr") else inputs.size)
+
+
+def _numbers(trace: CommitteeTrace | Trace) -> int:
+    """Return how many numbers a trace has, that of the members of a committee apart."""
+    columns = [getattr(trace, field.name) for field in fields(trace)]
+    return sum(column.size for column in columns if isinstance(column, np.ndarray))
 
 
 def _config(trace: CommitteeTrace) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,15 @@ import numpy as np
 
 from driftline import archive
 from driftline.committee import Committee, named
-from driftline.committee.vote import vote
+from driftline.committee.vote import vote, vote_one
 from driftline.decoders import Argmax
 from driftline.errors import InputError
 from driftline.growing import with_classes
 from driftline.models import Standardiser
 from driftline.runs.baselines import baselines_of
-from driftline.saving import load
+from driftline.saving import DAMAGE, load
 from driftline.tables import Encoder
+from driftline.tables.columns import Memory
 from driftline.tasks import Multiclass, Multilabel
 
 __all__ = ["Model"]
@@ -35,6 +37,7 @@ class Model:
         self.loss, self.largest_risk = 0.0, 0.0
         self.totals = np.zeros(len(learner.members))
         self.baselines = baselines_of(learner.task)
+        self._generator = np.random.default_rng(0)  # of predictions without learning
         #: A committee scales plain rows itself, but no documents.
         self.scaling = Standardiser(constant=False) if learner.task.ragged else None
 
@@ -67,6 +70,11 @@ class Model:
         self.largest_risk = max(self.largest_risk, float(trace.member_risk.max()))
         return trace
 
+    def remember(self, memory: Memory | None) -> None:
+        """Save what columns remember up to the rows that were learned from, and no later ones."""
+        if memory is not None and not isinstance(self.encoder.columns, int):
+            self.encoder.columns.learned = memory
+
     def _grow(self) -> None:
         """Add the classes that the encoder has met and the learner does not know."""
         task: Any = self.encoder.labels.task
@@ -74,14 +82,26 @@ class Model:
             self.learner = with_classes(self.learner, task.classes)
 
     def predict(self, inputs: Any) -> Any:
-        """Return predictions without learning anything."""
+        """Return predictions without learning anything; random ones are drawn from seed 0."""
         learner = self.learner
         if self.scaling is not None:
-            return [learner.predict(self.scaling.copy().transform(x)) for x in inputs]
+            rows = [self.scaling.copy().transform(x) for x in inputs]
+            return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
         if all(isinstance(member.decoder, Argmax) for member in learner.members):
             if isinstance(learner.task, (Multiclass, Multilabel)):
                 return self._predict_together(inputs)
-        return [learner.predict(x) for x in inputs]
+        return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+
+    def _drawn(self, scores: Sequence[np.ndarray]) -> Any:
+        """Return the vote on one input from the scores that members give it.
+
+        Random decoders draw anew for every input, while ``learner.predict`` says again and again
+        what the next round would.
+        """
+        learner = self.learner
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.decoder.draw(theta, self._generator.random(1)) for member, theta in pairs]
+        return vote_one(learner.task, made, learner.shares.now)
 
     def _predict_together(self, inputs: Any) -> np.ndarray:
         """Return the votes on many rows by one product of matrices."""
@@ -134,9 +154,19 @@ class Model:
             if made.scaling is not None:
                 made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
             totals = np.array(run["totals"], dtype=np.float64)
-            if totals.shape != made.totals.shape or made.encoder.labels.task != learner.task:
+            fits = _features(made) in (None, made.encoder.features)
+            if made.encoder.labels.task != learner.task or not fits:
                 raise InputError("its columns and its learner do not fit each other")
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            sums = [*totals.tolist(), made.loss, made.largest_risk]
+            if totals.shape != made.totals.shape or not all(0.0 <= s < np.inf for s in sums):
+                raise InputError(f"losses of {len(learner.members)} members cannot be {sums}")
+        except DAMAGE as error:
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         made.totals = totals
         return made
+
+
+def _features(model: Model) -> int | None:
+    """Return how many features a model scales before it learns from them."""
+    scaling = model.learner.scaling if model.scaling is None else model.scaling
+    return None if scaling is None else scaling.features

@@ -19,6 +19,8 @@ class Queries:
 
     def __init__(self, name: str):
         self.name = name
+        #: At which row of the last piece the last query began, None if in an earlier one.
+        self.began: int | None = None
         self._current: str | None = None
         self._inputs: list[np.ndarray] = []
         self._grades: list[np.ndarray] = []
@@ -31,6 +33,7 @@ class Queries:
         texts = [text.strip() for text in batch.queries or ()]
         changes = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]
         ended: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        self.began = None
         for a, b in zip([0, *changes], [*changes, len(texts)], strict=True):
             if texts[a] != self._current:
                 documents, grades = self.end()
@@ -43,7 +46,7 @@ class Queries:
                         f"query {texts[a][:40]!r} comes back: expected its rows to stand "
                         "together; sort the file by query",
                     )
-                self._current = texts[a]
+                self._current, self.began = texts[a], a
                 self._seen.add(texts[a])
             self._inputs.append(inputs[a:b])
             if batch.labels is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from driftline.errors import InputError
 from driftline.runs.queries import Queries
 from driftline.tables import Encoder, Piece, Table
+from driftline.tables.columns import Memory
 
 __all__ = ["Reading", "Rounds"]
 
@@ -16,13 +17,15 @@ __all__ = ["Reading", "Rounds"]
 class Rounds(NamedTuple):
     """Some rounds as a learner takes them; labels are None where there are none.
 
-    ``played`` is how many rounds, ``rows`` how many rows of the table these are.
+    ``played`` is how many rounds, ``rows`` how many rows of the table these are, and ``memory``
+    what columns remember after these, None if nothing.
     """
 
     inputs: Any
     labels: Any
     played: int
     rows: int
+    memory: Memory | None = None
 
 
 class Reading:
@@ -79,12 +82,15 @@ class Reading:
                     continue
                 piece = piece.after(start)
             batch = self.bound.batch(piece)
-            if self.queries is not None:
-                yield self._gathered(*self.queries.add(batch))
-            else:
-                yield Rounds(batch.inputs, batch.labels, len(piece), len(piece))
+            if self.queries is None:
+                memory, count = self._memory(), len(piece)
+                yield Rounds(batch.inputs, batch.labels, count, count, memory)
+                continue
+            made = self.queries.add(batch)
+            if self.queries.began is not None:  # or nothing has ended
+                yield self._gathered(*made, self._memory(self.queries.began))
         if self.queries is not None:
-            yield self._gathered(*self.queries.end())
+            yield self._gathered(*self.queries.end(), self._memory())
         if passed < self.skip:
             raise InputError(
                 f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
@@ -95,6 +101,10 @@ class Reading:
             yield self.head
         yield from self.table.pieces()
 
-    def _gathered(self, documents: list[Any], grades: list[Any]) -> Rounds:
+    def _memory(self, rows: int | None = None) -> Memory | None:
+        columns = self.bound.encoder.columns
+        return None if isinstance(columns, int) else columns.memory(rows)
+
+    def _gathered(self, documents: list[Any], grades: list[Any], memory: Memory | None) -> Rounds:
         labels = grades if self.bound.labelled else None
-        return Rounds(documents, labels, len(documents), sum(map(len, documents)))
+        return Rounds(documents, labels, len(documents), sum(map(len, documents)), memory)

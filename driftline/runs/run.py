@@ -53,8 +53,9 @@ class Run:
         """Predict and learn from some rounds."""
         start = time.perf_counter()
         rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
-        keep = self.kept is not None and not self.kept.reason
+        keep = self.kept is not None and self.kept.wants_weights
         trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
+        self.model.remember(rounds.memory)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
         if self.kept is not None:

@@ -11,7 +11,7 @@ from driftline.errors import InputError
 from driftline.tables.piece import Piece
 from driftline.tables.values import FLAGS, decimal_comma, is_missing, number
 
-__all__ = ["Column", "Columns"]
+__all__ = ["Column", "Columns", "Memory"]
 
 FILLS = ("refuse", "zero", "mean")
 
@@ -39,8 +39,19 @@ class Column(NamedTuple):
         return [f"{self.name}={text}" for text in (*self.categories, "(other)")]
 
 
+class Memory(NamedTuple):
+    """Sums and counts of all values of every feature, up to some row."""
+
+    sums: np.ndarray
+    counts: np.ndarray
+
+
 class Columns:
     """Columns that become features, found by name whatever their order.
+
+    Rows are encoded some time before they are learned from, and those that never are must not be
+    saved as seen: :meth:`memory` is what there was to remember up to a row, and :attr:`learned`
+    may be set to it, for :meth:`config`.
 
     Parameters
     ----------
@@ -63,6 +74,8 @@ class Columns:
         self.columns, self.missing, self.decimal = list(columns), missing, decimal
         self.width = sum(column.width for column in self.columns)
         self.sums, self.counts = np.zeros(self.width), np.zeros(self.width)
+        self.learned: Memory | None = None
+        self._running: Memory | None = None  # after every row of the last piece
         starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
         self._placed = list(zip(self.columns, starts, strict=False))
         self._plain = [(c, at) for c, at in self._placed if c.kind == "number"]
@@ -153,19 +166,28 @@ class Columns:
             sums = np.cumsum(np.vstack([self.sums, known]), axis=0)
             counts = np.cumsum(np.vstack([self.counts, there]), axis=0)
             self.sums, self.counts = sums[-1], counts[-1]
+            self._running = Memory(sums, counts)
             return np.where(there, out, sums[:-1] / np.maximum(counts[:-1], 1.0))
         return np.nan_to_num(out, copy=False, nan=0.0) if self.missing == "zero" else out
+
+    def memory(self, rows: int | None = None) -> Memory | None:
+        """Return what is remembered after so many rows of the last piece, None if nothing is."""
+        if self._running is None:
+            return None
+        place = -1 if rows is None else rows
+        return Memory(self._running.sums[place].copy(), self._running.counts[place].copy())
 
     # -- saving
 
     def config(self) -> dict[str, Any]:
         """Return all as plain data."""
+        sums, counts = self.learned or (self.sums, self.counts)
         return {
             "columns": [[c.name, c.kind, list(c.categories)] for c in self.columns],
             "missing": self.missing,
             "decimal": self.decimal,
-            "sums": self.sums.tolist(),
-            "counts": self.counts.tolist(),
+            "sums": sums.tolist(),
+            "counts": counts.tolist(),
         }
 
     @classmethod

@@ -111,8 +111,8 @@ class DelimitedTable:
         try:
             while reader.line_num < len(lines):
                 number = first + reader.line_num
-                row = next(reader, None)
-                if row:
+                row = next(reader, [])
+                if len(row) > 1 or any(map(str.strip, row)):  # no line of blanks
                     rows.append(row)
                     numbers.append(number)
         except csv.Error as error:

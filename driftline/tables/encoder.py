@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from driftline.tables.columns import Columns
 from driftline.tables.labels import Labels
 from driftline.tables.piece import Piece, Table
 
-__all__ = ["Batch", "Encoder", "close_to"]
+__all__ = ["Batch", "Encoder", "close_to", "matching"]
 
 
 class Batch(NamedTuple):
@@ -61,8 +62,12 @@ class Encoder:
     def bind(
         self, table: Table, *, ignore: Sequence[str] = (), labelled: bool | None = True
     ) -> Bound:
-        """Find the columns in a table; None for ``labelled`` means if they are there."""
+        """Find the columns in a table; None for ``labelled`` means if they are there.
+
+        Columns that the encoder has not met are left out by a name or a pattern in ``ignore``.
+        """
         have = table.columns
+        out = {name for pattern in ignore for name in matching(pattern, have)}
         if isinstance(self.columns, int) != (table.width is not None):
             kinds = ("named columns", "index:value pairs")
             sparse = table.width is not None
@@ -72,7 +77,7 @@ class Encoder:
             )
         inputs = [] if isinstance(self.columns, int) else self.columns.names
         if labelled is None:
-            labelled = all(name in have for name in self.labels.names)
+            labelled = all(name in have and name not in out for name in self.labels.names)
         query = [] if self.query is None else [self.query]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
         for name in wanted:
@@ -81,7 +86,7 @@ class Encoder:
                     f"{table.name} has no column {name!r}, which the model knows"
                     f"{close_to(name, have)}"
                 )
-        known = {*wanted, *self.labels.names, *self.ignored, *ignore}
+        known = {*wanted, *self.labels.names, *self.ignored, *out}
         more = [name for name in have if name not in known]
         if more and table.width is None:
             raise InputError(
@@ -133,6 +138,17 @@ class Bound(NamedTuple):
             raise
         queries = None if query is None else piece.texts(self.positions[query])
         return Batch(inputs, made, piece, queries)
+
+
+def matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that one given by a person stands for: itself, or those of its pattern.
+
+    >>> matching("id_*", ["age", "id_1", "id_2"]), matching("a[1]", ["a1", "a[1]"])
+    (['id_1', 'id_2'], ['a[1]'])
+    """
+    if pattern in names:
+        return [pattern]
+    return [name for name in names if fnmatchcase(name, pattern)]
 
 
 def close_to(name: str, names: Sequence[str]) -> str:

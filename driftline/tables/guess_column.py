@@ -27,7 +27,7 @@ def guess_column(
         odd = [text for text in there if number(text, wishes.decimal) is None]
         if not odd:
             return Column(name, "number")
-        _refuse_commas(head, name, stripped, odd, wishes)
+        _refuse_other_signs(head, name, stripped, odd, wishes)
         if len(odd) < 0.5 * len(there):
             row = stripped.index(odd[0])
             raise head.error(
@@ -62,9 +62,17 @@ def guess_column(
     return Column(name, "text", tuple(text for text in counts if text in kept))
 
 
-def _refuse_commas(
+def _refuse_other_signs(
     head: Piece, name: str, texts: list[str], odd: list[str], wishes: Wishes
 ) -> None:
+    """Refuse what would be numbers with another sign before the fraction."""
+    if wishes.decimal == "," and sum(number(text) is not None for text in odd) > 0.5 * len(odd):
+        raise head.error(
+            texts.index(odd[0]),
+            name,
+            f"{odd[0]!r} has a point, but a comma was said to stand before fractions: write it "
+            f"without a sign between thousands, or say --text {name} if it is no number",
+        )
     if wishes.decimal == "." and sum(map(decimal_comma, odd)) > 0.5 * len(odd):
         raise head.error(
             texts.index(odd[0]),

@@ -32,7 +32,7 @@ def guess_labels(
             raise InputError(
                 "a ranking needs to know which rows belong together: name the column by --query"
             )
-        top = max([4, *(int(v) for v in values if v is not None and v < 2**31)])
+        top = max([4, *(int(v) for v in values if v is not None and 0 <= v < 2**31)])
         return Labels(task, names, highest=wishes.highest or top)
     if task == "tags":
         return Labels(task, names)
@@ -65,7 +65,9 @@ def guess_labels(
 
 def _levels(names: list[str], distinct: list[str], whole: bool, wishes: Wishes) -> Labels:
     if wishes.levels:
-        return Labels("levels", names, list(dict.fromkeys(wishes.levels)), whole)
+        as_written = Labels("levels", names, whole=whole)
+        values = [as_written.canonical(level) for level in wishes.levels]
+        return Labels("levels", names, list(dict.fromkeys(values)), whole)
     if not whole or len(distinct) < 2:
         raise InputError(
             f"levels of column {names[0]!r} are no whole numbers, or only one: name them, from "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from dataclasses import replace
 
 from driftline.errors import InputError
 from driftline.tables.columns import Columns
-from driftline.tables.encoder import Encoder, close_to
+from driftline.tables.encoder import Encoder, close_to, matching
 from driftline.tables.guess_column import guess_column
 from driftline.tables.guess_labels import guess_labels
 from driftline.tables.piece import Piece, Table
@@ -29,7 +29,13 @@ def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]
     if query is not None and query not in names:
         raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
     free = [name for name in names if name not in ignored and name != query]
-    labels = [name for name in _named(table, wishes.label, "--label") if name not in ignored]
+    named = _named(table, wishes.label, "--label")
+    labels = [name for name in named if name in free]
+    if named and not labels:
+        raise InputError(
+            f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
+            "query: it can be one of these only"
+        )
     if not labels:
         if not free:
             raise InputError(f"{table.name} has no column that could be the label")
@@ -38,6 +44,14 @@ def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
     made = guess_labels(table, head, labels, query, wishes)
+    if query is not None and made.kind != "ranking":
+        if wishes.query is not None:
+            raise InputError(
+                f"column {query!r} is named by --query, which goes with a ranking, but the task "
+                f"is {made.kind}: say --ignore {query} instead to leave it out"
+            )
+        ignored.append(query)
+        query = None
     if table.width is not None:
         return Encoder(table.width, made, query, ignored), notes
     rest = [name for name in free if name not in labels]
@@ -49,7 +63,7 @@ def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]
             f"{table.name} has no column beside the label {labels[0]!r}{hint}: expected inputs "
             "too; if values are parted by another sign, name it by --delimiter"
         )
-    _named(table, wishes.text, "--text")
+    wishes = replace(wishes, text=_named(table, wishes.text, "--text"))
     columns = []
     for name in rest:
         texts = head.texts(names.index(name))
@@ -63,8 +77,7 @@ def _named(table: Table, patterns: Sequence[str], option: str) -> list[str]:
     """Return the columns that names and patterns stand for."""
     found: list[str] = []
     for pattern in patterns:
-        fits = [name for name in table.columns if name == pattern]
-        fits = fits or [name for name in table.columns if fnmatchcase(name, pattern)]
+        fits = matching(pattern, table.columns)
         if not fits:
             raise InputError(
                 f"{table.name} has no column {pattern!r}, named by {option}"

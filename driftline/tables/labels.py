@@ -146,8 +146,8 @@ class Labels:
             raise piece.error(
                 row,
                 self.names[column],
-                "the label is missing: fill it in, or leave the row out; rows without a label "
-                "can be given to driftline predict",
+                "the label is missing: fill it in, or leave the row out; driftline predict takes "
+                f"rows without labels if the column is left out by --ignore {self.names[column]}",
             )
 
     def shown(self, codes: Any) -> list[str]:

@@ -36,7 +36,8 @@ class Source:
     Parameters
     ----------
     path
-        A file; ``-`` is standard input. Gzip is known by its first bytes, not by the name.
+        A file or a pipe; ``-`` is standard input. Gzip is known by its first bytes, not by the
+        name.
     encoding
         Of the text. A byte order mark of UTF-8 is left out.
     """
@@ -48,8 +49,8 @@ class Source:
         self.number = 0
         self.size: int | None = None
         try:
-            codecs.lookup(encoding)
-        except LookupError:
+            io.TextIOWrapper(io.BytesIO(), encoding)
+        except (LookupError, ValueError):
             raise InputError(
                 f"there is no encoding {encoding!r}: try utf-8, latin-1 or cp1252"
             ) from None
@@ -68,9 +69,9 @@ class Source:
             raw: Any = sys.stdin.buffer
             return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)
         path = Path(self.path)
-        if not path.is_file():
+        if not path.exists() or path.is_dir():
             raise InputError(f"there is no file {path}")
-        self.size = path.stat().st_size
+        self.size = path.stat().st_size if path.is_file() else None  # which a pipe is not
         file = path.open("rb", buffering=1 << 18)
         finalize(self, file.close)  # when nobody reads any more, not only when told to
         return file

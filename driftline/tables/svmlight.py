@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from driftline.tables.values import number
 __all__ = ["SvmlightTable"]
 
 INDEX = re.compile(r"\s(\d+):")
-LARGEST = 2**31 - 2
+#: A committee has a weight for every feature, class and member.
+LARGEST = 10**8
+TOO_LARGE = f"index {{}} is too large: expected {LARGEST} at most"
 
 
 class SvmlightTable:
@@ -29,6 +30,8 @@ class SvmlightTable:
     """
 
     def __init__(self, path: str | Path, *, features: int | None = None, rows: int = 4096):
+        if features is not None and features > LARGEST + 1:
+            raise InputError(f"{features} features are too many: expected {LARGEST + 1} at most")
         self.width: int | None = features if features is not None else _features(path)
         self.source, self.rows = Source(path), rows
         self.name = self.source.name
@@ -96,9 +99,10 @@ class SvmlightTable:
             raise self.source.error(
                 f"expected index:value with a finite value, but saw {token[:40]!r}", line
             )
-        if int(index) > LARGEST:
-            raise self.source.error(f"index {index} is too large", line)
-        return int(index), value
+        place = _place(index)
+        if place > LARGEST:
+            raise self.source.error(TOO_LARGE.format(index[:40]), line)
+        return place, value
 
     @property
     def progress(self) -> tuple[int, int | None]:
@@ -112,14 +116,20 @@ class SvmlightTable:
 
 def _features(path: str | Path) -> int:
     """Return one more than the largest index of a file."""
-    if str(path) == "-":
-        raise InputError("how many features standard input has cannot be known: say --features")
+    if not Path(path).is_file() and (str(path) == "-" or Path(path).exists()):
+        raise InputError(
+            "how many features standard input or a pipe has cannot be known: say --features"
+        )
     largest = 0
     with Source(path) as source:
         for line in source:
-            found: Any = INDEX.findall(line.partition("#")[0])
-            if found:
-                largest = max(largest, *map(int, found))
-    if largest > LARGEST:
-        raise InputError(f"{path} has an index of {largest}, which is too large")
+            found = INDEX.findall(line.partition("#")[0])
+            largest = max([largest, *map(_place, found)])
+            if largest > LARGEST:
+                raise source.error(TOO_LARGE.format(max(found, key=_place)[:40]))
     return largest + 1
+
+
+def _place(index: str) -> int:
+    """Return the column of an index; 20 digits say enough of one that is too large."""
+    return int(index.lstrip("0")[:20] or 0)

@@ -27,10 +27,14 @@ def is_missing(text: str) -> bool:
 def number(text: str, decimal: str = ".") -> float | None:
     """Return the number that a text stands for, None if it is none; infinity is one.
 
+    Where a comma stands before the fraction, a point may stand between thousands: no number then.
+
     >>> number("1e3"), number("1_000"), number("1,5"), number("1,5", decimal=",")
     (1000.0, None, None, 1.5)
+    >>> number("1.500", decimal=",") is None
+    True
     """
-    if "_" in text:
+    if "_" in text or (decimal != "." and "." in text):
         return None
     try:
         return float(text if decimal == "." else text.replace(decimal, "."))

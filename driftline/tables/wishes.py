@@ -12,7 +12,7 @@ __all__ = ["Wishes"]
 class Wishes:
     """What a person has said about a table; None and empty is for guessing.
 
-    ``label`` and ``ignore`` may hold patterns such as ``tag_*``.
+    ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``.
     """
 
     label: Sequence[str] = ()

@@ -67,8 +67,7 @@ class SurrogateLoss(torch.nn.Module):
 
     def __init__(self, loss: Loss, decoder: Decoder | None = None, reduction: str = "mean"):
         super().__init__()
-        if reduction not in REDUCTIONS:
-            raise InputError(f"reduction must be one of {REDUCTIONS}, not {reduction!r}")
+        _check_reduction(reduction)
         if decoder is not None and decoder.loss != loss:
             raise InputError(f"the decoder was made for {decoder.loss!r}, but the loss is {loss!r}")
         self.loss, self._decoder, self.reduction = loss, decoder, reduction
@@ -82,27 +81,27 @@ class SurrogateLoss(torch.nn.Module):
 
     def forward(self, scores: torch.Tensor, labels: Any) -> torch.Tensor:
         """Return the loss of a batch."""
-        if scores.ndim != 2:
-            raise InputError(f"scores need a row for every label, but have shape {scores.shape}")
-        return self._reduced(_Values.apply(scores, self.loss, _listed(labels, len(scores))))
+        if scores.ndim != 2 or not scores.is_floating_point():
+            raise InputError(
+                "scores need a row for every label, of real numbers, but have shape "
+                f"{tuple(scores.shape)} and type {scores.dtype}"
+            )
+        values = _Values.apply(scores, self.loss, _listed(labels, len(scores)))
+        return _reduced(values, self.reduction)
 
     def risk(self, scores: torch.Tensor, labels: Any) -> torch.Tensor:
         """Return the expected target loss of the decoder, which has no gradient."""
         rows = scores.detach().cpu().double().numpy()
         pairs = zip(rows, _listed(labels, len(rows)), strict=True)
         risks = [self.decoder.risk(row, label) for row, label in pairs]
-        return self._reduced(torch.as_tensor(risks, dtype=scores.dtype, device=scores.device))
+        made = torch.as_tensor(risks, dtype=scores.dtype, device=scores.device)
+        return _reduced(made, self.reduction)
 
     def predict(self, scores: torch.Tensor) -> list[Any]:
         """Return the most probable prediction for every row."""
         rows = scores.detach().cpu().double().numpy()
         found = [self.decoder.distribution(row) for row in rows]
         return [one.atoms[int(np.argmax(one.weights))] for one in found]
-
-    def _reduced(self, values: torch.Tensor) -> torch.Tensor:
-        if self.reduction == "none":
-            return values
-        return values.mean() if self.reduction == "mean" else values.sum()
 
 
 class CRFLoss(torch.nn.Module):
@@ -121,8 +120,7 @@ class CRFLoss(torch.nn.Module):
 
     def __init__(self, tags: int, base: float = 2.0, reduction: str = "mean"):
         super().__init__()
-        if reduction not in REDUCTIONS:
-            raise InputError(f"reduction must be one of {REDUCTIONS}, not {reduction!r}")
+        _check_reduction(reduction)
         self.loss, self.reduction = CRF(Sequence(tags), base), reduction
 
     def forward(
@@ -133,26 +131,42 @@ class CRFLoss(torch.nn.Module):
         lengths: Many[int] | None = None,
     ) -> torch.Tensor:
         """Return the loss of a batch."""
+        if unary.ndim != 3:
+            raise InputError(
+                f"unary scores have shape (batch, length, tags), but these {tuple(unary.shape)}"
+            )
         batch, longest, _ = unary.shape
         sizes = [longest] * batch if lengths is None else [int(n) for n in lengths]
+        if len(sizes) != batch:
+            raise InputError(f"there are {batch} sequences, but {len(sizes)} lengths")
         labels = _listed(labels, batch)
-        values = []
+        values = [unary.new_empty(0)]
         for i, n in enumerate(sizes):
             if not 1 <= n <= longest:
                 raise InputError(f"sequence {i} has a length of {n}: expected 1 to {longest}")
             shared = transitions.ndim == 2
             edges = transitions.expand(n - 1, -1, -1) if shared else transitions[i, : n - 1]
             theta = torch.cat([unary[i, :n].reshape(-1), edges.reshape(-1)])
-            values.append(_Values.apply(theta[None], self.loss, [labels[i][:n]])[0])
-        made = torch.stack(values)
-        if self.reduction == "none":
-            return made
-        return made.mean() if self.reduction == "mean" else made.sum()
+            values.append(_Values.apply(theta[None], self.loss, [labels[i][:n]]))
+        return _reduced(torch.cat(values), self.reduction)
+
+
+def _check_reduction(reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise InputError(f"reduction must be one of {REDUCTIONS}, not {reduction!r}")
+
+
+def _reduced(values: torch.Tensor, reduction: str) -> torch.Tensor:
+    if reduction == "none":
+        return values
+    return values.mean() if reduction == "mean" else values.sum()
 
 
 def _listed(labels: Any, count: int) -> list[Any]:
     """Return labels as NumPy or Python has them, one for every row."""
     if isinstance(labels, torch.Tensor):
+        if labels.ndim == 0:
+            raise InputError(f"there are {count} rows of scores, but one label, {labels.item()}")
         labels = labels.detach().cpu().numpy()
     made = [one.tolist() if isinstance(one, torch.Tensor) else one for one in labels]
     if len(made) != count:

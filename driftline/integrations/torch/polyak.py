@@ -63,15 +63,18 @@ class Polyak(torch.optim.Optimizer):
             raise InputError(f"the cap of a Polyak rate must be positive, but is {cap}")
         if diameter is not None and not diameter > 0.0:
             raise InputError(f"a diameter must be positive, but is {diameter}")
-        least = cap if math.isfinite(cap) else 0.0
-        super().__init__(params, {"monotone": monotone, "cap": cap, "least": cap, "eta": least})
-        if len(self.param_groups) > 1:
-            raise InputError("a Polyak rate moves all its parameters by one step: give one group")
+        super().__init__(params, {"monotone": monotone, "cap": cap, "least": cap, "eta": 0.0})
         self.diameter = diameter
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Take the parameters, which must all be in one group."""
+        if self.param_groups:
+            raise InputError("a Polyak rate moves all its parameters by one step: give one group")
+        super().add_param_group(param_group)
 
     @torch.no_grad()
     def step(self, loss: Any, risk: Any) -> float:
-        """Move the parameters; return the step, 0 for none.
+        """Move the parameters; return the step, 0 for none, as where risk exceeds loss.
 
         ``loss`` and ``risk`` are the surrogate and the expected target loss of this round, as in
         ``criterion(scores, labels)`` and ``criterion.risk(scores, labels)``.
@@ -88,12 +91,15 @@ class Polyak(torch.optim.Optimizer):
         return eta
 
     def _rate(self, group: dict[str, Any], loss: float, risk: float, grad_sq: float) -> float:
-        if not math.isfinite(loss) or not math.isfinite(grad_sq):
-            raise InputError(f"the loss is {loss} and its squared gradient {grad_sq}")
-        if grad_sq <= TINY:
-            return 0.0
+        if not all(map(math.isfinite, (loss, risk, grad_sq))):
+            raise InputError(
+                f"expected finite numbers, but the loss is {loss}, the risk {risk} and the squared "
+                f"gradient {grad_sq}"
+            )
         gap = loss - risk
-        if gap <= RESOLUTION * loss:  # drowned in rounding, or there is none
+        if grad_sq <= TINY or gap < -RESOLUTION * loss:  # nothing to learn, or no gap at all
+            return 0.0
+        if gap <= RESOLUTION * loss:  # drowned in rounding: the step before, at first none
             return min(group["eta"], group["least"])
         eta = min(group["least"], 2.0 * gap / grad_sq)
         if group["monotone"]:

@@ -1,0 +1,92 @@
+"""One round of several learners in one call, by the loop over dense rows.
+
+From Python a call of the loop costs more than a small round in it. So the arguments of every
+learner's call are laid out once, as a row of integers, and stay there: an array is described by
+its address, its shape and its strides, in the words in which compiled code passes arrays. These
+are the same for both precisions, so the address of the loop says which one it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from driftline.kernels import program as at
+from driftline.kernels.calls import caller
+from driftline.kernels.compile import kernel
+from driftline.kernels.lanes import DOUBLE, array_of, index
+from driftline.kernels.signatures import DENSE, TOGETHER
+
+#: How many integers describe all arguments of the loop.
+SIZE = sum(5 + 2 * kind.ndim for kind in DENSE.args)
+
+call_dense = caller(DENSE)
+
+
+def lay_out(arguments: Sequence[np.ndarray], generator: np.random.Generator) -> list[int]:
+    """Describe the arguments of one call and a generator of uniform numbers.
+
+    Whoever keeps the description must keep the arrays and the generator, too.
+    """
+    words: list[int] = []
+    for array in arguments:
+        words += [0, 0, array.size, array.itemsize, array.ctypes.data]
+        words += [*array.shape, *array.strides]
+    bits = generator.bit_generator.ctypes
+    draw = ctypes.cast(bits.next_double, ctypes.c_void_p).value
+    return [*words, draw or 0, bits.state_address]
+
+
+@intrinsic
+def arguments_in(typing_context, words):
+    """Return the arrays that a row of integers describes."""
+    result = types.Tuple(DENSE.args)
+
+    def generate(context, builder, signature, given):
+        start, _ = array_of(context, builder, signature.args[0], given[0])
+        arrays, place = [], 0
+        for kind in DENSE.args:
+            pointer = context.get_value_type(kind).as_pointer()
+            there = builder.gep(start, [index(place)])
+            arrays.append(builder.load(builder.bitcast(there, pointer)))
+            place += 5 + 2 * kind.ndim
+        return context.make_tuple(builder, result, arrays)
+
+    return result(words), generate
+
+
+@intrinsic
+def draw(typing_context, function, state):
+    """Return the next uniform number of a generator, as NumPy itself asks for it."""
+
+    def generate(context, builder, signature, given):
+        state = ir.IntType(8).as_pointer()
+        function = ir.FunctionType(DOUBLE, [state]).as_pointer()
+        next_double = builder.inttoptr(given[0], function)
+        return builder.call(next_double, [builder.inttoptr(given[1], state)])
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@kernel(TOGETHER)
+def play_together(loop, learners):
+    """Play one round of every learner; return how many there were before one that refused it.
+
+    A uniform number that is not negative was drawn before. The round uses it up.
+    """
+    for j in range(learners.shape[0]):
+        words = learners[j]
+        arguments = arguments_in(words)
+        uniforms, state = arguments[4], arguments[7]
+        if uniforms[0, 0] < 0.0:
+            uniforms[0, 0] = draw(words[SIZE], words[SIZE + 1])
+        state[at.ALARM] = at.QUIET
+        if call_dense(loop, arguments) < 1:
+            return j
+        uniforms[0, 0] = -1.0
+    return learners.shape[0]

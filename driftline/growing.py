@@ -48,7 +48,7 @@ def with_features(learner: Any, features: int) -> Any:
     New features come after the old ones. Their weights are 0, as if they had been 0 in all
     rows so far, and so is what a scaling has seen of them. Without a scaling, scores of rows that
     are 0 there stay as they are. A scaling of dense rows divides by the root of the number of
-    features: under one, these scores become smaller, by the root of the ratio of old to new.
+    features: under one these scores become smaller, by up to the root of the ratio of old to new.
 
     >>> import driftline as dl
     >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)

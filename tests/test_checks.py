@@ -145,3 +145,28 @@ def test_labels_must_come_from_somewhere():
         checks.check_task(T.NDCG(2))
     documents = [[0, 1, 2], [2, 2, 0]]
     checks.check_task(T.NDCG(2), documents, [[0, 1, 2], [2, 0, 1], [1, 2, 0]], trials=5)
+
+
+class Biased(T.Multiclass):
+    """Draws the first class whatever the mean is."""
+
+    def draw(self, mean, uniforms):
+        return 0
+
+
+def test_wrong_draws_are_named():
+    with pytest.raises(BrokenLawError, match="draws have the mean"):
+        checks.check_task(Biased(3))
+
+
+def test_claims_that_are_no_numbers_are_named():
+    def decoder(**claims):
+        kind = type("Wrong", (dl.decoders.GapOptimal,), claims)
+        return kind(dl.losses.Logistic(T.Multiclass(3)))
+
+    with pytest.raises(BrokenLawError, match="self_bound"):
+        checks.check_loss(wrong_loss(self_bound=np.nan))
+    with pytest.raises(BrokenLawError, match="surrogate_gap"):
+        checks.check_decoder(decoder(surrogate_gap=np.nan, rate_floor=0.5))
+    with pytest.raises(BrokenLawError, match="rate_floor"):
+        checks.check_decoder(decoder(rate_floor=np.nan))

@@ -67,3 +67,10 @@ def test_steps_decay_as_stated():
     learner = dl.OGD(loss, dl.decoders.Argmax(loss), Decaying(2.0, after=5.0, power=0.5))
     trace = learner.run(dl.streams.LabelFlips(rounds=50, flips=1, form="matrix"))
     np.testing.assert_allclose(trace.eta, 2.0 / np.sqrt(1.0 + np.arange(50) / 5.0))
+
+
+def test_patience_ends_with_its_last_round():
+    losses = np.r_[np.zeros(15), np.ones(30)]
+    assert Cusum(threshold=0.5, patience=20).alarms(losses)[0] == 19
+    with pytest.raises(dl.InputError, match="patience"):
+        Cusum(patience=10**400)

@@ -507,3 +507,49 @@ def test_sequences():
         model.partial_fit(X[:1], [["plum"] * len(y[0])])
     with pytest.raises(ValueError, match="features"):
         model.predict([X[0][:, :1]])
+
+
+def test_draws_of_classes_as_tags_come_in_the_order_of_the_classes():
+    """Of classes that were not named in the first call, places are not the sorted order."""
+    X, y = digits()
+    names = np.array(["zeta", "alpha", "mid"])[y]
+    model = dl.DriftMultilabelClassifier().partial_fit(X, names, classes=["zeta", "mid"])
+    assert model._labels.names.tolist() == ["mid", "zeta", "alpha"]
+    assert model.classes_.tolist() == ["alpha", "mid", "zeta"]
+    wanted = names[:, np.newaxis] == model.classes_
+    assert ((model.decoding_distribution(X) > 0.5) == wanted).mean() > 0.9
+    assert (model.sample_predict(X, rng=0) == wanted).mean() > 0.9
+
+
+@pytest.mark.parametrize("levels", [np.arange(3), list(np.arange(3)), (0, 1, 2)], ids=repr)
+def test_levels_of_numpy_are_saved(levels, tmp_path):
+    X, y = digits()
+    model = dl.DriftOrdinalClassifier(levels=levels).fit(X, y)
+    again = dl.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_files_of_labels_that_fill_the_memory_are_refused(tmp_path):
+    X, y = digits()
+    model = dl.DriftMultilabelClassifier().fit(X, np.eye(3, dtype=int)[y])
+    about, arrays = model.to_saved()
+    with pytest.raises(dl.InputError, match="3 tags"):
+        dl.load(archive.write(tmp_path / "tags", about | {"fitted": 10**12}, arrays))
+    about, arrays = dl.DriftClassifier().fit(X, y).to_saved()
+    for fitted in ({"names": ["a", "b", "c"], "dtype": "<U300000000"}, {"names": [[]] * 3}):
+        with pytest.raises(dl.InputError):
+            dl.load(archive.write(tmp_path / "other", about | {"fitted": fitted}, arrays))
+    for change in ({"names": ["a"]}, {"params": {**about["params"], "dtype": "int8"}}):
+        with pytest.raises(dl.InputError):
+            dl.load(archive.write(tmp_path / "other", about | change, arrays))
+
+
+def test_scores_of_other_lengths_are_named():
+    inputs, tags = sequences()
+    model = dl.DriftTagger().fit(inputs, tags)
+    for wrong in (tags[:-1], [own[:-1] for own in tags]):
+        with pytest.raises(dl.InputError, match="a tag for every position"):
+            model.score(inputs, wrong)
+    X, y, qid = queries()
+    with pytest.raises(dl.InputError, match="expected"):
+        dl.DriftRanker().fit(X, y, qid=qid).score(X, y[:-1], qid=qid)

@@ -85,3 +85,19 @@ def test_tags_become_more():
     one.run(stream.inputs[:100], stream.labels[:100, :2])
     trace = with_classes(one, 3).run(stream.inputs[100:], stream.labels[100:])
     assert trace.target_loss[-50:].mean() < 0.2
+
+
+def test_a_scaling_makes_old_scores_smaller_as_features_come():
+    stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+    inputs = stream.inputs[:3]
+    longer = np.pad(inputs, [(0, 0), (0, 192)])
+    plain = dl.OGD(dl.losses.Logistic(stream.task))
+    plain.run(stream)
+    np.testing.assert_allclose(
+        with_features(plain, 256).score_rows(longer), plain.score_rows(inputs)
+    )
+    committee = dl.auto(stream.task)
+    committee.run(stream)
+    made = with_features(committee, 256).score_rows(longer)
+    ratio = made / committee.score_rows(inputs)
+    assert (ratio > 0.5 - 1e-9).all() and (ratio < 1.0).all()

@@ -103,3 +103,41 @@ def test_a_new_label_of_a_set_is_learned():
             labels["low"] = a < -0.5
         model.learn_one({"a": a}, labels)
     assert model.predict_one({"a": -0.9}) == {"high": False, "low": True}
+
+
+def test_sets_may_be_empty_at_first():
+    model = DriftMultiLabelClassifier()
+    model.learn_one({"a": 1.0}, {})
+    assert model.predict_one({"a": 1.0}) == {}
+    model.learn_one({"a": 1.0}, {"x": True})
+    assert list(model.predict_proba_one({"a": 1.0})) == ["x"]
+
+
+@pytest.mark.parametrize("value", [None, [1.0], 1j, np.datetime64("2020-01-01"), float("nan")])
+def test_features_that_are_no_numbers_are_named(value):
+    model = DriftClassifier()
+    with pytest.raises(dl.InputError, match="a|0"):
+        model.learn_one({"a": value}, 1)
+    assert model.predict_one({"a": 1.0}) is None  # nothing was learned
+    model.learn_one({"a": 1.0}, 1)
+    assert model.predict_one({"a": 1.0}) == 1
+
+
+def test_looking_changes_nothing_and_copies_go_on_alike():
+    import copy
+    import pickle
+
+    model = DriftClassifier("paper")
+    generator = np.random.default_rng(0)
+    for t in range(40):
+        model.learn_one({"a": float(generator.standard_normal()), "b": "xy"[t % 2]}, t % 3)
+    before = pickle.dumps(model)
+    model.predict_one({"a": 1.0, "new": 3.0, "b": "z"})
+    model.predict_proba_one({"c": 1.0})
+    assert pickle.dumps(model) == before
+    copies = [pickle.loads(before), copy.deepcopy(model), model]
+    for other in copies:
+        other.learn_one({"a": 1.0, "b": "x", "d": 2.0}, 5)
+    made = [other.predict_proba_one({"a": 1.0, "d": 1.0}) for other in copies]
+    assert made[0] == made[1] == made[2]
+    assert model.clone().predict_one({"a": 1.0}) is None

@@ -326,3 +326,30 @@ def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
         one.save(saved)
     assert saved.read_bytes() == before
     assert sorted(p.name for p in saved.parent.iterdir()) == ["model"]
+
+
+@pytest.mark.parametrize("depth", [50, 900, 5000])
+def test_deep_nests_are_refused(saved, tmp_path, depth):
+    content = entries(saved)
+    about = json.loads(content["about.json"])
+    about["members"][0]["config"]["loss"] = "here"
+    nest = "[" * depth + "]" * depth
+    content["about.json"] = json.dumps(about).replace('"here"', nest).encode()
+    refused(packed(tmp_path / "deep", content.items()))
+
+
+def test_entries_on_top_of_each_other_are_refused(saved, tmp_path):
+    """A small file could else be read as a thousand large arrays."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        for name, data in entries(saved).items():
+            file.writestr(name, data)
+        state = file.getinfo("0.state.npy")
+        for i in range(20):
+            other = zipfile.ZipInfo(f"a{i}.npy")
+            other.header_offset, other.CRC = state.header_offset, state.CRC
+            other.file_size = other.compress_size = 1000
+            file.filelist.append(other)
+    (tmp_path / "bomb").write_bytes(archive._sealed(made.getvalue()))
+    with pytest.raises(InputError, match="on top of each other"):
+        dl.load(tmp_path / "bomb")

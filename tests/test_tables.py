@@ -333,3 +333,177 @@ def test_names_and_free_text_are_refused(tmp_path):
 def test_huge_numbers_are_read_as_they_are(tmp_path):
     path = write(tmp_path / "t.csv", "a,y\n123456789012345678901234567890,u\n-1e300,v\n")
     assert read(path)[0].ravel().tolist() == [123456789012345678901234567890.0, -1e300]
+
+
+@pytest.mark.parametrize(
+    ("text", "wishes", "message"),
+    [
+        ("q,a,y\n1,2,1\n1,3,-inf\n", Wishes(query="q"), "line 3, column y: expected a grade"),
+        ("q,a,y\n1,2,1\n", Wishes(query="q", task="classes"), "--ignore q"),
+        ("a,y\n1,u\n2,v\n", Wishes(label=["y"], ignore=["y"]), "one of these only"),
+        ("a,y\n1,u\n2,v\n", Wishes(label=["a"], query="a"), "one of these only"),
+        ("a;y\n1.500;u\n2,5;v\n", Wishes(decimal=","), "'1.500' has a point"),
+        ("a;y\n2,5;v\n3;u\n1.500;u\n", Wishes(decimal=","), "line 4, column a: '1.500' has a po"),
+    ],
+)
+def test_wishes_that_do_not_fit_are_named(tmp_path, text, wishes, message):
+    assert message in refused(write(tmp_path / "t.csv", text), wishes)
+
+
+def test_a_point_after_the_first_rows_is_no_number_either(tmp_path):
+    path = write(tmp_path / "t.csv", "a;y\n2,5;v\n3;u\n1.500;u\n")
+    assert "line 4, column a: expected a number" in refused(path, Wishes(decimal=","), rows=2)
+
+
+def test_texts_by_pattern(tmp_path):
+    path = write(tmp_path / "t.csv", "code_1,code_2,y\n1,2,u\n2,2,v\n")
+    encoder = read(path, Wishes(text=["code_*"]))[2]
+    assert [column.kind for column in encoder.columns.columns] == ["text", "text"]
+
+
+def test_levels_are_whole_numbers_however_written(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,2\n2,1\n")
+    _, labels, encoder = read(path, Wishes(levels=["1.0", "2.0"]))
+    assert labels.tolist() == [1, 0] and encoder.labels.values == ["1", "2"]
+
+
+def test_lines_of_blanks_are_no_rows_beside_quotes_either(tmp_path):
+    for quote in ('"', ""):
+        path = write(tmp_path / "t.csv", f"a,b,y\n1,{quote}2{quote},u\n   \n2,3,v\n")
+        assert read(path)[0].tolist() == [[1, 2], [2, 3]]
+
+
+def test_queries_are_left_out_where_nothing_is_ranked(tmp_path):
+    table = open_table(write(tmp_path / "t.svm", "1 qid:1 1:0.5\n0 qid:1 2:1\n"))
+    encoder, _ = guess(table, next(table.pieces()), Wishes(task="classes"))
+    assert encoder.query is None and encoder.ignored == ["qid"]
+
+
+@pytest.mark.parametrize("index", ["100000001", "9" * 5000])
+def test_indices_beyond_all_memory(tmp_path, index):
+    path = write(tmp_path / "t.svm", f"0 1:1\n1 {index}:1\n")
+    with pytest.raises(InputError, match="line 2: index .* is too large"):
+        open_table(path)
+    with pytest.raises(InputError, match="line 2: index .* is too large"):
+        list(open_table(path, features=3).pieces())
+
+
+@pytest.mark.parametrize("encoding", ["hex", "base64", "none such", "utf\0"])
+def test_encodings_that_are_none(tmp_path, encoding):
+    path = write(tmp_path / "t.csv", "a,y\n1,u\n")
+    assert "there is no encoding" in refused(path, encoding=encoding)
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    import os
+    import threading
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=["a,y\n1,u\n2,v\n"])
+    writer.start()
+    assert read(pipe)[0].tolist() == [[1], [2]]
+    writer.join()
+    with pytest.raises(InputError, match="say --features"):
+        open_table(pipe, "svmlight")
+
+
+def test_columns_are_left_out_by_pattern_and_labels_too(tmp_path):
+    _, _, encoder = read(write(tmp_path / "a.csv", "n,y\n1,u\n2,v\n"))
+    table = open_table(write(tmp_path / "b.csv", "n,id_1,id_2,y\n1,7,8,\n"))
+    bound = encoder.bind(table, ignore=["id_*", "y"], labelled=None)
+    assert not bound.labelled and bound.batch(next(table.pieces())).inputs.tolist() == [[1]]
+    table = open_table(tmp_path / "b.csv")
+    with pytest.raises(InputError, match="left out by --ignore y"):
+        encoder.bind(table, ignore=["id_*"], labelled=None).batch(next(table.pieces()))
+
+
+# -- whatever may come
+
+PIECES = [
+    *(",", ";", "\t", "|", '"', '""', "\n", "\r\n", "\r", "\0", " ", "\ufeff", "\u2028", "\x1c"),
+    *(
+        "nan",
+        "-inf",
+        "inf",
+        "1e999",
+        "-0",
+        "1_0",
+        "0x10",
+        "\u0661",
+        "?",
+        "NA",
+        "true",
+        "2024-01-01",
+    ),
+    *("9" * 400, "x" * 5000, "1,5", "1.5.2024", "caf\xe9", "\U0001f600", "#", "%", "{", "=1+1"),
+]
+
+
+def mutated(content, generator):
+    """Return a file with bytes cut out, doubled, changed, or with lines or pieces put in."""
+    data = bytearray(content)
+    for _ in range(int(generator.integers(1, 4))):
+        place = int(generator.integers(len(data) + 1))
+        size = int(generator.integers(1, 30))
+        match int(generator.integers(8)):
+            case 0:
+                del data[place : place + size]
+            case 1:
+                data[place:place] = data[place : place + size]
+            case 2:
+                data[place : place + 1] = bytes(generator.integers(0, 256, 1, dtype=np.uint8))
+            case 3 | 4:
+                lines = data.split(b"\n")
+                line = int(generator.integers(len(lines)))
+                lines[line:line] = [lines[int(generator.integers(len(lines)))]]
+                data = bytearray(b"\n".join(lines))
+            case 5:
+                data = data.replace(b"%d" % generator.integers(10), b"%d" % generator.integers(99))
+            case _:
+                piece = PIECES[int(generator.integers(len(PIECES)))]
+                data[place:place] = piece.encode("latin-1" if piece == "caf\xe9" else "utf-8")
+    return bytes(data)
+
+
+LINES = [f"{i / 7:.3f},{'red blue'.split()[i % 2]},{i % 3},{'uvw'[i % 3]}" for i in range(40)]
+FILES = {
+    "t.csv": "a,b,c,y\n" + "\n".join(LINES) + "\n",
+    "t.arff": "@attribute a real\n@attribute b {red,blue}\n@attribute c real\n"
+    "@attribute y {u,v,w}\n@data\n" + "\n".join(LINES) + "\n",
+    "t.svm": "".join(f"{i % 2} qid:{i // 5} 1:{i / 7:.3f} 3:{i % 3}\n" for i in range(40)),
+}
+OPTIONS = [
+    [],
+    ["--label", "c"],
+    ["--label", "y", "--missing", "mean"],
+    ["--label", "c", "--task", "levels"],
+    ["--no-header"],
+    ["--delimiter", ";"],
+    ["--encoding", "latin-1", "--decimal", ","],
+    ["--query", "c", "--label", "a", "--text", "b"],
+    ["--task", "tags", "--label", "c", "--missing", "zero"],
+]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_mutated_file_works_or_is_refused_in_plain_words(tmp_path, monkeypatch, part):
+    from click.testing import CliRunner
+
+    from driftline.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(part)
+    worked = 0
+    for i in range(50):
+        name = ("t.csv", "t.csv", "t.arff", "t.svm")[int(generator.integers(4))]
+        (tmp_path / name).write_bytes(mutated(FILES[name].encode(), generator))
+        options = OPTIONS[int(generator.integers(len(OPTIONS)))] if i % 2 else []
+        command = ["run", name, *options, "--quiet", "--no-certify"]
+        command = command if i % 5 else ["compare", name, *options, "--with", "polyak"]
+        done = CliRunner().invoke(main, command)
+        assert isinstance(done.exception, (SystemExit, type(None))), (command, done.exception)
+        assert done.exit_code in (0, 2), done.output
+        assert done.exit_code == 0 or "Error: " in done.output
+        worked += done.exit_code == 0
+    assert 0 < worked < 50

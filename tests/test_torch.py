@@ -139,3 +139,60 @@ def test_the_optimizer_is_saved_with_its_rate():
 def test_bad_input_is_named(make, words):
     with pytest.raises(dl.InputError, match=words):
         make()
+
+
+def test_batches_of_nothing_and_sequences_of_one():
+    criterion = CRFLoss(3, reduction="none")
+    transitions = torch.zeros(3, 3, requires_grad=True)
+    assert criterion(torch.zeros(0, 2, 3), transitions, []).shape == (0,)
+    one = criterion(torch.zeros(2, 1, 3), transitions, [[0], [1]])
+    np.testing.assert_allclose(one.detach(), np.log2(3.0), rtol=1e-6)
+    one.sum().backward()
+    assert not transitions.grad.any()
+    assert SurrogateLoss(CASES["logistic"][0], reduction="sum")(torch.zeros(0, 3), []) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "float64"])
+def test_scores_of_any_precision_and_layout(kind):
+    scores = torch.randn(3, 2, dtype=torch.float64).t().to(getattr(torch, kind)).requires_grad_()
+    criterion = SurrogateLoss(CASES["logistic"][0])
+    for labels in ([0, 2], torch.tensor([0, 2]), torch.tensor([0.0, 2.0]), np.array([0, 2])):
+        value = criterion(scores, labels)
+        value.backward()
+        assert value.dtype == scores.grad.dtype == scores.dtype
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda loss: loss(torch.zeros(2, 3, dtype=torch.long), [0, 1]), "real numbers"),
+        (lambda loss: loss(torch.zeros(1, 3), torch.tensor(0)), "one label"),
+        (lambda loss: loss(torch.zeros(1, 3), [-1]), "outside"),
+        (lambda loss: loss(torch.full((1, 3), np.nan), [1]), "finite"),
+        (lambda _: CRFLoss(3)(torch.zeros(2, 3), torch.zeros(3, 3), [[0, 1]]), "batch, length"),
+        (lambda _: CRFLoss(2)(torch.zeros(2, 1, 2), torch.zeros(2, 2), [[0], [1]], [1]), "2 seq"),
+    ],
+)
+def test_scores_and_labels_that_do_not_fit(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make(SurrogateLoss(CASES["logistic"][0]))
+
+
+@pytest.mark.parametrize(("loss", "risk"), [(1.0, np.nan), (np.inf, 0.0), (1.0, np.inf)])
+def test_losses_that_are_not_finite_move_nothing(loss, risk):
+    layer = torch.nn.Linear(2, 2)
+    layer(torch.ones(1, 2)).sum().backward()
+    before = layer.weight.detach().clone()
+    with pytest.raises(dl.InputError, match="finite"):
+        Polyak(layer.parameters()).step(loss, risk)
+    assert torch.equal(layer.weight, before)
+
+
+def test_without_a_gap_there_is_no_step_whatever_the_cap():
+    layer = torch.nn.Linear(2, 2)
+    layer(torch.ones(1, 2)).sum().backward()
+    optimizer = Polyak(layer.parameters(), cap=100.0)
+    assert optimizer.step(0.1, 5.0) == optimizer.step(1.0, 1.0) == 0.0
+    assert 0.0 < optimizer.step(1.0, 0.5) < 100.0
+    with pytest.raises(dl.InputError, match="one group"):
+        optimizer.add_param_group({"params": torch.nn.Linear(1, 1).parameters()})

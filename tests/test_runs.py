@@ -1,0 +1,154 @@
+"""What a run remembers: nothing of rows it has not learned from, and no more than it must."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.sparse import csr_array
+
+from driftline import archive, tables
+from driftline.cli import main
+from driftline.errors import InputError
+from driftline.runs import Journal, Model, Rounds, Run
+from driftline.runs.baselines import OfTags
+from driftline.runs.kept import Kept
+from driftline.tables import Encoder, Wishes, guess, open_table
+from driftline.tables.labels import Labels
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def table(rows=200, missing=0.2, seed=0):
+    """Return lines of a table with a query, three numbers of which some are missing, a grade."""
+    random = np.random.default_rng(seed)
+    lines = []
+    for i in range(rows):
+        values = random.standard_normal(3)
+        cells = ["" if random.random() < missing else f"{v:.4f}" for v in values]
+        lines.append(",".join([f"q{i // 7}", *cells, str(int(values[0] > 0))]))
+    return lines
+
+
+@pytest.mark.parametrize("options", [["--ignore", "q"], ["--query", "q"]], ids=["rows", "queries"])
+def test_means_are_those_of_rows_that_were_learned_from(tmp_path, monkeypatch, options):
+    """A bad line stops a run; rows that were read and not learned from come again afterwards."""
+    monkeypatch.setattr(tables, "open_table", partial(tables.open_table, rows=37))
+    lines = table()
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text("\n".join(["q,a,b,c,y", *lines]) + "\n")
+    lines[130] = "q18,1,oops,1,1"
+    bad.write_text("\n".join(["q,a,b,c,y", *lines]) + "\n")
+    usual = [*options, "--missing", "mean", "--no-certify", "--quiet"]
+    assert call("run", good, *usual, "--out", tmp_path / "whole").exit_code == 0
+    stopped = call("run", bad, *usual, "--out", tmp_path / "parts")
+    assert stopped.exit_code == 2 and "oops" in stopped.output
+    skip = stopped.output.split("--skip ")[1].split()[0]
+    model = tmp_path / "parts" / "model.driftline"
+    done = call("run", good, "--resume", model, "--skip", skip, "--no-certify", "--quiet")
+    assert done.exit_code == 0, done.output
+    one, two = (archive.read(tmp_path / name / "model.driftline") for name in ("whole", "parts"))
+    assert one[0] == two[0]
+    for name, array in one[1].items():
+        np.testing.assert_array_equal(array, two[1][name])
+
+
+def test_random_decoders_draw_anew_for_every_row(tmp_path):
+    random = np.random.default_rng(0)
+    inputs = random.standard_normal((300, 2))
+    labels = (inputs[:, 0] + random.standard_normal(300) > 0).astype(int)
+    encoder = Encoder(2, Labels("classes", ["y"], ["u", "v"]))
+    model = Model.new("paper", encoder)
+    model.learn(inputs, labels)
+    chances = model.learner.members[0].distribution(model.learner.scaling.look([[0.1, 0.0]]).array)
+    made = np.array(model.predict(np.tile([0.1, 0.0], (2000, 1))))
+    share = dict(zip(chances.atoms, chances.weights, strict=True))[1]
+    assert 0.1 < share < 0.9 and abs(made.mean() - share) < 0.05
+    again = Model(model.learner, encoder)
+    assert again.predict(inputs) == Model(model.learner, encoder).predict(inputs)
+
+
+def test_rounds_that_are_kept_take_no_more_room_than_is_said():
+    """Sparse rows are small beside the weights, which are kept from before the first alone."""
+    random = np.random.default_rng(0)
+    inputs = csr_array((np.ones(50), random.integers(0, 3000, 50), np.arange(51)), (50, 3000))
+    rounds = Rounds(inputs, random.integers(0, 2, 50), 50, 50)
+    encoder = Encoder(3000, Labels("classes", ["y"], ["u", "v"]))
+    run = Run(Model.new("auto", encoder), Kept(None))
+    for _ in range(4):
+        run.learn(rounds)
+    first, *rest = run.kept.traces
+    assert first.first is not None and all(trace.first is None for trace in rest)
+    assert all(m.first_weights is None for trace in rest for m in trace.members)
+    weights = sum(member.first_weights.size for member in first.members)
+    assert run.kept.size > weights > 6 * 2 * 3000
+    small = Run(Model.new("auto", encoder), Kept(weights // 2))
+    small.learn(rounds)
+    assert not small.kept.traces and "too long" in small.kept.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"loss": float("nan")},
+        {"loss": -1.0},
+        {"totals": [float("inf")]},
+        {"totals": []},
+        {"baselines": [10**30, 0, []]},
+        {"baselines": [0, 0, [[0, -1]]]},
+        {"baselines": [0.5, 0, []]},
+    ],
+    ids=repr,
+)
+def test_models_that_were_edited_are_refused(tmp_path, change):
+    (tmp_path / "t.csv").write_text("a,y\n1,u\n2,v\n3,u\n")
+    source = open_table(tmp_path / "t.csv")
+    encoder, _ = guess(source, head := next(source.pieces()), Wishes())
+    model = Model.new("polyak", encoder)
+    batch = encoder.bind(source).batch(head)
+    model.learn(batch.inputs, batch.labels)
+    model.save(tmp_path / "model")
+    assert Model.load(tmp_path / "model").rounds == 3
+    about, arrays = archive.read(tmp_path / "model")
+    for key in ("format", "driftline"):
+        del about[key]
+    about["run"] |= change
+    with pytest.raises(InputError, match="model"):
+        Model.load(archive.write(tmp_path / "other", about, arrays))
+    about["run"], about["table"]["columns"]["columns"] = {}, []
+    with pytest.raises(InputError, match="model"):
+        Model.load(archive.write(tmp_path / "other", about, arrays))
+
+
+def test_counts_of_other_tags_are_refused():
+    one = OfTags(2)
+    one.resume([[0, 1], [3, 4], 5])
+    for state in ([[0], [3], 5], [[0, 1], [3], 5], [[0, 1], [3, 4], -1]):
+        with pytest.raises(InputError):
+            one.resume(state)
+
+
+def test_journals_that_could_never_be_filled_are_refused(tmp_path):
+    with pytest.raises(InputError, match="not 0"):
+        Journal(["loss"], most=0)
+    about = {"kind": "Journal", "names": ["a", "a"], "most": 4, "span": 1, "rounds": 0}
+    arrays = {"blocks": np.zeros((0, 2))}
+    for change in ({}, {"names": ["a", "b"], "most": 0}):
+        with pytest.raises(InputError, match="no journal"):
+            Journal.load(archive.write(tmp_path / "journal", about | change, arrays))
+
+
+def test_a_journal_of_another_model_is_not_continued():
+    random = np.random.default_rng(0)
+    encoder = Encoder(2, Labels("classes", ["y"], ["u", "v"]))
+    rounds = Rounds(random.standard_normal((40, 2)), random.integers(0, 2, 40), 40, 40)
+    one, two = (Run(Model.new("polyak", encoder)) for _ in range(2))
+    one.learn(rounds)
+    two.learn(rounds._replace(labels=1 - rounds.labels))
+    two.learn(rounds)
+    assert Run(one.model, journal=one.journal).journal is one.journal
+    assert Run(one.model, journal=two.journal).journal.rounds == 0

@@ -177,6 +177,34 @@ def test_parquet_gives_what_csv_does(tmp_path):
     assert np.array_equal(one[0], two[0]) and np.array_equal(one[1], two[1])
 
 
+def test_damaged_parquet_is_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path, generator = tmp_path / "t.parquet", np.random.default_rng(0)
+    columns = {"a": generator.standard_normal(500), "b": ["x", "y"] * 250, "y": [0, 1] * 250}
+    parquet.write_table(pyarrow.table(columns), path)
+    content, refusals = path.read_bytes(), 0
+    for _ in range(40):
+        data, place = bytearray(content), int(generator.integers(4, len(content) - 60))
+        data[place : place + 40] = generator.bytes(40)
+        path.write_bytes(bytes(data))
+        try:
+            read(path)
+        except InputError:
+            refusals += 1
+    assert refusals
+
+
+def test_parquet_values_that_python_does_not_have(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    years = pyarrow.array([10**12, 0], pyarrow.timestamp("s"))
+    parquet.write_table(pyarrow.table({"a": years, "y": ["u", "v"]}), tmp_path / "t.parquet")
+    assert "rows 1 to 2, column a" in refused(tmp_path / "t.parquet")
+
+
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"driftline\[parquet\]"):

@@ -58,6 +58,8 @@ class Polyak(Rate):
 
     def __post_init__(self) -> None:
         """Refuse a cap that is not positive."""
+        if not isinstance(self.monotone, bool):
+            raise InputError(f"monotone must be True or False, not {self.monotone!r}")
         if not self.cap > 0.0:
             raise InputError(f"the cap of a Polyak rate must be positive, but is {self.cap}")
 

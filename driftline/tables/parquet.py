@@ -30,9 +30,10 @@ class ParquetTable:
         if str(path) == "-":
             raise InputError("a Parquet file cannot come by standard input: name the file")
         self.name, self.rows, self._done = str(path), rows, 0
+        self._trouble = (ArrowException, OSError)
         try:
             self._file = parquet.ParquetFile(path)
-        except (ArrowException, OSError) as error:
+        except self._trouble as error:
             raise InputError(f"{path} is no Parquet file: {error}") from error
         self.columns = list(self._file.schema_arrow.names)
         twice = [name for name in self.columns if self.columns.count(name) > 1]
@@ -42,10 +43,17 @@ class ParquetTable:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand at a time."""
-        for batch in self._read:
+        while (batch := self._next()) is not None:
             first, self._done = self._done + 1, self._done + batch.num_rows
             if batch.num_rows:
                 yield ParquetPiece(self.name, batch, first)
+
+    def _next(self) -> Any:
+        """Return the next batch, None after the last."""
+        try:
+            return next(self._read, None)
+        except self._trouble as error:
+            raise InputError(f"{self.name} is damaged after row {self._done}: {error}") from error
 
     @property
     def progress(self) -> tuple[int, int | None]:
@@ -72,7 +80,14 @@ class ParquetPiece(Piece):
 
     def texts(self, column: int) -> Sequence[str]:
         """Return one column as it would be written; what is missing is empty."""
-        values = self.batch.column(column).to_pylist()
+        try:
+            values = self.batch.column(column).to_pylist()
+        except (ArithmeticError, ValueError) as error:  # no text in UTF-8, a year beyond Python's
+            name = self.batch.schema.names[column]
+            raise InputError(
+                f"{self.name}, rows {self.first} to {self.first + len(self) - 1}, column {name}: "
+                f"{error}; leave it out by --ignore {name}"
+            ) from error
         return ["" if value is None else str(value) for value in values]
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -32,7 +32,6 @@ class Line:
     colour: int
     dashed: bool = False
     run: int = 0
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:

@@ -141,3 +141,16 @@ def test_looking_changes_nothing_and_copies_go_on_alike():
     made = [other.predict_proba_one({"a": 1.0, "d": 1.0}) for other in copies]
     assert made[0] == made[1] == made[2]
     assert model.clone().predict_one({"a": 1.0}) is None
+
+
+def test_many_sets_are_learned_as_one_by_one():
+    pd = pytest.importorskip("pandas")
+    rows = list(Moods().take(120))
+    one, many = DriftMultiLabelClassifier(), DriftMultiLabelClassifier()
+    for x, y in rows:
+        one.learn_one(x, y)
+    frame = pd.DataFrame([x for x, _ in rows])
+    many.learn_many(frame, pd.DataFrame([y for _, y in rows]))
+    made = many.predict_many(frame[:20]).to_dict("records")
+    assert made == [one.predict_one(x) for x, _ in rows[:20]]
+    assert len({str(row) for row in made}) > 1

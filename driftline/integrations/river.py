@@ -192,6 +192,17 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
         tags = np.array([int(bool(y.get(label, False))) for label in self._labels])
         self._model.step(self._columns.vector(x, self._size), tags)
 
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from a data frame of rows and one of labels, in this order."""
+        for x, labels in zip(X.to_dict("records"), y.to_dict("records"), strict=True):
+            self.learn_one(x, labels)
+
+    def predict_many(self, X: Any) -> Any:
+        """Return a data frame with every label seen so far, true or false."""
+        import pandas as pd
+
+        return pd.DataFrame([self.predict_one(x) for x in X.to_dict("records")], index=X.index)
+
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
         """Return the probability of every label seen so far."""
         if not self._ready:

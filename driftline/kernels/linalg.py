@@ -1,19 +1,18 @@
 """The inner loops everything else waits for.
 
-Strict floating point keeps a dot product from being vectorised; here, and only here,
-the compiler may reorder sums and fuse multiplications with additions. It may not
-assume that numbers are finite: that is how bad input is found.
+Strict floating point keeps a dot product from being vectorised; in what is marked as loose,
+and only there, the compiler may reorder sums and fuse multiplications with additions. It may
+not assume that numbers are finite: that is how bad input is found.
 """
 
-import numpy as np
 from numba import njit
 
 from driftline.kernels.compile import OPTIONS, helper
 
-_fast = njit(fastmath={"reassoc", "contract", "nsz"}, forceinline=True, **OPTIONS)
+loose = njit(fastmath={"reassoc", "contract", "nsz"}, forceinline=True, **OPTIONS)
 
 
-@_fast
+@loose
 def dot(a, b):
     """Inner product."""
     total = 0.0
@@ -22,21 +21,29 @@ def dot(a, b):
     return total
 
 
-@_fast
+@loose
 def add_scaled(out, factor, x):
     """``out += factor * x``."""
     for i in range(x.size):
         out[i] += factor * x[i]
 
 
-@_fast
-def rescale(out, factor):
-    """``out *= factor``; return the squared norm of the result."""
+@loose
+def scaled_square(x, factor):
+    """Squared norm of ``factor * x``, in double precision."""
     total = 0.0
-    for i in range(out.size):
-        out[i] *= factor
-        total += np.float64(out[i]) * np.float64(out[i])
+    for i in range(x.size):
+        total += (factor * x[i]) ** 2
     return total
+
+
+@loose
+def make_smaller(out, factor):
+    """``out *= factor``, and what is then smaller than the factor is 0."""
+    factor = out.dtype.type(factor)
+    for i in range(out.size):
+        small = out[i] * factor
+        out[i] = small if abs(small) >= factor else out.dtype.type(0.0)
 
 
 @helper

@@ -21,14 +21,14 @@ from driftline.kernels.calls import (
     call_rate,
 )
 from driftline.kernels.compile import helper
-from driftline.kernels.linalg import dot, rescale
+from driftline.kernels.linalg import dot, make_smaller, scaled_square
 
 #: Squared gradients below this count as zero: the round makes no step.
 TINY = 1e-150
 
-#: The stored weights are rescaled before their common factor gets smaller than this, times the
-#: length of the step: in double precision, and in single.
-SMALLEST_SCALE, SMALLEST_SINGLE = 1e-200, 1e-18
+#: The stored weights are made smaller before their norm passes this: in double precision, and in
+#: single, where they still have to meet inputs.
+LARGEST, LARGEST_SINGLE = 2.0**400, 2.0**60
 
 Machine = namedtuple(
     "Machine",
@@ -139,21 +139,26 @@ def watch(m, trace, t):
 
 @helper
 def refresh(m, eta, grad_sq, weights):
-    """Compute the squared norm afresh when that is due; return the scale of the weights.
+    """Make the weights ready for a step: return their scale.
 
-    Once in as many rounds as there are weights, and before the step would be stored as a number
-    too large. It is a pass over all weights, so it must be rare where rows are sparse.
+    Once in as many rounds as there are weights their squared norm is computed afresh. Where
+    projections have made the scale so small that a step would be stored as a number too large, a
+    power of two goes from the one to the other, which changes no digit; what has become nothing
+    beside the rest is set to 0. Both are passes over all weights, so they must be rare where rows
+    are sparse.
     """
     state = m.state
-    smallest = SMALLEST_SCALE if weights.itemsize == 8 else SMALLEST_SINGLE
-    tight = state[at.SCALE] < smallest * max(1.0, eta * np.sqrt(grad_sq))
-    if tight or state[at.ROUNDS] >= state[at.REFRESH]:
+    if state[at.ROUNDS] >= state[at.REFRESH]:
         state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
-        norm_sq = 0.0
+        state[at.NORM_SQ] = 0.0
         for i in range(weights.shape[0]):
-            norm_sq += rescale(weights[i], state[at.SCALE])
-        state[at.SCALE] = 1.0
-        state[at.NORM_SQ] = norm_sq
+            state[at.NORM_SQ] += scaled_square(weights[i], state[at.SCALE])
+    largest = LARGEST if weights.itemsize == 8 else LARGEST_SINGLE
+    length_sq = state[at.NORM_SQ] + eta * eta * grad_sq
+    while length_sq > (largest * state[at.SCALE]) ** 2:
+        for i in range(weights.shape[0]):
+            make_smaller(weights[i], largest**-2)
+        state[at.SCALE] *= largest**2
     return state[at.SCALE]
 
 

@@ -1,5 +1,6 @@
 """Laws of the passes over weights: right to rounding, and the same bits however a stream is cut."""
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,17 +9,18 @@ from numba import types
 from scipy import sparse
 
 import driftline as dl
-from driftline.kernels import kernel
-from driftline.kernels.gathers import gather, scatter
+from driftline.kernels import kernel, on_lines, zeros_on_lines
+from driftline.kernels import program as at
+from driftline.kernels.gathers import ask_for, gather, scatter
 from driftline.kernels.signatures import vector
-from driftline.kernels.sweeps import square, sweep
+from driftline.kernels.sweeps import sweep
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 every_type = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
-def table(dtype):
-    return types.Array(dtype, 2, "C")
+def table(dtype, layout="C"):
+    return types.Array(dtype, 2, layout)
 
 
 def rows(dtype):
@@ -26,15 +28,11 @@ def rows(dtype):
 
 
 def sweeper(number):
-    @kernel(types.void(table(number), vector, rows(number), rows(number), vector))
+    @kernel(types.float64(table(number, "A"), vector, rows(number), rows(number), vector))
     def play(weights, steps, old, new, scores):
-        sweep(weights, steps, old, new, scores)
+        return sweep(weights, steps, old, new, scores)
 
-    @kernel(types.float64(table(number), types.int64))
-    def norm(inputs, t):
-        return square(inputs, t)
-
-    return play, norm
+    return play
 
 
 def gatherer(number):
@@ -43,6 +41,7 @@ def gatherer(number):
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))
     def read(weights, values, columns, first, stop, scores):
+        ask_for(weights, columns, first, stop)
         gather(weights, values, columns, first, stop, scores)
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))
@@ -65,9 +64,9 @@ def test_a_sweep_moves_the_weights_and_scores_them(dtype, outputs, features, see
     W = generator.standard_normal((outputs, features + spare)).astype(dtype)
     old, new = generator.standard_normal((2, features)).astype(dtype)
     steps = generator.standard_normal(outputs) * (generator.random(outputs) < 0.6)
-    play, norm = SWEEPS[dtype]
-    moved, scores, again = W.copy(), np.empty(outputs), np.empty(outputs)
-    play(moved, steps, old, new, scores)
+    play, apart = SWEEPS[dtype], bool(generator.integers(0, 2))
+    moved, scores, again = on_lines(W, apart), np.empty(outputs), np.empty(outputs)
+    norm_sq = play(moved, steps, old, new, scores)
     expected = W.astype(float)
     expected[:, :features] += np.outer(steps, old)
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
@@ -79,7 +78,21 @@ def test_a_sweep_moves_the_weights_and_scores_them(dtype, outputs, features, see
     play(moved, np.zeros(outputs), old, new, again)  # only read now: the same bits
     np.testing.assert_array_equal(again, scores)
     np.testing.assert_array_equal(moved, kept)
-    assert norm(new[np.newaxis], 0) == pytest.approx(float(new @ new), rel=tolerance)
+    assert norm_sq == pytest.approx(float(new @ new), rel=tolerance)
+
+
+@every_type
+@given(st.integers(1, 9), st.integers(1, 40))
+def test_weights_lie_on_lines(dtype, outputs, features):
+    W = np.arange(outputs * features, dtype=dtype).reshape(outputs, features)
+    for apart in (False, True):
+        zeros, copy = zeros_on_lines(W.shape, dtype, apart), on_lines(W, apart)
+        np.testing.assert_array_equal(copy, W)
+        assert not zeros.any()
+        for made in (zeros, copy):
+            assert made.dtype == dtype and made.ctypes.data % 64 == 0
+            assert made.flags.writeable and made.strides[1] == made.itemsize
+            assert made.strides[0] % 64 == 0 if apart else made.flags.c_contiguous
 
 
 @every_type
@@ -159,6 +172,42 @@ def test_pieces_equal_the_whole_when_weights_are_computed_afresh(dtype, outputs,
 
     cuts = generator.integers(1, rounds, 5)
     assert_pieces_equal_the_whole(make, X, y, [*cuts, 4095, 4096, 4097, 7840])
+
+
+@every_type
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+def test_scales_of_any_size(dtype, thin):
+    """Far too long steps, cut back to the ball in every round: the scale falls and falls."""
+    generator = np.random.default_rng(0)
+    X, y = stream_of(generator, 3, 20, 2000, thin)
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    eta = dl.rates.Constant(6.0)
+    one = dl.OGD(loss, dl.decoders.UniformMix(loss), eta, dl.domains.Ball(1.0), dtype=dtype)
+    scales = [1.0]
+    for first in range(0, 2000, 50):
+        one.run(X[first : first + 50], y[first : first + 50])
+        scales.append(one.engine.state[at.SCALE])
+    lifts = np.sum(np.diff(np.log2(scales)) > 0)
+    assert lifts >= (1 if dtype == np.float64 else 5)
+    dense = X.toarray() if thin else X
+    *_, W = naive.run(
+        dense, y, 3, naive.logistic, naive.uniform_mix, lambda *_: 6.0, 0.5, uniforms=np.zeros(2000)
+    )
+    np.testing.assert_allclose(one.weights, W, atol=1e-9 if dtype == np.float64 else 1e-4)
+    assert one.engine.state[at.NORM_SQ] == pytest.approx(0.25, rel=1e-5)
+
+
+@every_type
+def test_what_is_nothing_beside_the_rest_becomes_0(dtype):
+    """A feature that came once and never again fades away, and does not linger as a denormal."""
+    X = np.zeros((4000, 2))
+    X[0, 0], X[1:, 1] = 1.0, np.tile([3.0, -3.0], 2000)[:-1]
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(2))
+    rate, domain = dl.rates.Constant(6.0), dl.domains.Ball(1.0)
+    one = dl.OGD(loss, dl.decoders.UniformMix(loss), rate, domain, dtype=dtype)
+    one.run(X, np.zeros(4000, dtype=int))
+    assert (one.engine.stored[:, 0] == 0.0).all()
+    assert np.linalg.norm(one.weights) == pytest.approx(0.5, rel=1e-5)
 
 
 @pytest.mark.parametrize("bad", [0, 1, 7])

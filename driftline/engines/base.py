@@ -11,6 +11,7 @@ from driftline.decoders import Decoder
 from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
+from driftline.kernels import on_lines, zeros_on_lines
 from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.models import Rows
@@ -92,7 +93,7 @@ class Snapshot(NamedTuple):
         if self.stored is None:
             return None
         rows, scale = self._rows, self.state[at.SCALE]
-        return rows if scale == 1.0 else rows * rows.dtype.type(scale)
+        return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
 
     @property
     def zeros(self) -> np.ndarray:
@@ -129,7 +130,8 @@ class Engine:
 
     def start(self, weights: np.ndarray) -> None:
         """Begin with these weights, one row per score, and go on in their precision."""
-        self.stored, self.transposed, self.dtype = weights, False, weights.dtype
+        self.stored, self.transposed = on_lines(weights, apart=True), False
+        self.dtype = weights.dtype
         extra = self.parts.intercept + self.parts.loss.task.extra_columns
         self.features = weights.shape[1] - extra
         self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
@@ -138,14 +140,13 @@ class Engine:
     def hold(self, rows: Rows) -> None:
         """Make the weights ready for rows of this kind; they begin at zero."""
         if self.stored is None:
-            shape = self._shape(rows)
-            shape = shape[::-1] if self.wants_transposed(rows) else shape
-            self.stored = np.zeros(shape, self.dtype)
             self.transposed, self.features = self.wants_transposed(rows), rows.features
+            shape = self._shape(rows)[::-1] if self.transposed else self._shape(rows)
+            self.stored = zeros_on_lines(shape, self.dtype, apart=not self.transposed)
             self.state[at.REFRESH] = max(4096, self.stored.size)
         elif self.transposed != self.wants_transposed(rows):
-            self.stored = np.ascontiguousarray(self.stored.T)
-            self.transposed = self.wants_transposed(rows)
+            self.stored = on_lines(self.stored.T, apart=self.transposed)
+            self.transposed = not self.transposed
 
     def _shape(self, rows: Rows) -> tuple[int, int]:
         task = self.parts.loss.task
@@ -161,7 +162,7 @@ class Engine:
 
     def snapshot(self) -> Snapshot:
         """Return a copy of weights and state."""
-        stored = None if self.stored is None else self.stored.copy()
+        stored = None if self.stored is None else on_lines(self.stored, not self.transposed)
         return Snapshot(stored, self.transposed, self.state.copy())
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -195,7 +196,8 @@ class Engine:
             norm = float(np.linalg.norm(stored.astype(np.float64))) * float(state[at.SCALE])
             if not norm <= state[at.RADIUS] * (1.0 + 1e-3):
                 raise InputError(f"the norm {norm:.6g} of the weights is outside their domain")
-        self.stored, self.transposed, self.features = stored, transposed, features
+            self.stored = on_lines(stored, apart=not transposed)
+        self.transposed, self.features = transposed, features
         self.state[:] = state
 
     def scores(self, rows: Rows, t: int) -> np.ndarray:

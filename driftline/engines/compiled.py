@@ -86,10 +86,7 @@ class CompiledEngine(Engine):
     @property
     def linked(self) -> bool:
         """Whether rounds over dense rows can be handed to the loop as they come."""
-        stored = self.stored
-        return (
-            self._size >= 0 and stored is not None and stored.flags.carray and not self.transposed
-        )
+        return self._size >= 0 and self.stored is not None and not self.transposed
 
     def arguments(
         self, inputs: Any, labels: Any, uniforms: Any, trace: np.ndarray, predictions: np.ndarray

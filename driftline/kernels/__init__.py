@@ -12,6 +12,9 @@ from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import dot as dot
+from driftline.kernels.linalg import loose as loose
+from driftline.kernels.memory import on_lines as on_lines
+from driftline.kernels.memory import zeros_on_lines as zeros_on_lines
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE

@@ -17,7 +17,7 @@ from driftline.kernels.round import (
     watch,
 )
 from driftline.kernels.signatures import DENSE, DENSE_SINGLE
-from driftline.kernels.sweeps import square, sweep
+from driftline.kernels.sweeps import sweep
 
 
 @kernel(DENSE)
@@ -39,18 +39,17 @@ def play_dense(
     last = inputs[0]
     for t in range(rounds):
         x = inputs[t]
-        input_sq = square(inputs, t) + intercept
-        if not np.isfinite(input_sq):
-            played = t
-            break
-        scale = state[at.SCALE]
-        sweep(weights, m.steps, last, x, m.theta)
+        input_sq = sweep(weights, m.steps, last, x, m.theta) + intercept
         last = x
+        scale = state[at.SCALE]
         for k in range(outputs):
             if intercept:
                 m.theta[k] += weights[k, features]
             m.theta[k] *= scale
             m.steps[k] = 0.0
+        if not np.isfinite(input_sq):
+            played = t
+            break
 
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             played = t

@@ -27,6 +27,14 @@ def array_of(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, li
     return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
 
 
+def rows_from(context: Any, builder: Any, kind: Any, value: Any, k: Any, count: int) -> list[Any]:
+    """Return where some rows of a matrix begin, from row k on; they may have room between them."""
+    array = context.make_array(kind)(context, builder, value)
+    stride, _ = cgutils.unpack_tuple(builder, array.strides, 2)
+    places = [builder.mul(builder.add(k, index(row)), stride) for row in range(count)]
+    return [cgutils.pointer_add(builder, array.data, place) for place in places]
+
+
 class Lanes:
     """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
 

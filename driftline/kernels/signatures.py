@@ -91,9 +91,10 @@ def _loop(
     )
 
 
-#: The loop over dense rows, for either precision of weights and inputs.
-DENSE = _loop(_input(types.float64, 2))
-DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "C"))
+#: The loop over dense rows, for either precision of weights and inputs. Rows of weights may have
+#: room between them.
+DENSE = _loop(_input(types.float64, 2), weights=types.Array(types.float64, 2, "A"))
+DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "A"))
 
 #: ``together(loop, learners) -> played``: one dense round of several learners, a row each.
 TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))

@@ -1,7 +1,8 @@
 """The loop over CSR rows. Weights are stored with the scores of a feature side by side.
 
 A round touches only the features it has: its cost is the number of its non-zeros times
-the number of scores, however many features there are.
+the number of scores, however many features there are. Where they are many, their weights are far
+away: those of the next row are asked for before this one's loss and step are computed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from driftline.kernels import program as at
 from driftline.kernels import signatures as kinds
 from driftline.kernels.compile import Kernel
-from driftline.kernels.gathers import gather, scatter
+from driftline.kernels.gathers import ask_for, gather, scatter
 from driftline.kernels.linalg import dot
 from driftline.kernels.round import (
     alarmed,
@@ -47,12 +48,15 @@ def play_sparse(
     rounds = starts.size - 1
     intercept = code[at.INTERCEPT]
     last, outputs = weights.shape[0] - 1, weights.shape[1]
+    whole = weights.reshape(1, weights.size)  # short rows are best passed over as one
     for t in range(rounds):
         first, stop = starts[t], starts[t + 1]
         input_sq = dot(values[first:stop], values[first:stop]) + intercept
         if not np.isfinite(input_sq):
             return t
         gather(weights, values, columns, first, stop, m.theta)
+        if t + 1 < rounds:
+            ask_for(weights, columns, stop, starts[t + 2])
         scale = state[at.SCALE]
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
@@ -69,7 +73,7 @@ def play_sparse(
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)
-            step = -eta / refresh(m, eta, trace[4, t], weights)
+            step = -eta / refresh(m, eta, trace[4, t], whole)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
             scatter(weights, values, columns, first, stop, m.steps)

@@ -15,36 +15,36 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from driftline.kernels.compile import helper
-from driftline.kernels.lanes import Lanes, array_of, index
-
-#: Bytes in a vector: a line of the cache.
-WIDTH = 64
+from driftline.kernels.lanes import Lanes, array_of, index, rows_from
+from driftline.kernels.memory import LINE
 
 
 def build_pass(rows: int, moving: bool) -> Any:
-    """Make ``sweep(weights, k, steps, old, new) -> scores`` over some rows from row k on.
+    """Make ``sweep(weights, k, steps, old, new) -> results`` over some rows from row k on.
 
-    For each of them it returns ``weights[k] @ new``, if it moves after ``weights[k] += step old``.
+    For each of them it returns ``weights[k] @ new``, if it moves after ``weights[k] += step old``,
+    and as the last result ``new @ new``, which costs next to nothing on the way.
     """
 
     @intrinsic
     def sweep(typing_context, weights, k, steps, old, new):
-        result = types.UniTuple(types.float64, rows)
+        result = types.UniTuple(types.float64, rows + 1)
 
         def generate(context, builder, signature, given):
             number = context.get_value_type(signature.args[0].dtype)
             one = Lanes(builder, number, 1)
-            lanes = Lanes(builder, number, 8 * WIDTH // one.bits)
-            start, (_, stride) = array_of(context, builder, signature.args[0], given[0])
+            lanes = Lanes(builder, number, 8 * LINE // one.bits)
+            starts = rows_from(context, builder, signature.args[0], given[0], given[1], rows)
             before, _ = array_of(context, builder, signature.args[3], given[3])
             after, (size,) = array_of(context, builder, signature.args[4], given[4])
             whole = builder.and_(size, index(-lanes.count))
-            places = [builder.add(given[1], index(row)) for row in range(rows)]
-            starts = [builder.gep(start, [builder.mul(place, stride)]) for place in places]
             factors = [one.narrow(builder.extract_value(given[2], row)) for row in range(rows)]
 
+            def add(words, total, a, b):
+                builder.store(words.add_product(builder.load(total), a, b), total)
+
             def run(words, first, stop):
-                sums = [cgutils.alloca_once_value(builder, words.zero) for _ in range(rows)]
+                sums = [cgutils.alloca_once_value(builder, words.zero) for _ in range(rows + 1)]
                 spread = [words.spread(factor) for factor in factors]
                 step = index(words.count)
                 with cgutils.for_range_slice(builder, first, stop, step, step.type) as (j, _):
@@ -55,8 +55,8 @@ def build_pass(rows: int, moving: bool) -> Any:
                         if moving:
                             w = words.add_product(w, spread[row], z)
                             words.store(w, starts[row], j)
-                        total = words.add_product(builder.load(sums[row]), w, x)
-                        builder.store(total, sums[row])
+                        add(words, sums[row], w, x)
+                    add(words, sums[rows], x, x)
                 return [words.total(builder.load(total)) for total in sums]
 
             most, rest = run(lanes, index(0), whole), run(one, whole, size)
@@ -74,30 +74,28 @@ move_one, move_two, move_three = (build_pass(rows, moving=True) for rows in (1, 
 
 @helper
 def sweep(weights, steps, old, new, scores):
-    """Write ``(weights + steps old') new`` to scores, and leave the sum in the weights."""
-    outputs = weights.shape[0]
+    """Write ``(weights + steps old') new`` to scores, and leave the sum in the weights.
+
+    Return the squared norm of ``new``.
+    """
+    outputs, square = weights.shape[0], 0.0
     k = 3 * (outputs % 2) if outputs > 1 else 0
     if k:  # an odd number of rows begins with three
         three = (steps[0], steps[1], steps[2])
         if three[0] != 0.0 or three[1] != 0.0 or three[2] != 0.0:
-            scores[0], scores[1], scores[2] = move_three(weights, 0, three, old, new)
+            scores[0], scores[1], scores[2], square = move_three(weights, 0, three, old, new)
         else:
-            scores[0], scores[1], scores[2] = read_three(weights, 0, three, old, new)
+            scores[0], scores[1], scores[2], square = read_three(weights, 0, three, old, new)
     while k < outputs - 1:
         both = (steps[k], steps[k + 1])
         if both[0] != 0.0 or both[1] != 0.0:
-            scores[k], scores[k + 1] = move_two(weights, k, both, old, new)
+            scores[k], scores[k + 1], square = move_two(weights, k, both, old, new)
         else:
-            scores[k], scores[k + 1] = read_two(weights, k, both, old, new)
+            scores[k], scores[k + 1], square = read_two(weights, k, both, old, new)
         k += 2
     if k < outputs:
         if steps[k] != 0.0:
-            scores[k] = move_one(weights, k, (steps[k],), old, new)[0]
+            scores[k], square = move_one(weights, k, (steps[k],), old, new)
         else:
-            scores[k] = read_one(weights, k, (steps[k],), old, new)[0]
-
-
-@helper
-def square(inputs, t):
-    """Return the squared norm of row t."""
-    return read_one(inputs, t, (0.0,), inputs[t], inputs[t])[0]
+            scores[k], square = read_one(weights, k, (steps[k],), old, new)
+    return square

@@ -1,0 +1,33 @@
+"""Weights lie on lines of the cache.
+
+A vector that lies across two lines is loaded and stored at the price of two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["on_lines", "zeros_on_lines"]
+
+#: Bytes in a line.
+LINE = 64
+
+
+def zeros_on_lines(shape: tuple[int, int], dtype: Any, apart: bool) -> np.ndarray:
+    """Return a matrix of zeros at the start of a line; with rows apart, each row is at one."""
+    size = np.dtype(dtype).itemsize
+    rows, columns = shape
+    stride = -(-columns * size // LINE) * LINE if apart else columns * size
+    room = np.zeros(rows * stride + LINE, dtype=np.uint8)
+    first = -room.ctypes.data % LINE
+    lines = room[first : first + rows * stride].view(dtype)
+    return lines.reshape(rows, stride // size)[:, :columns]
+
+
+def on_lines(matrix: np.ndarray, apart: bool) -> np.ndarray:
+    """Return a copy of a matrix that lies so."""
+    made = zeros_on_lines(matrix.shape, matrix.dtype, apart)
+    made[:] = matrix
+    return made

@@ -36,7 +36,11 @@ def cusum(loss, params, memory):
     memory[1] += loss
     mean = (memory[1] + 1.0) / (memory[0] + 2.0)
     other = max(mean, min(HIGHEST, max(factor * mean, mean + more)))
-    worse = loss * math.log(other / mean) + (1.0 - loss) * math.log((1.0 - other) / (1.0 - mean))
+    worse = 0.0
+    if loss > 0.0:  # often one of the two logarithms is not asked for
+        worse += loss * math.log(other / mean)
+    if loss < 1.0:
+        worse += (1.0 - loss) * math.log((1.0 - other) / (1.0 - mean))
     memory[2] = max(0.0, memory[2] + worse)
     return memory[0] >= patience and memory[2] > threshold
 

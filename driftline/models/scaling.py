@@ -10,9 +10,9 @@ from driftline.kernels import (
     SCALE_SPARSE32,
     SCALE_SPARSE64,
     Kernel,
-    dot,
     kernel,
 )
+from driftline.models.moments import count_in, multiply, place, renew
 
 __all__ = ["scale_sparse_32", "scale_sparse_64", "standardise", "standardise_single"]
 
@@ -26,36 +26,25 @@ def standardise(inputs, state, out):
 
     Return how many were written before one that is not finite. ``state`` has the number of rows,
     that at which deviations are next computed, then for every feature its mean, its sum of
-    squared deviations (Welford) and its scale, one over the deviation. A feature that has
-    not varied yet is 0.
+    squared deviations and its scale, one over the deviation. A feature that has not varied yet
+    is 0.
     """
     rows, features = inputs.shape
     means = state[2 : 2 + features]
     squares = state[2 + features : 2 + 2 * features]
     scales = state[2 + 2 * features :]
     for t in range(rows):
+        row = out[t, :features]
         state[0] += 1.0
         share = 1.0 / state[0]
-        for j in range(features):
-            away = inputs[t, j] - means[j]
-            means[j] += share * away
-            rest = inputs[t, j] - means[j]
-            squares[j] += away * rest
-            out[t, j] = rest
+        norm_sq = count_in(inputs[t], share, means, squares, scales, row)
         if state[0] >= state[1]:
             state[1] = (1.0 + GROWTH) * state[0]
-            for j in range(features):
-                variance = share * squares[j]
-                scales[j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
-        for j in range(features):
-            out[t, j] *= scales[j]
-        row = out[t, :features]
-        norm_sq = dot(row, row)
+            renew(share, squares, scales)
+            norm_sq = place(inputs[t], means, scales, row)
         if not math.isfinite(norm_sq):
             return t
-        norm = math.sqrt(max(norm_sq, float(features)))
-        for j in range(features):
-            row[j] /= norm
+        multiply(row, 1.0 / math.sqrt(max(norm_sq, float(features))))
         for j in range(features, out.shape[1]):
             out[t, j] = 1.0 / math.sqrt(features)
     return rows

@@ -8,6 +8,7 @@ configuration is a small tree that fits in JSON, and no code is ever read from i
 from __future__ import annotations
 
 import dataclasses
+import functools
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -58,9 +59,11 @@ class Part:
         return {"type": self.part_name(), **fields}
 
     @classmethod
-    def field_names(cls) -> list[str]:
+    @functools.cache
+    def field_names(cls) -> tuple[str, ...]:
         """Return what the part is made from."""
-        return [f.name for f in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else []
+        fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+        return tuple(field.name for field in fields)
 
 
 def from_config(config: Any) -> Any:
@@ -86,7 +89,7 @@ def from_config(config: Any) -> Any:
         )
     known = cls.field_names()
     if unknown := sorted(set(fields) - set(known)):
-        raise InputError(f"{name} has no field {unknown[0]!r}; it has {known}")
+        raise InputError(f"{name} has no field {unknown[0]!r}; it has {list(known)}")
     return cls(**{key: from_config(value) for key, value in fields.items()})
 
 

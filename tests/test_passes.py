@@ -11,7 +11,8 @@ from scipy import sparse
 import driftline as dl
 from driftline.kernels import kernel, on_lines, zeros_on_lines
 from driftline.kernels import program as at
-from driftline.kernels.gathers import ask_for, gather, scatter
+from driftline.kernels.ahead import ask_for_rows
+from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.signatures import vector
 from driftline.kernels.sweeps import sweep
 
@@ -41,7 +42,7 @@ def gatherer(number):
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))
     def read(weights, values, columns, first, stop, scores):
-        ask_for(weights, columns, first, stop)
+        ask_for_rows(weights, columns, first, stop)
         gather(weights, values, columns, first, stop, scores)
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))

@@ -78,7 +78,12 @@ def update(losses, largest, grid, state, work, weights):
     own = state[HEAD + 2 * sets :]
     paid = work[:sets]
     factors = work[sets : sets + members]
-    lost = work[sets + members :]
+    lost = work[sets + members : sets + 2 * members]
+    keeps = work[sets + 2 * members : sets + 2 * members + own.size]
+    gives = work[sets + 2 * members + own.size :]
+    for i in range(own.size):
+        keeps[i] = 1.0 - grid[i // members, 1]
+        gives[i] = grid[i // members, 1] / members
     for t in range(rounds):
         best, alike = 1.0, True
         for j in range(members):
@@ -86,17 +91,15 @@ def update(losses, largest, grid, state, work, weights):
             best = min(best, lost[j])
             alike = alike and lost[j] == lost[0]
             weights[t, j] = 0.0
-        for g in range(sets):
-            paid[g] = 0.0
-            for j in range(members):
-                weight = own[g * members + j]
-                weights[t, j] += chances[g] * weight
-                paid[g] += weight * lost[j]
+            for g in range(sets):
+                weights[t, j] += chances[g] * own[g * members + j]
         if not alike:
+            for g in range(sets):
+                paid[g] = 0.0
+                for j in range(members):
+                    paid[g] += own[g * members + j] * lost[j]
             _choose(state, totals, chances, paid)
-        for g in range(sets):
-            norm = 1.0
-            if not alike:
+            for g in range(sets):
                 if g == 0 or grid[g, 0] != grid[g - 1, 0]:
                     for j in range(members):
                         factors[j] = math.exp(-grid[g, 0] * (lost[j] - best))
@@ -104,9 +107,10 @@ def update(losses, largest, grid, state, work, weights):
                 for j in range(members):
                     own[g * members + j] *= factors[j]
                     norm += own[g * members + j]
-            keep, give = (1.0 - grid[g, 1]) / norm, grid[g, 1] / members
-            for j in range(members):
-                own[g * members + j] = keep * own[g * members + j] + give
+                for j in range(members):
+                    own[g * members + j] /= norm
+        for i in range(own.size):
+            own[i] = keeps[i] * own[i] + gives[i]
 
 
 @helper
@@ -148,7 +152,7 @@ class Shares:
         self.state[0] = FIRST_GAP
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         self.state[HEAD + 2 * sets :] = 1.0 / members
-        self._work = np.empty(sets + 2 * members)
+        self._work = np.empty(sets + 2 * members + 2 * sets * members)
 
     def update(self, losses: np.ndarray, largest: float = 1.0) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.kernels import VOTE, argmax, kernel
 from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
 
 __all__ = ["padded", "vote", "vote_factor", "vote_one"]
@@ -79,11 +80,21 @@ def padded(predictions: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _most_weight(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    highest = max(int(rows.max()) for rows in predictions) + 1
-    counts = np.zeros((len(weights), highest))
-    for j, rows in enumerate(predictions):
-        counts[np.arange(len(weights)), rows[:, 0]] += weights[:, j]
-    return counts.argmax(axis=1)[:, np.newaxis]
+    rows, out = np.concatenate(predictions, axis=1), np.empty((len(weights), 1), dtype=np.int64)
+    behind = np.empty(int(rows.max(initial=0)) + 1)
+    most_weight.compiled(rows, weights, behind, out)
+    return out
+
+
+@kernel(VOTE)
+def most_weight(predictions, weights, behind, out):
+    """Write the label with most weight behind it in every round, the lowest of several."""
+    for t in range(predictions.shape[0]):
+        for k in range(behind.size):
+            behind[k] = 0.0
+        for j in range(predictions.shape[1]):
+            behind[predictions[t, j]] += weights[t, j]
+        out[t, 0] = argmax(behind)
 
 
 def _one(task: Any, predictions: list[Any], weights: np.ndarray) -> Any:

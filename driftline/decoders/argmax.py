@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.decoders.base import Decoder, write_mean
+from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
@@ -24,13 +24,15 @@ ROUNDING = 1e-14
 @kernel(DECODE)
 def decode_argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss everything but the label of the highest score; a score of 0 alone means -1."""
-    for k in range(scratch.size):
-        scratch[k] = 1.0
     if theta.size == 1:
-        scratch[1 if theta[0] > 0.0 else 0] = 0.0
-    else:
-        scratch[argmax(theta)] = 0.0
-    return write_mean(scratch, target, mean)
+        sign = 1.0 if theta[0] > 0.0 else -1.0
+        mean[0] = -0.5 * sign
+        return 0.0 if sign == target[0] else 1.0
+    for k in range(mean.size):
+        mean[k] = 1.0
+    top = argmax(theta)
+    mean[top] = 0.0
+    return 1.0 - target[top]
 
 
 @kernel(DECODE)
@@ -91,10 +93,6 @@ class Argmax(Decoder):
     def surrogate_gap(self) -> float:
         """1 - kappa, or 0."""
         return max(0.0, 1.0 - self.kappa)
-
-    def scratch(self, size: int) -> int:
-        """Return one number per label."""
-        return len(self.loss.task.all_labels)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""

@@ -1,5 +1,6 @@
 """Compiled code: the only package that knows Numba."""
 
+from driftline.kernels.ahead import ask_for_row as ask_for_row
 from driftline.kernels.calls import call_decode as call_decode
 from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_values as call_values
@@ -33,6 +34,7 @@ from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
 from driftline.kernels.signatures import SHARES as SHARES
 from driftline.kernels.signatures import VALUES as VALUES
+from driftline.kernels.signatures import VOTE as VOTE
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing
 from driftline.kernels.sorting import sort_decreasing as sort_decreasing
 from driftline.kernels.sorting import sorting_room as sorting_room

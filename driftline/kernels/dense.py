@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.kernels import program as at
+from driftline.kernels.ahead import ask_for_row
 from driftline.kernels.compile import Kernel, kernel
 from driftline.kernels.linalg import dot
 from driftline.kernels.round import (
@@ -38,6 +39,8 @@ def play_dense(
     played = rounds
     last = inputs[0]
     for t in range(rounds):
+        if t + 1 < rounds:
+            ask_for_row(inputs, t + 1)
         x = inputs[t]
         input_sq = sweep(weights, m.steps, last, x, m.theta) + intercept
         last = x

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from driftline.kernels.compile import helper
-from driftline.kernels.lanes import INDEX, Lanes, array_of, index
-from driftline.kernels.memory import LINE
-
-
-def column_at(builder: Any, places: Any, i: Any) -> Any:
-    """Return the column of entry i, whichever type of integer it has."""
-    column = builder.load(builder.gep(places, [i]))
-    return column if column.type == INDEX else builder.zext(column, INDEX)
+from driftline.kernels.lanes import INDEX, Lanes, array_of, column_at, index
 
 
 def build_pass(count: int, moving: bool) -> Any:
@@ -62,30 +54,6 @@ def build_pass(count: int, moving: bool) -> Any:
         return types.void(weights, values, columns, whole, whole, whole, vector), generate
 
     return sweep
-
-
-@intrinsic
-def ask_for(typing_context, weights, columns, first, stop):
-    """Ask the memory for the weights of a row's features, and do not wait for them."""
-
-    def generate(context, builder, signature, given):
-        start, (_, stride) = array_of(context, builder, signature.args[0], given[0])
-        places, _ = array_of(context, builder, signature.args[1], given[1])
-        byte, choice = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, choice, choice, choice])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        wanted = [choice(0), choice(2), choice(1)]  # to read, in the second cache, data
-        size = builder.mul(stride, index(signature.args[0].dtype.bitwidth // 8))
-        base = builder.ptrtoint(start, INDEX)
-        with cgutils.for_range_slice(builder, given[2], given[3], index(1), INDEX) as (i, _):
-            column = column_at(builder, places, i)
-            begin = builder.add(base, builder.mul(column, size))
-            line, end = builder.and_(begin, index(-LINE)), builder.add(begin, size)
-            with cgutils.for_range_slice(builder, line, end, index(LINE), INDEX) as (at, _):
-                builder.call(prefetch, [builder.inttoptr(at, byte), *wanted])
-        return context.get_dummy_value()
-
-    return types.void(weights, columns, types.int64, types.int64), generate
 
 
 read_16, read_8, read_4, read_2, read_1 = (build_pass(n, moving=False) for n in (16, 8, 4, 2, 1))

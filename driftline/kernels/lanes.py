@@ -35,6 +35,12 @@ def rows_from(context: Any, builder: Any, kind: Any, value: Any, k: Any, count: 
     return [cgutils.pointer_add(builder, array.data, place) for place in places]
 
 
+def column_at(builder: Any, columns: Any, i: Any) -> Any:
+    """Return entry i of the columns, whichever type of integer they have."""
+    column = builder.load(builder.gep(columns, [i]))
+    return column if column.type == INDEX else builder.zext(column, INDEX)
+
+
 class Lanes:
     """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
 

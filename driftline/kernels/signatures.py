@@ -129,6 +129,9 @@ RANKS = types.void(vector, vector, vector, vector, integers)
 #: round.
 SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix)
 
+#: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
+VOTE = types.void(predictions, matrix, vector, predictions)
+
 #: ``scale(inputs, state, out) -> rows``: standardise rows as they come, as far as they are finite.
 SCALE = types.int64(_input(types.float64, 2), vector, matrix)
 SCALE_SINGLE = types.int64(_input(types.float64, 2), vector, types.Array(types.float32, 2, "C"))

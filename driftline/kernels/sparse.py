@@ -11,8 +11,9 @@ import numpy as np
 
 from driftline.kernels import program as at
 from driftline.kernels import signatures as kinds
+from driftline.kernels.ahead import ask_for_rows
 from driftline.kernels.compile import Kernel
-from driftline.kernels.gathers import ask_for, gather, scatter
+from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
 from driftline.kernels.round import (
     alarmed,
@@ -56,7 +57,7 @@ def play_sparse(
             return t
         gather(weights, values, columns, first, stop, m.theta)
         if t + 1 < rounds:
-            ask_for(weights, columns, stop, starts[t + 2])
+            ask_for_rows(weights, columns, stop, starts[t + 2])
         scale = state[at.SCALE]
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))

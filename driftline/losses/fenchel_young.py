@@ -177,6 +177,6 @@ class SparseMAP(FenchelYoung):
         }
 
     @classmethod
-    def field_names(cls) -> list[str]:
+    def field_names(cls) -> tuple[str, ...]:
         """Return what the part is made from."""
-        return ["task", "scale"]
+        return ("task", "scale")

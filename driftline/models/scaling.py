@@ -10,6 +10,7 @@ from driftline.kernels import (
     SCALE_SPARSE32,
     SCALE_SPARSE64,
     Kernel,
+    ask_for_row,
     kernel,
 )
 from driftline.models.moments import count_in, multiply, place, renew
@@ -34,6 +35,8 @@ def standardise(inputs, state, out):
     squares = state[2 + features : 2 + 2 * features]
     scales = state[2 + 2 * features :]
     for t in range(rows):
+        if t + 1 < rows:
+            ask_for_row(inputs, t + 1)
         row = out[t, :features]
         state[0] += 1.0
         share = 1.0 / state[0]

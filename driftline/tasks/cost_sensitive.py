@@ -53,6 +53,6 @@ class CostSensitive(Finite):
         return {"type": self.part_name(), "costs": self.loss_matrix.tolist()}
 
     @classmethod
-    def field_names(cls) -> list[str]:
+    def field_names(cls) -> tuple[str, ...]:
         """Return what the part is made from."""
-        return ["costs"]
+        return ("costs",)

@@ -1,0 +1,65 @@
+"""Ask the memory for what is needed next, and do not wait for it.
+
+What is far away then comes while there is other work. It is put into the second cache: the first
+is small, and full of what is needed now.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from driftline.kernels.lanes import INDEX, array_of, column_at, index
+from driftline.kernels.memory import LINE
+
+BYTE, CHOICE = ir.IntType(8).as_pointer(), ir.IntType(32)
+
+#: To read it, in the second cache, data.
+WANTED = [CHOICE(0), CHOICE(2), CHOICE(1)]
+
+
+def ask(builder: Any, begin: Any, end: Any) -> None:
+    """Ask for all lines between two addresses."""
+    kind = ir.FunctionType(ir.VoidType(), [BYTE, CHOICE, CHOICE, CHOICE])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    line = builder.and_(begin, index(-LINE))
+    with cgutils.for_range_slice(builder, line, end, index(LINE), INDEX) as (place, _):
+        builder.call(prefetch, [builder.inttoptr(place, BYTE), *WANTED])
+
+
+def rows_in(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, Any]:
+    """Return the address of a matrix whose rows lie side by side, and the bytes of a row."""
+    start, (_, stride) = array_of(context, builder, kind, value)
+    return builder.ptrtoint(start, INDEX), builder.mul(stride, index(kind.dtype.bitwidth // 8))
+
+
+@intrinsic
+def ask_for_row(typing_context, inputs, t):
+    """Ask for row t of a matrix."""
+
+    def generate(context, builder, signature, given):
+        base, size = rows_in(context, builder, signature.args[0], given[0])
+        begin = builder.add(base, builder.mul(given[1], size))
+        ask(builder, begin, builder.add(begin, size))
+        return context.get_dummy_value()
+
+    return types.void(inputs, types.int64), generate
+
+
+@intrinsic
+def ask_for_rows(typing_context, weights, columns, first, stop):
+    """Ask for the rows of a matrix that some of these columns name."""
+
+    def generate(context, builder, signature, given):
+        base, size = rows_in(context, builder, signature.args[0], given[0])
+        places, _ = array_of(context, builder, signature.args[1], given[1])
+        with cgutils.for_range_slice(builder, given[2], given[3], index(1), INDEX) as (i, _):
+            begin = builder.add(base, builder.mul(column_at(builder, places, i), size))
+            ask(builder, begin, builder.add(begin, size))
+        return context.get_dummy_value()
+
+    return types.void(weights, columns, types.int64, types.int64), generate

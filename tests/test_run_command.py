@@ -12,12 +12,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import call, data, predictions, write_csv
 
 import driftline as dl
 from driftline import committee as by_name
 from driftline import tables
-from driftline.cli import main
 from driftline.cli.learners import LEARNERS
 from driftline.committee import CommitteeTrace
 from driftline.runs import Journal, Model, Reading, Run
@@ -27,32 +26,6 @@ from driftline.runs.baselines import OfClasses, OfTags
 @pytest.fixture
 def small_pieces(monkeypatch):
     monkeypatch.setattr(tables, "open_table", partial(tables.open_table, rows=40))
-
-
-def call(*arguments, stdin=None):
-    return CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
-
-
-def data(rows=200, features=3, seed=0):
-    random = np.random.default_rng(seed)
-    inputs = random.standard_normal((rows, features)).round(4)
-    labels = (inputs[:, 0] + 0.3 * random.standard_normal(rows) > 0).astype(int)
-    labels[rows // 2 :] = 1 - labels[rows // 2 :]
-    return inputs, labels
-
-
-def write_csv(path, inputs, labels, names="uv", end="\n"):
-    columns = [f"x{j}" for j in range(inputs.shape[1])]
-    lines = [",".join([*columns, "label"])]
-    for x, y in zip(inputs.tolist(), labels, strict=True):
-        lines.append(",".join([*map(repr, x), names[y]]))
-    path.write_text(end.join(lines) + end)
-    return path
-
-
-def predictions(folder):
-    with (folder / "predictions.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 # -- run
@@ -147,12 +120,16 @@ def test_tags_levels_and_rankings(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     done = call("run", path, "--out", tmp_path / "ranking")
     assert done.exit_code == 0 and "1 - NDCG, of 24 rounds" in done.output, done.output
-    for kind in ("tags", "levels"):
-        done = call(
-            "predict", tmp_path / kind / "model.driftline", tmp_path / "t.csv", "--ignore", "tag_2"
-        )
-        assert done.exit_code == 0, done.output
-    done = call("predict", tmp_path / "ranking" / "model.driftline", path)
+    path, tags = tmp_path / "t.csv", tmp_path / "tags" / "model.driftline"
+    done = call("predict", tags, path)
+    assert done.exit_code == 0 and "mean loss" in done.output, done.output
+    done = call("predict", tags, path, "--ignore", "tag_2")  # labels that are not compared
+    assert done.exit_code == 0 and "mean loss" not in done.output, done.output
+    levels = tmp_path / "levels" / "model.driftline"
+    assert call("predict", levels, path).exit_code == 0
+    done = call("predict", levels, path, "--ignore", "tag_2")
+    assert done.exit_code == 2 and "--ignore names tag_2, which the model needs" in done.output
+    done = call("predict", tmp_path / "ranking" / "model.driftline", tmp_path / "t.svm")
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == 25
 
 
@@ -309,6 +286,14 @@ def test_inspect(tmp_path, model):
     assert "committee of 6" in call("inspect", model.parent / "trace.npz").output
     done = call("inspect", model.parent / "predictions.csv")
     assert done.exit_code == 2 and "was not written by driftline" in done.output
+
+
+def test_what_is_no_trace_is_said_to_be_none(tmp_path, model):
+    for command in (["report"], ["certify", "--data", model]):
+        done = call(*command, model)
+        assert done.exit_code and "is a model or a journal: expected a trace" in done.output
+        done = call(*command, tmp_path / "t.csv")
+        assert done.exit_code and "was not written by driftline" in done.output
 
 
 def test_compare(tmp_path):

@@ -152,3 +152,23 @@ def test_a_journal_of_another_model_is_not_continued():
     two.learn(rounds)
     assert Run(one.model, journal=one.journal).journal is one.journal
     assert Run(one.model, journal=two.journal).journal.rounds == 0
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypatch, thorough):
+    from driftline.runs import promise
+
+    random = np.random.default_rng(0)
+    inputs = random.standard_normal((60, 3)) * (random.random((60, 3)) < 0.5)
+    labels = (inputs[:, 0] > 0).astype(int)
+    encoder = Encoder(3, Labels("classes", ["y"], ["u", "v"]))
+    for rows in (inputs, csr_array(inputs)):
+        run = Run(Model.new("auto", encoder), Kept(None))
+        run.learn(Rounds(rows, labels, 60, 60))
+        made = promise.promise_of(run.model, run.kept)
+        assert made.searched and made.certificate.valid
+        with monkeypatch.context() as patched:
+            patched.setattr(promise, "MOST_WORK", 3 * 60)
+            small = promise.promise_of(run.model, run.kept, thorough)
+        assert small.searched == thorough and small.certificate.valid
+        assert small.bound == made.bound

@@ -154,6 +154,7 @@ def test_svmlight_lines_that_do_not_fit(tmp_path):
         ("1 qid:1 1:0.5\n0 2:1\n", "line 2: some lines have a qid"),
         ("1 1:0.5 1:2\n", "line 1: index 1 occurs twice"),
         ("", "is empty"),
+        ("a,b,label\n1,2,u\n", "no index:value in any line"),
     ):
         path = write(tmp_path / "t.svm", text)
         with pytest.raises(InputError, match=part):
@@ -444,6 +445,20 @@ def test_columns_are_left_out_by_pattern_and_labels_too(tmp_path):
     table = open_table(tmp_path / "b.csv")
     with pytest.raises(InputError, match="left out by --ignore y"):
         encoder.bind(table, ignore=["id_*"], labelled=None).batch(next(table.pieces()))
+
+
+def test_columns_that_a_model_uses_cannot_be_left_out(tmp_path):
+    _, _, encoder = read(write(tmp_path / "a.csv", "n_1,n_2,y\n1,2,u\n2,1,v\n"))
+    path = write(tmp_path / "b.csv", "n_1,n_2,y,id\n1,2,u,7\n")
+    for ignore, named in ((["id", "n_2"], "n_2"), (["n_*"], "n_1, n_2")):
+        with pytest.raises(InputError, match=f"--ignore names {named}, which the model needs"):
+            encoder.bind(open_table(path), ignore=ignore, labelled=None)
+    with pytest.raises(InputError, match="--ignore names y, which the model needs"):
+        encoder.bind(open_table(path), ignore=["id", "y"])  # and learns from
+    assert not encoder.bind(open_table(path), ignore=["id", "y"], labelled=None).labelled
+    _, _, encoder = read(write(tmp_path / "c.csv", "q,a,y\n1,2,1\n1,3,0\n"), Wishes(query="q"))
+    with pytest.raises(InputError, match="--ignore names q, which the model needs"):
+        encoder.bind(open_table(tmp_path / "c.csv"), ignore=["q"], labelled=None)
 
 
 # -- whatever may come

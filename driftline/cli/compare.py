@@ -10,7 +10,6 @@ import click
 
 from driftline.cli.learners import TABLE
 from driftline.cli.options import FILE, about_columns, names, reading, table_of, wishes_of
-from driftline.cli.trouble import plain_errors
 
 __all__ = ["compare"]
 
@@ -45,8 +44,7 @@ def compare(file: Path, **options: Any) -> None:
     All see the same rows in the same order, and predict each before they learn from it. Shown
     are their mean losses beside the baselines, best first. Nothing is written.
     """
-    with plain_errors():
-        _compare(file, options)
+    _compare(file, options)
 
 
 def _compare(file: Path, options: dict[str, Any]) -> None:

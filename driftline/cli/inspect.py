@@ -10,7 +10,6 @@ import click
 
 from driftline.cli.options import MODEL
 from driftline.cli.traces import read_trace
-from driftline.cli.trouble import plain_errors
 
 __all__ = ["inspect"]
 
@@ -33,8 +32,7 @@ def inspect(file: Path, as_json: bool) -> None:
     Of a model: its task, columns and classes, how much it has learned from, its members and
     their weights, and what is guaranteed. Of a journal or a trace: its rounds and its losses.
     """
-    with plain_errors():
-        found = _found(file)
+    found = _found(file)
     if as_json:
         click.echo(json.dumps(found, indent=2, default=str))
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from driftline import __version__
@@ -15,6 +17,7 @@ from driftline.cli.report import report
 from driftline.cli.reproduce import reproduce
 from driftline.cli.run import run
 from driftline.cli.sweep import sweep
+from driftline.cli.trouble import plain_errors
 
 __all__ = ["main"]
 
@@ -35,6 +38,11 @@ class Commands(click.Group):
             with formatter.section(title):
                 rows = [(c.name or "", c.get_short_help_str(60)) for c in group]
                 formatter.write_dl(rows)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Do what was asked; what goes wrong is said in a line."""
+        with plain_errors():
+            return super().invoke(context)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 __all__ = [
     "FILE",
@@ -14,6 +15,7 @@ __all__ = [
     "about_columns",
     "names",
     "reading",
+    "refuse_settled",
     "said_again",
     "table_of",
     "wishes_of",
@@ -93,6 +95,9 @@ COLUMNS = (
     ),
 )
 
+#: What a model has settled, by name.
+SETTLED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal")
+
 
 def reading(command: Command) -> Command:
     """Add the options on how a file is read."""
@@ -125,12 +130,32 @@ def table_of(file: Path, options: dict[str, Any]) -> Any:
     return open_table(file, header=not options.pop("no_header"), **said)
 
 
+def refuse_settled(more: Sequence[str] = ()) -> None:
+    """Refuse what was said about columns, and ``more``: who goes on from a model has settled it."""
+    from driftline.errors import InputError
+
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in {*SETTLED, *more}
+        and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise InputError(
+            f"{', '.join(given)} cannot be said with --resume: the model has settled it; leave it "
+            "out, or begin a new run"
+        )
+
+
 def said_again(options: dict[str, Any]) -> list[str]:
     """Return what was said about reading, as it would be said again."""
     made = ["--no-header"] if options["no_header"] else []
-    for name, usual in (("form", None), ("delimiter", None), ("encoding", "utf-8")):
-        if options[name] != usual:
-            made += ["--format" if name == "form" else f"--{name}", str(options[name])]
+    usual = {"format": None, "delimiter": None, "encoding": "utf-8", "features": None, "ignore": ""}
+    for name, value in usual.items():
+        given = options["form" if name == "format" else name]
+        if given != value:
+            made += [f"--{name}", str(given)]
     return made
 
 

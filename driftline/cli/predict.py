@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from driftline.cli.options import FILE, MODEL, names, reading, table_of
-from driftline.cli.trouble import plain_errors
 
 __all__ = ["predict"]
 
@@ -38,13 +37,14 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
     MODEL was written by driftline run. Columns are found by name, in any order. If the label is
     among them, it is compared with what is predicted, and the score is printed.
     """
-    with plain_errors():
-        if out is None:
-            _predict(model, file, sys.stdout, quiet, options)
-        else:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            with out.open("w", encoding="utf-8", newline="") as target:
-                _predict(model, file, target, quiet, options)
+    from driftline.runs.outputs import drafted
+
+    if out is None:
+        _predict(model, file, sys.stdout, quiet, options)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with drafted(out) as target:
+        _predict(model, file, target, quiet, options)
 
 
 def _predict(path: Path, file: Path, target: Any, quiet: bool, options: dict[str, Any]) -> None:
@@ -59,6 +59,7 @@ def _predict(path: Path, file: Path, target: Any, quiet: bool, options: dict[str
     source = Reading(table, model.encoder, ignore=ignore, labelled=None)
     labels = model.encoder.labels
     writer = PredictionFile(target, model, source.bound.labelled)
+    writer.begin()
     total, count = 0.0, 0
     for rounds in source:
         made, losses = model.predict(rounds.inputs), None

@@ -16,11 +16,12 @@ from driftline.cli.options import (
     about_columns,
     names,
     reading,
+    refuse_settled,
     said_again,
     table_of,
     wishes_of,
 )
-from driftline.cli.trouble import Trouble, plain_errors
+from driftline.cli.trouble import FAILURES, Trouble, failing
 
 __all__ = ["run"]
 
@@ -60,7 +61,7 @@ Examples:
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for predictions, model, journal, summary and report; by default results/run/NAME, "
-    "or with --resume the folder of the model, where all are continued.",
+    "or with --resume the folder of the model, where all are continued; not that of another run.",
 )
 @click.option(
     "--certify/--no-certify",
@@ -84,8 +85,9 @@ def run(file: Path, **options: Any) -> None:
     the most frequent one so far. Text columns become a feature per category. Ctrl-C saves
     what was learned.
     """
-    with plain_errors():
-        _run(file, options)
+    if options["resume"] is not None:
+        refuse_settled(("learner", "seed"))
+    _run(file, options)
 
 
 class Started(NamedTuple):
@@ -101,13 +103,15 @@ class Started(NamedTuple):
 def _run(file: Path, options: dict[str, Any]) -> None:
     again = said_again(options)
     started = _begin(file, options)
-    trouble, stopped = _learn(started, options["quiet"])
     run, outputs = started.run, started.outputs
-    if not run.rounds:
-        from driftline.errors import InputError
+    with outputs:
+        trouble, stopped = _learn(started, options["quiet"])
+        if not run.rounds:
+            from driftline.errors import InputError
 
-        raise trouble or InputError(f"{started.table.name} has no rows to learn from")
-    saved = outputs.save(run)
+            raise trouble or InputError(f"{started.table.name} has no rows to learn from")
+        with failing(_lost(outputs)):
+            saved = outputs.save(run)
     if trouble is not None or stopped:
         words = ["driftline", "run", str(file), *again, "--resume", str(saved)]
         words += ["--skip", str(options["skip"] + run.rows)]
@@ -115,8 +119,10 @@ def _run(file: Path, options: dict[str, Any]) -> None:
         started.notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
         raise trouble
-    _refuse_constant(run)
-    _tell(file, started, stopped, options)
+    if not stopped:
+        _refuse_constant(run, saved)
+    with failing(f"what was learned is saved in {saved}"):
+        _tell(file, started, stopped, options)
     if stopped:
         raise click.exceptions.Exit(130)
 
@@ -126,7 +132,6 @@ def _begin(file: Path, options: dict[str, Any]) -> Started:
     from driftline.cli.screen import console_of
     from driftline.errors import InputError
     from driftline.runs import Model, Reading, Run
-    from driftline.runs.kept import MOST, Kept
     from driftline.runs.outputs import Outputs
     from driftline.tables import guess
 
@@ -144,15 +149,19 @@ def _begin(file: Path, options: dict[str, Any]) -> Started:
     else:
         model = Model.load(resume)
     source = Reading(table, model.encoder, head, ignore=ignore, skip=options["skip"])
-    kept = None
-    if options["certify"] or options["trace"]:  # who asks for them has the room
-        kept = Kept(None)
-    elif options["certify"] is None:
-        kept = Kept(MOST)
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
-    outputs = Outputs(options["out"] or usual, model, resume is not None)
-    journal = None if resume is None else outputs.journal()
-    return Started(table, source, Run(model, kept, journal), outputs, notes)
+    outputs = Outputs(options["out"] or usual, model, resume)
+    run = Run(model, _kept(options), outputs.journal())
+    return Started(table, source, run, outputs, notes)
+
+
+def _kept(options: dict[str, Any]) -> Any:
+    """Return where rounds are kept for an audit, None if nowhere."""
+    from driftline.runs.kept import MOST, Kept
+
+    if options["certify"] or options["trace"]:  # who asks for them has the room
+        return Kept(None)
+    return Kept(MOST) if options["certify"] is None else None
 
 
 def _learn(started: Started, quiet: bool) -> tuple[Exception | None, bool]:
@@ -162,17 +171,18 @@ def _learn(started: Started, quiet: bool) -> tuple[Exception | None, bool]:
     from driftline.runs.stop import Stop
 
     table, source, run, outputs, notes = started
+    lost = _lost(outputs)  # what was half learned cannot be saved
     with Stop() as stop, Progress(notes, quiet) as bar:
         try:
             for rounds in source:
-                with stop.later():
+                with stop.later(), failing(lost):
                     outputs.add(rounds, run.learn(rounds))
                 bar.show(table.progress, run.rows, run.share)
         except KeyboardInterrupt:
             if stop.forced:
                 raise
             return None, True
-        except InputError as error:
+        except (InputError, *FAILURES) as error:
             return error, False
     return None, False
 
@@ -184,7 +194,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
 
     _, source, run, outputs, notes = started
     with notes.status("Auditing"):
-        promise = promise_of(run.model, run.kept)
+        promise = promise_of(run.model, run.kept, bool(options["certify"]))
     summary = run.summary() | {
         "file": str(file),
         "interrupted": stopped,
@@ -197,21 +207,44 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         return
     screen = console_of()
     lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
-    lines += promise_lines(promise, run.model.rounds > run.rounds)
+    lines += promise_lines(promise, _where(promise, run))
     lines.append(f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s")
     lines += ["Wrote", *(f"  {path}" for path in files)]
     screen.print("\n".join(lines), soft_wrap=True)
 
 
+def _lost(outputs: Any) -> str:
+    return f"nothing of this run is saved, and what was in {outputs.folder} is as it was"
+
+
+def _where(promise: Any, run: Any) -> str:
+    """Say of which rounds a certificate is, unless these are all there are."""
+    if run.model.rounds == run.rounds:
+        return ""
+    own = promise.rounds == run.rounds
+    return ", of this run alone" if own else ", since the first round of the model"
+
+
 def _stem(file: Path) -> str:
-    """Return the name of a file without its endings."""
-    return "stdin" if str(file) == "-" else file.name.split(".")[0] or file.name
+    """Return the name of a file without endings that say how it is written.
+
+    >>> _stem(Path("data/2024.01.csv.gz")), _stem(Path("-"))
+    ('2024.01', 'stdin')
+    """
+    from driftline.tables.opening import ENDINGS
+
+    known = {".gz", ".csv", ".tsv", ".txt", *ENDINGS}
+    name = "stdin" if str(file) == "-" else file.name
+    while Path(name).suffix.lower() in known:
+        name = Path(name).stem
+    return name
 
 
-def _refuse_constant(run: Any) -> None:
+def _refuse_constant(run: Any, saved: Path) -> None:
     labels = run.model.encoder.labels
     if labels.kind == "classes" and len(labels.values) < 2:
         raise Trouble(
-            f"the label {labels.names[0]!r} is {labels.values[0]!r} in all {run.rows:,} rows: "
-            "there is nothing to learn; name another column by --label"
+            f"the label {labels.names[0]!r} is {labels.values[0]!r} in all {run.model.rounds:,} "
+            "rows: there is nothing to learn; name another column by --label, or go on with rows "
+            f"of other classes by --resume {saved}"
         )

@@ -48,35 +48,55 @@ def score_lines(kind: str, scores: dict[str, float], rounds: int) -> list[str]:
     return [f"{what}, of {rounds:,} rounds", *lines]
 
 
-def promise_lines(made: Any, earlier: bool = False) -> list[str]:
-    """Return the certificate in a few lines; ``earlier`` if the model had learned before."""
-    lines = ["certificate" + (", since the first round of the model" if earlier else "")]
-    audit, guessing = made.certificate, made.guessing
-    if math.isfinite(made.bound):
-        how = f"smallest bound of its own loss, {short(made.paid)}"
-        if audit is None or len(audit.members) > 1:
-            times = "" if made.factor == 1.0 else f"{made.factor:g} x "
-            added = max(0.0, made.average - made.best)
-            how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
-        lines.append(f"  at most      {short(made.bound)}: {how}")
-        if made.vacuous:
-            lines.append(" " * 15 + "which is vacuous: guessing promises as much")
-        lines.append(f"  paid         {short(made.paid)}")
+def promise_lines(made: Any, where: str = "") -> list[str]:
+    """Return the certificate in a few lines; ``where`` says of which rounds it is."""
+    lines = [f"certificate{where}", *_bound_lines(made), *_paid_lines(made)]
+    if made.guessing is not None:
+        lines.append(f"  guessing     {short(made.guessing)}")
+    return lines + _audit_lines(made)
+
+
+def _bound_lines(made: Any) -> list[str]:
+    if not math.isfinite(made.bound):
+        why = "without an audit" if made.alone else "is known for a vote under this loss"
+        return [f"  bound        none {why}"]
+    if made.alone:
+        own = "expected loss" if made.random else f"own loss, {short(made.paid)}"
+        how = f"smallest bound of its {own}"
     else:
-        alone = made.factor == 1.0
-        why = "without an audit" if alone else "is known for a vote under this loss"
-        lines.append(f"  bound        none {why}")
-        lines.append(f"  paid         {short(made.paid)}; the best member {short(made.best)}")
-    if guessing is not None:
-        lines.append(f"  guessing     {short(guessing)}")
+        times = "" if made.factor == 1.0 else f"{made.factor:g} x "
+        added = max(0.0, made.average - made.best)
+        how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
+    lines = [f"  at most      {short(made.bound)}: {how}"]
+    if made.vacuous:
+        lines.append(" " * 15 + "which is vacuous: guessing promises as much")
+    return lines
+
+
+def _paid_lines(made: Any) -> list[str]:
+    """Return what was paid, and what was expected where predictions are random."""
+    paid, bounded = f"  paid         {short(made.paid)}", math.isfinite(made.bound)
+    if made.random and made.alone:
+        expected = f"  expected     {short(made.expected)} over its random predictions"
+        return [expected, f"{paid} by those drawn"]
+    if made.random:
+        paid += " by the predictions drawn"
+        paid += "; the bound is of what is expected of them" if bounded else ""
+    if not (bounded or made.alone):
+        paid += f"; the best member {short(made.best)}"
+    return [paid]
+
+
+def _audit_lines(made: Any) -> list[str]:
+    audit = made.certificate
     if audit is None:
-        lines.append(f"  audit        none: {made.reason}")
-        return lines
-    bounds = [v for k, v in audit.bounds().items() if isinstance(v, float) and k == "exact"]
-    if bounds and len(audit.members) > 1:
-        useful = "" if bounds[0] < audit.trivial else ", which is vacuous"
-        lines.append(f"  in hindsight {short(bounds[0])} by weights fitted afterwards{useful}")
+        return [f"  audit        none: {made.reason}"]
+    lines, bound = [], audit.bounds().get("exact")
+    if isinstance(bound, float) and not made.searched:
+        lines.append("  in hindsight nothing was fitted, which would take long: ask by --certify")
+    elif isinstance(bound, float) and not made.alone:
+        useful = "" if bound < audit.trivial else ", which is vacuous"
+        lines.append(f"  in hindsight {short(bound)} by weights fitted afterwards{useful}")
     found = [*audit.findings, *(f"the bound {form!r} is exceeded" for form in audit.broken)]
     good = "every round replayed, nothing to object to"
-    lines += [f"  audit        {finding}" for finding in found or [good]]
-    return lines
+    return lines + [f"  audit        {finding}" for finding in found or [good]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ __all__ = ["read_trace"]
 
 def read_trace(path: Path) -> Any:
     """Return the trace of a learner or of a committee, whichever is in the file."""
-    import numpy as np
-
     from driftline.committee import CommitteeTrace
+    from driftline.errors import InputError
     from driftline.trace import Trace
 
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            alone = "member_risk" not in file
-    except Exception:
-        alone = True  # and what is wrong with the file is said by who loads it
-    return Trace.load(path) if alone else CommitteeTrace.load(path)
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path} was not written by driftline: expected a trace")
+    with zipfile.ZipFile(path) as content:
+        names = content.namelist()
+    if "about.json" in names:
+        raise InputError(
+            f"{path} is a model or a journal: expected a trace, as driftline run --trace or "
+            "trace.save writes it"
+        )
+    return CommitteeTrace.load(path) if "member_risk.npy" in names else Trace.load(path)

@@ -7,26 +7,51 @@ from contextlib import contextmanager
 
 import click
 
-__all__ = ["Trouble", "plain_errors"]
+__all__ = ["FAILURES", "Trouble", "failing", "plain_errors"]
+
+#: What a machine may run out of, or refuse.
+FAILURES = (MemoryError, OSError)
 
 
 class Trouble(click.ClickException):
-    """Something is wrong with what was given."""
+    """Something is wrong with what was given, or the machine cannot do it."""
 
     exit_code = 2
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn the library's errors into messages."""
+    """Turn the library's errors and the machine's into messages."""
     from driftline.errors import InputError, NoGuaranteeError
 
     try:
         yield
-    except (InputError, NoGuaranteeError, FileNotFoundError) as error:
+    except (InputError, NoGuaranteeError) as error:
         raise Trouble(str(error)) from error
     except BrokenPipeError:
         raise  # who reads has seen enough
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise Trouble(f"{where}{error.strerror or error}") from error
+    except FAILURES as error:
+        raise Trouble(_in_words(error)) from error
+
+
+@contextmanager
+def failing(left: str) -> Iterator[None]:
+    """Turn the machine's errors into messages that also say what is left."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except FAILURES as error:
+        raise Trouble(f"{_in_words(error)}; {left}") from error
+
+
+def _in_words(error: MemoryError | OSError) -> str:
+    """Return what went wrong, in one line.
+
+    >>> _in_words(OSError(28, "No space left on device", "a.csv"))
+    'a.csv: No space left on device'
+    """
+    if isinstance(error, MemoryError):
+        return "there is not enough memory" + (f" ({error})" if str(error) else "")
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}"

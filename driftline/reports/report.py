@@ -16,11 +16,9 @@ from driftline.errors import InputError
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
 from driftline.reports.story import Story
+from driftline.reports.verdict import said
 
-__all__ = ["verdict", "write_report"]
-
-#: So many runs of a section are put in words; more are a table.
-MOST_SAID = 4
+__all__ = ["write_report"]
 
 #: More marks of a kind than these would be a wall, and none are drawn.
 MOST_MARKS = 60
@@ -56,7 +54,7 @@ def write_report(
     for place, (heading, told) in enumerate(sections.items()):
         if heading:
             parts.append(f"<h2>{escape(heading)}</h2>")
-        parts.append(_said(told))
+        parts.append(said(told))
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
@@ -67,38 +65,6 @@ def write_report(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(title, "".join(parts)), encoding="utf-8")
     return path
-
-
-def verdict(story: Story) -> str:
-    """Return one sentence on a run: what it paid, beside others, and what was promised."""
-    paid = f"{number(story.total)} {story.unit} in {number(story.rounds)} rounds"
-    text = f"{story.name}: {paid} ({100 * story.total / story.rounds:.3g}%)"
-    others = {k: float(v.sum()) for k, v in story.columns.items() if k != "loss"}
-    if others:
-        beside = ", ".join(f"{name} {number(total)}" for name, total in others.items())
-        text += f"; beside it: {beside}"
-    held = {k: v for k, v in story.bounds.items() if isinstance(v, float)}
-    if held and story.trivial is not None:
-        form, least = min(held.items(), key=lambda item: item[1])
-        kind = "vacuous: guessing pays" if least >= story.trivial else "guessing would pay"
-        text += f". Its smallest bound is {number(least)} ({form.replace('_', ' ')}; {kind} "
-        text += f"{number(story.trivial)})"
-    if story.findings:
-        text += f". The audit found: {story.findings[0]}"
-    return text + "."
-
-
-def _said(told: list[Story]) -> str:
-    """Return a sentence for each of few runs, or a table of many."""
-    if len(told) <= MOST_SAID:
-        return "".join(f"<p class=verdict>{escape(verdict(story))}</p>" for story in told)
-    rows = "".join(
-        f"<tr><td>{escape(story.name)}</td><td>{number(story.total)}</td>"
-        f"<td>{100 * story.total / story.rounds:.3g}%</td></tr>"
-        for story in told
-    )
-    head = f"<tr><th>run</th><th>{escape(told[0].unit)}</th><th>share</th></tr>"
-    return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
 
 
 def _boxes(told: list[Story]) -> str:
@@ -119,15 +85,28 @@ def _losses(told: list[Story]) -> str:
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
             lines.append(Line(label, np.r_[0, story.ends], total, colour, dashed, i))
         if len(told) == 1:
-            top = np.inf if story.trivial is None else story.trivial  # vacuous ones say nothing
-            held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v < top}
-            for k, (form, value) in enumerate(held.items()):
-                ends = np.array([0.0, story.rounds])
-                name = f"bound, {form.replace('_', ' ')}"
-                lines.append(Line(name, ends, np.full(2, value), 4 + k, True, i))
+            lines += _expected(story) + _bound_lines(story)
     unit = told[0].unit
     chart = line_chart(f"All {unit} so far", lines, y_name=unit, marks=_marks(told))
     return f"<h2>What was paid</h2>{chart}"
+
+
+def _expected(story: Story) -> list[Line]:
+    """Return what was expected, where that is not what was paid."""
+    if story.expected is None:
+        return []
+    total = np.r_[0.0, np.cumsum(story.expected)]
+    return [Line("expected of its random predictions", np.r_[0, story.ends], total, 0, True)]
+
+
+def _bound_lines(story: Story) -> list[Line]:
+    """Return all bounds but vacuous ones, which say nothing."""
+    top, ends = np.inf if story.trivial is None else story.trivial, np.array([0.0, story.rounds])
+    held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v < top}
+    return [
+        Line(f"bound, {form.replace('_', ' ')}", ends, np.full(2, value), 4 + k, True)
+        for k, (form, value) in enumerate(held.items())
+    ]
 
 
 def _rolling(told: list[Story]) -> str:

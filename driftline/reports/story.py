@@ -30,7 +30,8 @@ class Story:
     ``ends`` is the round that each block ends before. ``columns`` has the sums of losses by name:
     ``loss`` is the learner's target loss, others are baselines. ``means`` has the mean of other
     quantities over blocks: the step ``eta``, its largest admissible value ``eta_high``, ``gap``,
-    loss minus risk. ``weights`` has a row of members' weights for every block.
+    loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
+    ``random``, bounds are of what is expected of them; ``expected`` has its sums, None if unknown.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Story:
     trivial: float | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
+    random: bool = False
+    expected: np.ndarray | None = None
 
     @property
     def rounds(self) -> int:
@@ -84,6 +87,7 @@ class Story:
             alarms=Cusum().alarms(np.clip(loss, 0.0, 1.0)).tolist(),
             changes=[int(c) for c in changes],
         )
+        _chances(story, trace, starts)
         if isinstance(trace, CommitteeTrace):
             sizes = np.diff(np.r_[0, ends])[:, np.newaxis]
             story.weights = np.add.reduceat(trace.weights, starts, axis=0) / sizes
@@ -108,6 +112,15 @@ def _blocks(rounds: int) -> tuple[np.ndarray, np.ndarray]:
     """Return where blocks end and start."""
     ends = np.unique(np.linspace(0, rounds, min(rounds, BLOCKS) + 1).astype(int))[1:]
     return ends, np.r_[0, ends[:-1]]
+
+
+def _chances(story: Story, trace: Trace | CommitteeTrace, starts: np.ndarray) -> None:
+    """Say whether predictions are random, and what was expected of them; of a vote nobody knows."""
+    parts: list[Any] = [trace, *getattr(trace, "members", ())]
+    certain = [np.allclose(part.risk, part.target_loss) for part in parts]
+    story.random = not all(certain)
+    if not certain[0]:
+        story.expected = np.add.reduceat(trace.risk, starts)
 
 
 def _steps(story: Story, trace: Trace, starts: np.ndarray) -> None:

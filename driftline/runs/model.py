@@ -51,6 +51,11 @@ class Model:
         """How many rounds were learned from."""
         return self.learner.rounds
 
+    @property
+    def random(self) -> bool:
+        """Whether predictions are drawn at random, so that losses differ from what is expected."""
+        return not all(member.decoder.deterministic for member in self.learner.members)
+
     def scaled(self, inputs: Any) -> Any:
         """Return inputs as the committee takes them, and remember the scale of documents."""
         if self.scaling is None or not inputs:

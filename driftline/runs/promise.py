@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from driftline.certificates import best_piecewise, certify
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.committee.vote import vote_factor
 from driftline.domains import Ball
-from driftline.runs.kept import Kept
+from driftline.runs.kept import MOST, Kept
 from driftline.runs.model import Model
 from driftline.tasks import RelevanceTask
 
@@ -18,18 +20,24 @@ __all__ = ["Promise", "promise_of"]
 
 #: Where weights in hindsight may change, and what a change must save.
 CANDIDATES, PENALTY = 8, 100.0
+#: A search for them that is not asked for takes no more products a pass; a round of rows that are
+#: not dense takes as long as so many.
+MOST_WORK, PLAIN_ROUND = 2e7, 1e5
 
 
 @dataclass(frozen=True)
 class Promise:
     """Bounds of all that a committee has paid since its first round, or one learner in a run.
 
-    ``paid`` is its own loss and ``best`` the expected loss of its best member. The weighted average
-    of the members is at most ``average``, and the vote at most ``factor`` times that, infinite
-    where nothing is known. ``certificate`` is the audit of the run, None without one for the
-    ``reason``.
+    ``paid`` is its own loss in these ``rounds`` and ``best`` the expected loss of its best member.
+    The weighted average of the members is at most ``average``, and the vote at most ``factor``
+    times that, infinite where nothing is known. If predictions are ``random``, this bounds what is
+    expected of them, and not what was paid. ``alone`` is whether there is one learner only.
+    ``certificate`` is the audit of the run, None without one for the ``reason``; ``searched`` is
+    whether it is against weights fitted afterwards, and not against none.
     """
 
+    rounds: int
     paid: float
     best: float
     average: float
@@ -37,11 +45,21 @@ class Promise:
     guessing: float | None
     certificate: CommitteeCertificate | None
     reason: str = ""
+    random: bool = False
+    alone: bool = False
+    searched: bool = False
 
     @property
     def bound(self) -> float:
         """What the model pays at most: the best member's loss, what the weights add, the vote."""
         return self.factor * self.average
+
+    @property
+    def expected(self) -> float | None:
+        """What was expected of the predictions; None if members are random and there are more."""
+        if self.random:
+            return self.best if self.alone else None
+        return self.paid
 
     @property
     def vacuous(self) -> bool:
@@ -52,7 +70,10 @@ class Promise:
         """Return all numbers by name; bounds that do not exist are None."""
         made = self.certificate
         return {
+            "rounds": self.rounds,
             "paid": self.paid,
+            "random": self.random,
+            "expected": self.expected,
             "best_member": self.best,
             "bound": self.bound if math.isfinite(self.bound) else None,
             "guessing": self.guessing,
@@ -60,38 +81,45 @@ class Promise:
             "audited": made is not None,
             "valid": None if made is None else made.valid,
             "findings": [] if made is None else list(made.findings),
-            "bounds": {}
-            if made is None
-            else {k: v for k, v in made.bounds().items() if isinstance(v, float)},
+            "bounds": {} if made is None else _bounds(made),
             "reason": self.reason,
         }
 
 
-def promise_of(model: Model, kept: Kept | None) -> Promise:
-    """Return what holds for a model, with an audit if its rounds were kept."""
-    learner, made = model.learner, None
+def promise_of(model: Model, kept: Kept | None, thorough: bool = False) -> Promise:
+    """Return what holds for a model, with an audit if its rounds were kept.
+
+    Weights in hindsight are looked for if that is fast, or ``thorough`` is said.
+    """
+    made, searched, rounds = None, False, model.rounds
     reason = "nothing was kept for an audit" if kept is None else kept.reason
     if kept is not None and kept.traces:
-        made = _audited(model, kept)
-    if len(learner.members) == 1:
-        return _alone(model, made, reason)
-    largest, best = learner.task.largest_loss, float(model.totals.min())
-    average = largest * learner.shares.loss_bound(best / largest, model.rounds)
+        made, searched = _audited(model, kept, thorough)
+    alone = len(model.learner.members) == 1
+    paid, best = model.loss, float(model.totals.min())
+    average, factor = math.inf, 1.0
+    if not alone:
+        average, factor = _average(model, best), vote_factor(model.learner.task)
+    elif made is not None:  # bounds of a learner are those of the run
+        rounds, paid, best = made.rounds, made.total, made.best_total
+        average = min(_bounds(made).values(), default=math.inf)
+    guessing = _guessing(model, made, rounds)
+    how = {"random": model.random, "alone": alone, "searched": searched}
+    return Promise(rounds, paid, best, average, factor, guessing, made, reason, **how)
+
+
+def _average(model: Model, best: float) -> float:
+    """Return what the weighted average of members is at most."""
+    largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
-        average = math.inf  # the weights' bound is for losses in their range
-    guessing = _guessing(model, made, model.rounds)
-    return Promise(model.loss, best, average, vote_factor(learner.task), guessing, made, reason)
+        return math.inf  # the weights' bound is for losses in their range
+    return float(largest * model.learner.shares.loss_bound(best / largest, model.rounds))
 
 
-def _alone(model: Model, made: CommitteeCertificate | None, reason: str) -> Promise:
-    """Return the promise of a single learner: its smallest bound, if the run was audited."""
-    if made is None:
-        best = float(model.totals[0])
-        guessing = _guessing(model, made, model.rounds)
-        return Promise(model.loss, best, math.inf, 1.0, guessing, made, reason)
-    bounds = [bound for bound in made.members[0].bounds().values() if isinstance(bound, float)]
-    bound = min(bounds, default=math.inf)
-    return Promise(made.total, made.best_total, bound, 1.0, made.trivial, made, reason)
+def _bounds(made: CommitteeCertificate) -> dict[str, float]:
+    """Return the bounds there are; one member needs no vote, and has its own."""
+    held = made.members[0] if len(made.members) == 1 else made
+    return {form: bound for form, bound in held.bounds().items() if isinstance(bound, float)}
 
 
 def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> float | None:
@@ -102,20 +130,34 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     return None if isinstance(task, RelevanceTask) else float(task.guess_loss) * rounds
 
 
-def _audited(model: Model, kept: Kept) -> CommitteeCertificate:
+def _audited(model: Model, kept: Kept, thorough: bool) -> tuple[CommitteeCertificate, bool]:
+    """Return the audit of a run, and whether it is against weights found in hindsight."""
     trace, inputs, labels = kept.trace(), kept.inputs(), kept.labels()
-    member = model.learner.members[int(model.totals.argmin())]
-    comparator: Any = None
-    if member.parts.have_kernels and member.loss.convex:
-        found = best_piecewise(
-            member.loss,
-            trace.scaled(inputs),
-            labels,
-            Ball(60.0),
-            penalty=PENALTY,
-            candidates=min(CANDIDATES, len(trace) - 1),
-            intercept=member.parts.intercept,
-            tolerance=0.01,
-        )
-        comparator = found.comparator
-    return certify(trace, comparator, inputs, labels, keep=False)
+    member, comparator = model.learner.members[int(model.totals.argmin())], None
+    told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
+    if told and member.parts.have_kernels and member.loss.convex:
+        comparator = _in_hindsight(member, trace.scaled(inputs), labels, thorough)
+    made = certify(trace, comparator, inputs, labels, keep=False)
+    return made, comparator is not None
+
+
+def _in_hindsight(member: Any, inputs: Any, labels: Any, thorough: bool) -> Any:
+    """Return weights fitted afterwards, None if that would take long."""
+    size = math.prod(getattr(inputs, "shape", (0,)))
+    if hasattr(inputs, "indptr") and size <= MOST:
+        inputs = inputs.toarray()  # which is faster, however much is zero
+    plain = not isinstance(inputs, np.ndarray)
+    work = PLAIN_ROUND * len(labels) if plain else size * member.task.weight_rows
+    if work > MOST_WORK and not thorough:
+        return None
+    found = best_piecewise(
+        member.loss,
+        inputs,
+        labels,
+        Ball(60.0),
+        penalty=PENALTY,
+        candidates=min(CANDIDATES, len(labels) - 1),
+        intercept=member.parts.intercept,
+        tolerance=0.01,
+    )
+    return found.comparator

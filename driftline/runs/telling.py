@@ -29,15 +29,18 @@ def story_of(run: Run, summary: dict[str, Any]) -> Story:
         weights=weights if len(members) > 1 else None,
         members=[in_short(j, member.config()) for j, member in enumerate(members)],
         alarms=_starts(journal.ends, np.asarray(again), members),
-        trivial=certificate["guessing"],
+        random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},
         findings=list(certificate["findings"]),
     )
-    story.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
-    if certificate["bound"] is not None and not story.bounds:
-        story.bounds["best member"] = float(certificate["bound"])
+    if certificate["rounds"] == journal.rounds:  # or its bounds are of other rounds
+        story.trivial = certificate["guessing"]
+        story.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
+        if certificate["bound"] is not None and not story.bounds:
+            story.bounds["best member"] = float(certificate["bound"])
     if len(members) == 1:
         story.means = {"eta": journal.means("eta.0")}
+        story.expected = journal.sums("risk.0") if story.random else None
     if run.counts.table is not None and len(run.counts.table):
         story.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
         story.names = [str(name) for name in names][: len(story.counts)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from driftline.streams.readers.arff import read_header, split_dense, split_spars
 from driftline.streams.readers.lines import Lines, shorten
 from driftline.tables.piece import Piece
 from driftline.tables.source import Source
+from driftline.tables.sparse_piece import SparsePiece
 
 __all__ = ["ArffTable"]
 
@@ -35,12 +36,13 @@ class SourceLines(Lines):
 
 
 class ArffTable:
-    """An ARFF file, plain or compressed by gzip; rows without zeros are filled up.
+    """An ARFF file, plain or compressed by gzip; rows are taken for what the first one is.
 
     ``rows`` is how many are read at a time, fewer if they are long.
     """
 
     width: int | None = None
+    notes: Sequence[str] = ()
 
     def __init__(self, path: str | Path, *, encoding: str = "utf-8", rows: int = 4096):
         self.source = Source(path, encoding)
@@ -49,39 +51,54 @@ class ArffTable:
         self.columns, self.kinds = read_header(self._lines)
         self.rows = max(16, min(rows, MOST_VALUES // len(self.columns)))
         self._zeros = ["0" if kind is None else kind[0] for kind in self.kinds]
-        self._known = [None if kind is None else {*kind, ""} for kind in self.kinds]
-        self._read = self._all_rows()
+        self._known = {j: {*kind, ""} for j, kind in enumerate(self.kinds) if kind is not None}
+        texts = self._texts()
+        first = next(texts, None)
+        if first is None:
+            raise InputError(f"{self.name} has no rows after @data")
+        self.sparse = _is_sparse(first)
+        self._read = (self._row(text) for text in chain([first], texts))
 
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand at a time."""
         while part := list(islice(self._read, self.rows)):
-            yield Piece(self.name, [row for _, row in part], [number for number, _ in part])
+            numbers, rows = [number for number, _ in part], [row for _, row in part]
+            if self.sparse:
+                yield SparsePiece(self.name, rows, numbers, self._zeros)
+            else:
+                yield Piece(self.name, rows, numbers)
 
-    def _all_rows(self) -> Iterator[tuple[int, list[str]]]:
-        found = False
+    def _texts(self) -> Iterator[str]:
+        """Yield what stands in the lines of rows."""
         for line in self._lines:
             text = without_comment(self._lines, line)
             if text:
-                found = True
-                yield self.source.number, self._row(text)
-        if not found:
-            raise InputError(f"{self.name} has no rows after @data")
+                yield text
 
-    def _row(self, text: str) -> list[str]:
-        if text[0] == "{":
-            row = self._zeros.copy()
-            places, values = split_sparse(self._lines, text, len(row))
-            for place, value in zip(places, values, strict=True):
-                row[place] = value
+    def _row(self, text: str) -> tuple[int, Any]:
+        """Return the line of a row, and its values: all of them, or by place if rows are sparse."""
+        row: Any
+        if _is_sparse(text):
+            places, values = split_sparse(self._lines, text, len(self.columns))
+            row = dict(zip(places, values, strict=True))
+            if not self.sparse:
+                row = [row.get(j, zero) for j, zero in enumerate(self._zeros)]
         else:
             row = split_dense(self._lines, text, len(self.columns), missing=True)
-        for j, known in enumerate(self._known):
-            if known is not None and row[j] not in known:
-                among = shorten(", ".join(self.kinds[j] or ()))
+            if self.sparse:
+                row = dict(enumerate(row))
+        self._check(row)
+        return self.source.number, row
+
+    def _check(self, row: Any) -> None:
+        """Refuse values that were not declared."""
+        places = self._known.keys() & row.keys() if self.sparse else self._known
+        for place in places:
+            if row[place] not in self._known[place]:
+                among = shorten(", ".join(self.kinds[place] or ()))
                 raise self._lines.error(
-                    f"{self.columns[j]} must be one of {among}, but is {shorten(row[j])}"
+                    f"{self.columns[place]} must be one of {among}, but is {shorten(row[place])}"
                 )
-        return row
 
     @property
     def progress(self) -> tuple[int, int | None]:
@@ -91,3 +108,7 @@ class ArffTable:
     def close(self) -> None:
         """Let go of the file."""
         self.source.close()
+
+
+def _is_sparse(text: str) -> bool:
+    return text[0] == "{"

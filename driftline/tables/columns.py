@@ -62,9 +62,17 @@ class Columns:
         in the rows before (0 before the first).
     decimal
         What stands before the fraction of a number.
+    sparse
+        Whether features are a CSR matrix.
     """
 
-    def __init__(self, columns: Sequence[Column], missing: str = "refuse", decimal: str = "."):
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        missing: str = "refuse",
+        decimal: str = ".",
+        sparse: bool = False,
+    ):
         if missing not in FILLS:
             raise InputError(f"missing values are {', '.join(FILLS)}; not {missing!r}")
         if decimal not in (".", ","):
@@ -72,6 +80,7 @@ class Columns:
                 f"a number has a point or a comma before its fraction, not {decimal!r}"
             )
         self.columns, self.missing, self.decimal = list(columns), missing, decimal
+        self.sparse = sparse
         self.width = sum(column.width for column in self.columns)
         self.sums, self.counts = np.zeros(self.width), np.zeros(self.width)
         self.learned: Memory | None = None
@@ -91,8 +100,20 @@ class Columns:
         """Names of the features."""
         return [name for column in self.columns for name in column.features]
 
-    def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
+    def encode(self, piece: Piece, positions: Mapping[str, int]) -> Any:
         """Return the features, one row each."""
+        if not self.sparse:
+            return self._encode(piece, positions)
+        from scipy.sparse import csr_array
+
+        made = None
+        if len(self._plain) == len(self.columns) and self.decimal == "." and self.missing != "mean":
+            made = piece.entries([positions[c.name] for c, _ in self._plain])
+        if made is None or not np.isfinite(made.data).all():
+            made = csr_array(self._encode(piece, positions))
+        return made
+
+    def _encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -186,6 +207,7 @@ class Columns:
             "columns": [[c.name, c.kind, list(c.categories)] for c in self.columns],
             "missing": self.missing,
             "decimal": self.decimal,
+            "sparse": self.sparse,
             "sums": sums.tolist(),
             "counts": counts.tolist(),
         }
@@ -196,7 +218,8 @@ class Columns:
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
         if any(column.kind not in ("number", "flag", "text") for column in columns):
             raise InputError("a column is a number, a flag or a text")
-        made = cls(columns, config["missing"], config["decimal"])
+        sparse = bool(config.get("sparse", False))
+        made = cls(columns, config["missing"], config["decimal"], sparse)
         sums, counts = np.array(config["sums"], float), np.array(config["counts"], float)
         if not sums.shape == counts.shape == (made.width,) or not np.isfinite(sums + counts).all():
             raise InputError(f"{made.width} features need as many sums and counts")

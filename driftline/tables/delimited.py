@@ -34,6 +34,8 @@ class DelimitedTable:
     """
 
     width: int | None = None
+    sparse = False
+    notes: Sequence[str] = ()
 
     def __init__(
         self,

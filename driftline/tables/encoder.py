@@ -64,7 +64,7 @@ class Encoder:
     ) -> Bound:
         """Find the columns in a table; None for ``labelled`` means if they are there.
 
-        Columns that the encoder has not met are left out by a name or a pattern in ``ignore``.
+        Columns that the encoder does not use are left out by a name or a pattern in ``ignore``.
         """
         have = table.columns
         out = {name for pattern in ignore for name in matching(pattern, have)}
@@ -80,6 +80,18 @@ class Encoder:
             labelled = all(name in have and name not in out for name in self.labels.names)
         query = [] if self.query is None else [self.query]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
+        self._refuse(table, wanted, out)
+        return Bound(self, {name: have.index(name) for name in wanted}, labelled)
+
+    def _refuse(self, table: Table, wanted: list[str], out: set[str]) -> None:
+        """Refuse a table without the columns that are wanted, or with others not left out."""
+        have = table.columns
+        used = [name for name in wanted if name in out]
+        if used:
+            raise InputError(
+                f"--ignore names {_few(used)}, which the model needs: only columns that it was not "
+                "learned from can be left out"
+            )
         for name in wanted:
             if name not in have:
                 raise InputError(
@@ -90,11 +102,9 @@ class Encoder:
         more = [name for name in have if name not in known]
         if more and table.width is None:
             raise InputError(
-                f"{table.name} has columns that the model does not know, "
-                f"{', '.join(more[:5])}{' ...' if len(more) > 5 else ''}: leave them out by "
-                f"--ignore {','.join(more[:5])}"
+                f"{table.name} has columns that the model does not know, {_few(more)}: leave them "
+                f"out by --ignore {_few(more, ',')}"
             )
-        return Bound(self, {name: have.index(name) for name in wanted}, labelled)
 
     def config(self) -> dict[str, Any]:
         """Return all as plain data."""
@@ -165,6 +175,15 @@ def close_to(name: str, names: Sequence[str]) -> str:
     if found:
         return f": did you mean {small[found[0]]!r}?"
     return f": it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+
+
+def _few(names: Sequence[str], sign: str = ", ") -> str:
+    """Return the first names of a list.
+
+    >>> _few(["a", "b"]), _few("abcdefg", ",")
+    ('a, b', 'a,b,c,d,e,...')
+    """
+    return sign.join([*names[:5], *(["..."] if len(names) > 5 else [])])
 
 
 def _widened(piece: Piece, width: int) -> Any:

@@ -21,7 +21,7 @@ USUAL = ("label", "class", "target", "y")
 
 def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]]:
     """Return an encoder for a table from its first rows, and what should be said about it."""
-    names, notes = table.columns, []
+    names, notes = table.columns, [*table.notes]
     ignored = _named(table, wishes.ignore, "--ignore")
     query = wishes.query
     if query is None and table.width is not None and "qid" in names:
@@ -44,6 +44,11 @@ def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
     made = guess_labels(table, head, labels, query, wishes)
+    if made.kind == "classes" and len(made.values) == 1:
+        notes.append(
+            f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "
+            "it stays so, there is nothing to learn; another column by --label"
+        )
     if query is not None and made.kind != "ranking":
         if wishes.query is not None:
             raise InputError(
@@ -68,7 +73,8 @@ def guess(table: Table, head: Piece, wishes: Wishes) -> tuple[Encoder, list[str]
     for name in rest:
         texts = head.texts(names.index(name))
         columns.append(guess_column(head, name, texts, wishes, notes))
-    found = Columns(columns, wishes.missing, wishes.decimal)
+    sparse = table.sparse and all(column.kind == "number" for column in columns)
+    found = Columns(columns, wishes.missing, wishes.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {found.width} features; task: {made.kind}")
     return Encoder(found, made, query, ignored), notes
 

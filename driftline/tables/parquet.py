@@ -18,6 +18,8 @@ class ParquetTable:
     """A Parquet file; ``rows`` is how many are read at a time."""
 
     width: int | None = None
+    sparse = False
+    notes: Sequence[str] = ()
 
     def __init__(self, path: str | Path, *, rows: int = 4096):
         try:

@@ -45,6 +45,13 @@ class Piece:
         except ValueError:
             return None
 
+    def entries(self, columns: Sequence[int]) -> Any:
+        """Return columns as a CSR matrix; None unless all are plain numbers."""
+        from scipy.sparse import csr_array
+
+        made = self.numbers(columns)
+        return None if made is None else csr_array(made)
+
     def after(self, count: int) -> Piece:
         """Return all rows but the first ones."""
         other = copy(self)
@@ -75,6 +82,10 @@ class Table(Protocol):
     name: str
     #: How many features a row without columns has; None where there are columns.
     width: int | None
+    #: Whether only what is not zero is written.
+    sparse: bool
+    #: What should be said about it.
+    notes: Sequence[str]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the rows in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.tables.piece import Piece
+from driftline.tables.query_sizes import QuerySizes
 from driftline.tables.source import Source
 from driftline.tables.values import number
 
@@ -19,6 +20,7 @@ __all__ = ["SvmlightTable"]
 INDEX = re.compile(r"\s(\d+):")
 #: A committee has a weight for every feature, class and member.
 LARGEST = 10**8
+EXAMPLE = "lines such as 1 qid:1 3:0.5"
 TOO_LARGE = f"index {{}} is too large: expected {LARGEST} at most"
 
 
@@ -26,22 +28,37 @@ class SvmlightTable:
     """An svmlight file: labels, queries if there are any, and entries that are not zero.
 
     An index is a column as it is, so that column 0 is empty in files that begin with 1. How many
-    there are is found by a first look at the whole file, unless it is said.
+    there are is found by a first look at the whole file, unless it is said. Lines without ``qid``
+    may have the sizes of their queries in a file beside them.
     """
+
+    sparse = True
+    notes: Sequence[str] = ()
 
     def __init__(self, path: str | Path, *, features: int | None = None, rows: int = 4096):
         if features is not None and features > LARGEST + 1:
             raise InputError(f"{features} features are too many: expected {LARGEST + 1} at most")
-        self.width: int | None = features if features is not None else _features(path)
+        look = _look(path) if features is None else None
+        self.width: int | None = features if look is None else look[0]
         self.source, self.rows = Source(path), rows
         self.name = self.source.name
         self._lines = self._tokens()
         self._first = next(self._lines, None)
         if self._first is None:
-            raise InputError(f"{self.name} is empty: expected lines such as 1 qid:1 3:0.5")
-        tokens = self._first[1]
-        self.queries = len(tokens) > 1 and tokens[1].startswith("qid:")
+            raise InputError(f"{self.name} is empty: expected {EXAMPLE}")
+        self._qid = _has_qid(self._first[1])
+        self._sizes = None if self._qid else QuerySizes.beside(path)
+        self._queries: Iterator[str] = iter(self._sizes or ())
+        if self._sizes is not None:
+            self._check_sizes(self._sizes, (look or _look(path))[1])
+        self.queries = self._qid or self._sizes is not None
         self.columns = ["label", "qid"] if self.queries else ["label"]
+
+    def _check_sizes(self, sizes: QuerySizes, rows: int) -> None:
+        what = f"{len(sizes.sizes)} queries of {sizes.rows} rows"
+        if sizes.rows != rows:
+            raise InputError(f"{sizes.name} has {what}, but {self.name} has {rows} rows")
+        self.notes = [f"queries: {len(sizes.sizes)} of {sizes.name}"]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand at a time."""
@@ -63,7 +80,7 @@ class SvmlightTable:
         for line, tokens in part:
             texts.append(self._beside(line, tokens))
             seen = len(places)
-            for token in tokens[len(texts[-1]) :]:
+            for token in tokens[2 if self._qid else 1 :]:
                 place, value = self._entry(line, token)
                 places.append(place)
                 values.append(value)
@@ -87,10 +104,17 @@ class SvmlightTable:
         """Return label and query."""
         if ":" in tokens[0]:
             raise self.source.error(f"expected a label first, but saw {tokens[0][:40]!r}", line)
-        has = len(tokens) > 1 and tokens[1].startswith("qid:")
-        if has != self.queries:
+        if _has_qid(tokens) != self._qid:
             raise self.source.error("some lines have a qid and some have none", line)
-        return [tokens[0], tokens[1][4:]] if has else tokens[:1]
+        if self._qid:
+            return [tokens[0], tokens[1][4:]]
+        return [tokens[0], self._next_query(line)] if self.queries else tokens[:1]
+
+    def _next_query(self, line: int) -> str:
+        query = next(self._queries, "")
+        if not query:  # the file has grown
+            raise self.source.error("there is no query left for this row", line)
+        return query
 
     def _entry(self, line: int, token: str) -> tuple[int, float]:
         index, colon, text = token.partition(":")
@@ -114,20 +138,28 @@ class SvmlightTable:
         self.source.close()
 
 
-def _features(path: str | Path) -> int:
-    """Return one more than the largest index of a file."""
+def _has_qid(tokens: list[str]) -> bool:
+    return len(tokens) > 1 and tokens[1].startswith("qid:")
+
+
+def _look(path: str | Path) -> tuple[int, int]:
+    """Return one more than the largest index of a file, and how many rows it has."""
     if not Path(path).is_file() and (str(path) == "-" or Path(path).exists()):
         raise InputError(
             "how many features standard input or a pipe has cannot be known: say --features"
         )
-    largest = 0
+    largest, rows = -1, 0
     with Source(path) as source:
         for line in source:
-            found = INDEX.findall(line.partition("#")[0])
+            text = line.partition("#")[0]
+            found = INDEX.findall(text)
             largest = max([largest, *map(_place, found)])
             if largest > LARGEST:
                 raise source.error(TOO_LARGE.format(max(found, key=_place)[:40]))
-    return largest + 1
+            rows += bool(text.strip())
+    if rows and largest < 0:
+        raise InputError(f"{path} has no index:value in any line: expected {EXAMPLE}")
+    return largest + 1, rows
 
 
 def _place(index: str) -> int:

@@ -1,0 +1,102 @@
+"""Where predictions are drawn at random, bounds are of what is expected, and this is said."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from commands import call, data, write_csv
+
+import driftline as dl
+from driftline.reports import Story, verdict, write_report
+from driftline.runs import Journal
+
+
+def run(path, folder, *options):
+    """Return the screen, the summary and the words of the report."""
+    done = call("run", path, "--out", folder, *options)
+    assert done.exit_code == 0, done.output
+    summary = json.loads((folder / "summary.json").read_text())
+    report = re.search("<p class=verdict>(.*?)</p>", (folder / "report.html").read_text())
+    return done.output, summary, report[1]
+
+
+def line(screen, name):
+    return next(line.split(maxsplit=1)[1] for line in screen.splitlines() if f"  {name} " in line)
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_csv(tmp_path / "t.csv", *data(600))
+
+
+def test_the_expected_loss_is_held_to_its_bound(tmp_path, table):
+    screen, summary, report = run(table, tmp_path / "out", "--learner", "paper")
+    made, journal = summary["certificate"], Journal.load(tmp_path / "out" / "journal.driftline")
+    assert made["random"] and made["paid"] == summary["loss"]
+    assert made["expected"] == pytest.approx(journal.total("risk.0")) != made["paid"]
+    assert made["expected"] <= made["bound"] == min(made["bounds"].values())
+    assert "smallest bound of its expected loss" in line(screen, "at most")
+    assert line(screen, "expected").startswith(f"{made['expected']:,.0f} over its random predict")
+    assert line(screen, "paid") == f"{made['paid']:,.0f} by those drawn"
+    assert f"drawn at random, {made['expected']:.4g} expected" in report
+    assert f"bound of what is expected is {made['bound']:.4g}".replace(",", " ") in report
+
+
+def test_certain_predictions_pay_what_is_expected(tmp_path, table):
+    for learner in ("polyak", "auto"):
+        screen, summary, report = run(table, tmp_path / learner, "--learner", learner)
+        made = summary["certificate"]
+        assert not made["random"] and made["expected"] == made["paid"]
+        assert "random" not in screen + report and "  expected " not in screen
+
+
+def test_a_vote_of_random_members_is_said_to_be_one(tmp_path):
+    inputs, labels = data(120)
+    path = write_csv(tmp_path / "t.csv", inputs, labels)
+    more = ("--levels", "u,v", "--no-certify")
+    screen, summary, report = run(path, tmp_path / "out", *more)
+    made = summary["certificate"]
+    assert made["random"] and made["expected"] is None
+    assert "by the predictions drawn; the bound is of what is expected" in line(screen, "paid")
+    assert "drawn at random" in report and "bound of what is expected is" in report
+
+
+def test_without_an_audit_the_expected_loss_is_there_too(tmp_path, table):
+    screen, summary, _ = run(table, tmp_path / "out", "--learner", "paper", "--no-certify")
+    assert summary["certificate"]["bound"] is None
+    assert "over its random predictions" in line(screen, "expected")
+    assert "best member" not in screen
+
+
+@pytest.mark.parametrize("learner", ["paper", "polyak", "auto"])
+def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
+    screen, summary, _ = run(table, tmp_path / "out", "--learner", learner)
+    assert "certificate\n" in screen and summary["certificate"]["rounds"] == 600
+    model = tmp_path / "out" / "model.driftline"
+    screen, summary, report = run(table, tmp_path / "out", "--resume", model)
+    made, alone = summary["certificate"], learner != "auto"
+    where = "of this run alone" if alone else "since the first round of the model"
+    assert f"certificate, {where}\n" in screen
+    assert made["rounds"] == (600 if alone else 1200)
+    # The report is about all rounds, and has no bound of some of them.
+    assert "1 200 rounds" in report and ("bound" in report) == (not alone)
+
+
+def test_the_report_of_a_trace_says_it(tmp_path):
+    stream = dl.streams.LabelFlips(rounds=500, flips=2, seed=0)
+    trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream)
+    story = Story.of(trace, stream.labels)
+    assert story.random and story.expected.sum() == pytest.approx(trace.risk.sum())
+    assert f"{trace.risk.sum():.4g} expected" in verdict(story)
+    text = write_report(story, tmp_path / "report.html").read_text()
+    assert "expected of its random predictions" in text
+    votes = dl.auto(stream.task).run(stream)
+    story = Story.of(votes)
+    assert not story.random and story.expected is None and "expected" not in verdict(story)
+    drawn = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task))], "draw").run(stream)
+    assert np.isclose(Story.of(drawn).expected.sum(), drawn.risk.sum())
+    voted = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task)) for _ in range(3)]).run(stream)
+    assert Story.of(voted).random and Story.of(voted).expected is None

@@ -1,0 +1,151 @@
+"""When the machine fails it is said in a line, and what was saved before is there."""
+
+from __future__ import annotations
+
+import errno
+from functools import partial
+
+import pytest
+from commands import call, data, predictions, write_csv
+
+from driftline import tables
+from driftline.cli.traces import read_trace
+from driftline.runs import Model, Run
+from driftline.runs.outputs import Outputs, PredictionFile
+from driftline.tables import DelimitedTable
+
+FULL = OSError(errno.ENOSPC, "No space left on device", "a file")
+SHORT = MemoryError("Unable to allocate 7.28 TiB for an array")
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "open_table", partial(tables.open_table, rows=40))
+    return write_csv(tmp_path / "t.csv", *data())
+
+
+def failing(after, error):
+    """Return a function that fails when it is called for the last of so many times."""
+    left = [after]
+
+    def maybe(*_, **__):
+        left[0] -= 1
+        if not left[0]:
+            raise error
+
+    return maybe
+
+
+def wrapped(monkeypatch, owner, name, after, error):
+    original, maybe = getattr(owner, name), failing(after, error)
+
+    def changed(*arguments, **options):
+        maybe()
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, changed)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def said(done, words):
+    last = done.output.strip().splitlines()[-1]
+    assert done.exit_code == 2 and last.startswith("Error: ") and words in last, done.output
+    assert isinstance(done.exception, SystemExit)
+
+
+@pytest.mark.parametrize("error", [FULL, SHORT], ids=["disk", "memory"])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(Run, "learn"), (PredictionFile, "write"), (Model, "save"), (Outputs, "save")],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_was_saved_before_is_there(tmp_path, table, monkeypatch, owner, name, resumed, error):
+    out = tmp_path / "out"
+    assert call("run", table, "--out", out).exit_code == 0
+    before = contents(out)
+    more = ("--resume", out / "model.driftline") if resumed else ()
+    with monkeypatch.context() as patched:
+        wrapped(patched, owner, name, 3 if name in ("learn", "write") else 1, error)
+        done = call("run", table, "--out", out, *more)
+    words = "a file: No space left" if error is FULL else "there is not enough memory (Unable"
+    said(done, words)
+    assert "nothing of this run is saved" in done.output
+    assert contents(out) == before
+    assert call("run", table, "--resume", out / "model.driftline").exit_code == 0
+    assert [int(row["round"]) for row in predictions(out)] == list(range(1, 401))
+
+
+@pytest.mark.parametrize("error", [FULL, SHORT], ids=["disk", "memory"])
+def test_what_was_learned_before_reading_failed_is_saved(tmp_path, table, monkeypatch, error):
+    call("run", table, "--out", tmp_path / "whole")
+    with monkeypatch.context() as patched:
+        wrapped(patched, DelimitedTable, "_piece", 4, error)
+        done = call("run", table, "--out", tmp_path / "out")
+    said(done, "No space left" if error is FULL else "not enough memory")
+    assert "--skip 120" in done.output and len(predictions(tmp_path / "out")) == 120
+    model = tmp_path / "out" / "model.driftline"
+    assert call("run", table, "--resume", model, "--skip", 120).exit_code == 0
+    assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("what", ["promise_of", "finish"])
+def test_a_run_that_cannot_be_told_is_saved(tmp_path, table, monkeypatch, what):
+    from driftline.runs import promise
+
+    owner, error = (promise, SHORT) if what == "promise_of" else (Outputs, FULL)
+    with monkeypatch.context() as patched:
+        wrapped(patched, owner, what, 1, error)
+        done = call("run", table, "--out", tmp_path / "out")
+    said(done, f"what was learned is saved in {tmp_path / 'out' / 'model.driftline'}")
+    assert Model.load(tmp_path / "out" / "model.driftline").rounds == 200
+
+
+def test_predictions_are_there_in_whole_or_as_before(tmp_path, table):
+    call("run", table, "--out", tmp_path / "out")
+    model, out = tmp_path / "out" / "model.driftline", tmp_path / "p.csv"
+    out.write_text("mine\n")
+    table.write_text(table.read_text() + "1,x,3,u\n")
+    assert call("predict", model, table, "--out", out).exit_code == 2
+    assert out.read_text() == "mine\n" and not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.parametrize("error", [FULL, SHORT], ids=["disk", "memory"])
+@pytest.mark.parametrize("command", ["predict", "compare", "inspect", "report", "certify"])
+def test_every_command_says_it_in_a_line(tmp_path, table, monkeypatch, command, error):
+    call("run", table, "--out", tmp_path / "out", "--trace")
+    model, trace = tmp_path / "out" / "model.driftline", tmp_path / "out" / "trace.npz"
+    monkeypatch.setattr(tables, "open_table", failing(1, error))
+    monkeypatch.setattr(Model, "load", failing(1, error))
+    for room in ("inspect", "report", "certify"):
+        monkeypatch.setattr(f"driftline.cli.{room}.read_trace", failing(1, error), raising=False)
+    arguments = {
+        "predict": (model, table),
+        "compare": (table,),
+        "inspect": (trace,),
+        "report": (trace,),
+        "certify": (trace, "--data", trace),
+    }
+    done = call(command, *arguments[command])
+    said(done, "No space left on device" if error is FULL else "there is not enough memory")
+    assert read_trace(trace) is not None
+
+
+# -- one class
+
+
+def test_one_class_is_said_at_once_and_nothing_is_lost(tmp_path, table):
+    inputs, labels = data()
+    path = write_csv(tmp_path / "one.csv", inputs[:100], 0 * labels[:100])
+    done = call("run", path, "--out", tmp_path / "out")
+    said(done, "the label 'label' is 'u' in all 100 rows: there is nothing to learn")
+    assert "label 'label' is 'u' in all of the first 40 rows" in done.output
+    model = tmp_path / "out" / "model.driftline"
+    assert f"--resume {model}" in done.output and len(predictions(tmp_path / "out")) == 100
+    more = write_csv(tmp_path / "more.csv", inputs[100:], labels[100:])
+    done = call("run", more, "--resume", model)
+    assert done.exit_code == 0, done.output
+    assert len(predictions(tmp_path / "out")) == 200

@@ -160,7 +160,8 @@ class OGD:
         Returns
         -------
         Trace
-            One row a round. If the input is refused, the learner is as it was before.
+            One row a round. If the input is refused, the learner is as it was before; so it is
+            after an interruption, unless it has more weights than there are inputs.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
         record, before = self._run(rows, labels, seed, progress, audit)
@@ -197,11 +198,11 @@ class OGD:
             stop = min(start + rows.block, rows.rounds)
             try:
                 self.go_on(record, rows, start, stop)
-            except InputError:
+                if progress is not None:
+                    progress(stop - start)
+            except BaseException:
                 self.go_back(before)
                 raise
-            if progress is not None:
-                progress(stop - start)
         return record, before if keep else None
 
     def begin(self, labels: Any, seed: int | None = None) -> Record:

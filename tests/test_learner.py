@@ -1,5 +1,6 @@
 """Whole runs: equal to the naive learner, to themselves in pieces, and within the theorem."""
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -147,6 +148,25 @@ def test_chunks_equal_one_piece_to_the_bit():
         joined = np.concatenate([getattr(part, name) for part in parts])
         np.testing.assert_array_equal(getattr(trace, name), joined, err_msg=name)
     np.testing.assert_array_equal(whole.weights, pieces.weights)
+
+
+def test_an_interrupted_run_was_never_begun():
+    X, y = data(rounds=700)
+    learner = make_learner("Logistic", "UniformMix", "polyak", 3)
+    committee = dl.auto(dl.tasks.Multiclass(3))
+    for one in (learner, committee):
+        other = copy.deepcopy(one)
+        one.run(X[:300], y[:300])
+        other.run(X[:300], y[:300])
+
+        def stop(_):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            one.run(X[300:], y[300:], progress=stop)
+        trace, same = one.run(X[300:], y[300:]), other.run(X[300:], y[300:])
+        np.testing.assert_array_equal(trace.target_loss, same.target_loss)
+        np.testing.assert_array_equal(trace.prediction, same.prediction)
 
 
 def test_same_seed_same_bits_and_other_seed_other_draws():

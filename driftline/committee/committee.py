@@ -114,7 +114,8 @@ class Committee:
     ) -> CommitteeTrace:
         """Play a stream: every row is predicted before it is learned from.
 
-        With ``seed`` all generators are reset. If the input is refused, nobody has learned from it.
+        With ``seed`` all generators are reset. If the input is refused, nobody has learned from it;
+        nor after an interruption, unless there are more weights than inputs.
         ``audit`` is that of :meth:`~driftline.OGD.run`.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
@@ -127,7 +128,7 @@ class Committee:
         first = First(self.combine, self.rounds, self.shares.copy(), before.scaling, digest)
         try:
             records = self._play(rows, labels, seed, progress)
-        except InputError:
+        except BaseException:
             self._go_back(before)
             raise
         if seed is not None:
@@ -146,7 +147,7 @@ class Committee:
         before = self._mark(weights=cheap)
         try:
             records = self._play(rows, labels, None, None)
-        except InputError:
+        except BaseException:
             self._go_back(before)
             raise
         self._weigh(np.stack([record.risk for record in records], axis=1))

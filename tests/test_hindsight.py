@@ -4,10 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import driftline as dl
 from driftline.certificates import best_fixed, best_piecewise
 from driftline.certificates.hindsight import _cut_by_number, _cut_by_price
+from driftline.engines import Totals
 
 L, T = dl.losses, dl.tasks
 Q = dl.regularizers.Quadratic
@@ -30,6 +32,25 @@ LOSSES = [
     L.SparseMAP(T.Ordinal(4), 1.0),
     L.ConvolutionalFenchelYoung(T.Multiclass(3), Q(0.5)),
 ]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("places", [np.int32, np.int64])
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_totals_over_sparse_rows_are_those_over_dense_ones(loss, places, intercept):
+    inputs, labels = stream(loss.task, features=7)
+    inputs[np.abs(inputs) < 0.7] = 0.0
+    thin = sparse.csr_array(inputs)
+    thin.indices, thin.indptr = thin.indices.astype(places), thin.indptr.astype(places)
+    weights = np.random.default_rng(1).standard_normal((loss.task.weight_rows, 7 + intercept))
+    totals, checked = Totals(loss, intercept), loss.task.check_labels(labels)
+    dense, thin = loss.task.rows_of(inputs), loss.task.rows_of(thin)
+    value, slope = totals.over(dense, 5, 50, checked[5:50], weights)
+    again, same = totals.over(thin, 5, 50, checked[5:50], weights)
+    plain, plainly = totals._plainly(thin, 5, 50, checked[5:50], weights)
+    assert again == pytest.approx(value, rel=1e-12) == pytest.approx(plain, rel=1e-12)
+    np.testing.assert_allclose(same, slope, atol=1e-11)
+    np.testing.assert_allclose(same, plainly, atol=1e-11)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -12,7 +12,7 @@ from benchmarks.race.board import Board
 from benchmarks.race.figure import draw
 from benchmarks.race.play import race
 from benchmarks.race.report import SPEED_STREAM, everyone, summary, write_runs
-from benchmarks.race.speed import sparse_speed, speed_of
+from benchmarks.race.speed import dense_speed, sparse_speed, speed_of
 from benchmarks.race.streams import STREAMS, WIDE, available, rows_of
 
 FIRST_SEED = 100
@@ -56,6 +56,7 @@ def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Pat
             for name in (SPEED_STREAM, *WIDE)
             if name in streams
         ),
+        dense_speed(),
         sparse_speed(),
     ]
     page = folder / "race.md"

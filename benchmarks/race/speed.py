@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import driftline as dl
-from benchmarks.made import sparse_data
+from benchmarks.made import dense_data, sparse_data
 from benchmarks.race.ours import member
 from benchmarks.race.sheet import Sheet
 from benchmarks.race.streams import Rows
@@ -17,8 +17,8 @@ from benchmarks.wabbit import learning
 
 Timed = dict[str, tuple[int, Callable[[], object]]]
 
-#: Rounds of the sparse stream, as in ``make bench``.
-SPARSE = (20_000, 20, 100_000, 75)
+#: Rounds, classes and features as in ``make bench``; of sparse rows also entries.
+DENSE, SPARSE = (20_000, 10, 784), (20_000, 20, 100_000, 75)
 
 
 def _whole(classes: int, raw: Any, scaled: Any, labels: np.ndarray) -> Timed:
@@ -114,6 +114,18 @@ def speed_of(stream: str, rows: Rows) -> Sheet:
     others = ("river SoftmaxRegression", "VW oaa, learning only", "VW oaa, from text")
     title = f"Speed on {stream}: {classes} classes, {raw.shape[1]} features"
     return _sheet(f"{title}, best of interleaved repetitions", makers, others)
+
+
+def dense_speed() -> Sheet:
+    """Return rates on the dense stream of ``make bench``, and ratios to Vowpal Wabbit's."""
+    X, labels = dense_data(*DENSE)
+    _, classes, features = DENSE
+    makers: list[Callable[[], Timed]] = [
+        lambda: _whole(classes, X, X, labels),
+        lambda: _wabbit(X, labels, classes, parsed=True),
+    ]
+    title = f"Speed on dense rows: {classes} classes, {features} features"
+    return _sheet(title, makers, ("VW oaa, learning only", "VW oaa, from text"))
 
 
 def sparse_speed() -> Sheet:

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from driftline.kernels import Program, total_dense
+from driftline.kernels import Program, total_dense, total_sparse_32, total_sparse_64
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.models import DenseRows, Rows
+from driftline.models import DenseRows, Rows, SparseRows
 
 __all__ = ["Totals"]
 
 
 class Totals:
-    """Adds up a loss and its gradient over rounds: compiled for dense rows, else round by round."""
+    """Adds up a loss and its gradient over rounds: compiled for plain rows, else round by round."""
 
     def __init__(self, loss: Loss, intercept: bool = False):
         self.loss, self.intercept = loss, intercept
@@ -38,20 +38,25 @@ class Totals:
         self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return the loss of weights on rounds ``start`` to ``stop``, and its gradient."""
-        program, gradient = self._program, np.zeros_like(weights)
-        if program is None or not isinstance(rows, DenseRows):
+        program = self._program
+        if program is None or not isinstance(rows, (DenseRows, SparseRows)):
             return self._plainly(rows, start, stop, labels, weights)
-        value = total_dense(
+        arrays, loop = rows.arrays(start, stop), total_dense
+        if rows.transposed:
+            loop = total_sparse_32 if arrays[1].dtype == np.int32 else total_sparse_64
+            weights = np.ascontiguousarray(weights.T)
+        gradient = np.zeros_like(weights)
+        value = loop(
             program.code,
             program.params,
-            *rows.arrays(start, stop),
+            *arrays,
             labels,
             weights,
             np.zeros(at.MEMORY),
             program.buffer(),
             gradient,
         )
-        return float(value), gradient
+        return float(value), np.ascontiguousarray(gradient.T) if rows.transposed else gradient
 
     def _plainly(
         self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray

@@ -47,3 +47,5 @@ from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import play_together as play_together
 from driftline.kernels.total import total_dense as total_dense
+from driftline.kernels.total import total_sparse_32 as total_sparse_32
+from driftline.kernels.total import total_sparse_64 as total_sparse_64

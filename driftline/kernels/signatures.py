@@ -114,9 +114,17 @@ SPARSE32, SPARSE64 = _sparse(types.float64, types.int32), _sparse(types.float64,
 SPARSE32_SINGLE = _sparse(types.float32, types.int32)
 SPARSE64_SINGLE = _sparse(types.float32, types.int64)
 
-#: ``total(code, params, inputs, labels, weights, state, buffer, gradient) -> loss``.
-TOTAL = types.float64(
-    integers, vector, _input(types.float64, 2), labels, matrix, vector, vector, matrix
+
+def _total(*inputs: types.Type) -> Signature:
+    """``total(code, params, *inputs, labels, weights, state, buffer, gradient) -> loss``."""
+    return types.float64(integers, vector, *inputs, labels, matrix, vector, vector, matrix)
+
+
+#: The loss of fixed weights on dense rows, and on CSR rows.
+TOTAL = _total(_input(types.float64, 2))
+TOTAL_SPARSE32, TOTAL_SPARSE64 = (
+    _total(_input(types.float64, 1), _input(index, 1), _input(index, 1))
+    for index in (types.int32, types.int64)
 )
 
 #: ``point(point, params, scratch, out)``: a polytope's oracle or projection.

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.kernels import VOTE, argmax, kernel
+from driftline.kernels import VOTE, kernel
 from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
 
 __all__ = ["padded", "vote", "vote_factor", "vote_one"]
@@ -90,11 +90,15 @@ def _most_weight(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarr
 def most_weight(predictions, weights, behind, out):
     """Write the label with most weight behind it in every round, the lowest of several."""
     for t in range(predictions.shape[0]):
-        for k in range(behind.size):
-            behind[k] = 0.0
+        for label in predictions[t]:
+            behind[label] = 0.0
         for j in range(predictions.shape[1]):
             behind[predictions[t, j]] += weights[t, j]
-        out[t, 0] = argmax(behind)
+        best = predictions[t, 0]
+        for label in predictions[t]:
+            if behind[label] > behind[best] or (behind[label] == behind[best] and label < best):
+                best = label
+        out[t, 0] = best
 
 
 def _one(task: Any, predictions: list[Any], weights: np.ndarray) -> Any:

@@ -354,9 +354,9 @@ class OGD:
         """Return the scores of an input."""
         return self._scores(self._row(x))
 
-    def _scores(self, row: models.Rows) -> np.ndarray:
+    def _scores(self, row: models.Rows, sure: bool = False) -> np.ndarray:
         self._check_features(row)
-        if row.first_bad_row(self.engine.dtype) is not None:
+        if not sure and row.first_bad_row(self.engine.dtype) is not None:
             models.refuse(row, 0)
         return self.engine.scores(row, 0)
 
@@ -384,9 +384,9 @@ class OGD:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
         return self.predict_row(self._row(x))
 
-    def predict_row(self, row: models.Rows) -> Any:
-        """Return the prediction for an input that is wrapped already."""
-        return self.decoder.draw(self._scores(row), self._peek()[0])
+    def predict_row(self, row: models.Rows, sure: bool = False) -> Any:
+        """Return the prediction for an input that is wrapped already; ``sure`` if it is finite."""
+        return self.decoder.draw(self._scores(row, sure), self._peek()[0])
 
     @property
     def weights(self) -> np.ndarray:

@@ -229,7 +229,8 @@ class Committee:
         row = row_of(self.task, x)
         if self.scaling is not None:
             row = self.scaling.copy().piece(row, 0, 1)
-        made = [member.predict_row(row) for member in self.members]
+        sure = self.scaling is not None  # what was scaled is finite
+        made = [member.predict_row(row, sure) for member in self.members]
         if self.combine == "vote":
             return vote_one(self.task, made, self.shares.now)
         if self._ahead is None:

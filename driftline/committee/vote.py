@@ -66,6 +66,9 @@ def vote_one(task: Any, predictions: Sequence[Any], weights: np.ndarray) -> Any:
             totals[prediction] = totals.get(prediction, 0.0) + weight
         most = max(totals.values())
         return min(label for label, total in totals.items() if total == most)
+    if isinstance(task, Binary):
+        mean = sum(w * p for w, p in zip(weights.tolist(), predictions, strict=True))
+        return 1 if mean > 0.0 else -1
     return task.prediction(vote(task, padded(predictions), weights[np.newaxis])[0])
 
 

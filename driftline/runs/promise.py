@@ -18,9 +18,9 @@ __all__ = ["Promise", "promise_of"]
 
 #: Where weights in hindsight may change, and what a change must save.
 CANDIDATES, PENALTY = 8, 100.0
-#: A search for them that is not asked for takes no more products a pass; a round of many rows takes
-#: as long as so many.
-MOST_WORK, PLAIN_ROUND = 2e7, 1e5
+#: A search for them that is not asked for takes no more products a pass. An entry of a sparse row
+#: takes as long as some of them, and a round of many rows as very many.
+MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _in_hindsight(member: Any, inputs: Any, labels: Any, thorough: bool) -> Any:
     if not hasattr(inputs, "shape"):  # a list of many rows a round
         work = PLAIN_ROUND * len(labels)
     else:  # a pass goes over all entries, and over all weights
-        entries = inputs.nnz if hasattr(inputs, "nnz") else inputs.size
+        entries = SPARSE_ENTRY * inputs.nnz if hasattr(inputs, "nnz") else inputs.size
         work = member.task.weight_rows * (entries + inputs.shape[1])
     if work > MOST_WORK and not thorough:
         return None

@@ -56,47 +56,31 @@ def build_pass(count: int, moving: bool) -> Any:
     return sweep
 
 
-read_16, read_8, read_4, read_2, read_1 = (build_pass(n, moving=False) for n in (16, 8, 4, 2, 1))
-move_16, move_8, move_4, move_2, move_1 = (build_pass(n, moving=True) for n in (16, 8, 4, 2, 1))
+def build_passes(moving: bool) -> Any:
+    """Make ``passes(weights, values, columns, first, stop, vector)``, for all scores."""
+    sixteen, eight, four, two, one = (build_pass(n, moving) for n in (16, 8, 4, 2, 1))
+
+    @helper
+    def passes(weights, values, columns, first, stop, vector):
+        outputs = weights.shape[1]
+        k = 0
+        while k + 16 <= outputs:
+            sixteen(weights, values, columns, first, stop, k, vector)
+            k += 16
+        if outputs & 8:
+            eight(weights, values, columns, first, stop, k, vector)
+            k += 8
+        if outputs & 4:
+            four(weights, values, columns, first, stop, k, vector)
+            k += 4
+        if outputs & 2:
+            two(weights, values, columns, first, stop, k, vector)
+            k += 2
+        if outputs & 1:
+            one(weights, values, columns, first, stop, k, vector)
+
+    return passes
 
 
-@helper
-def gather(weights, values, columns, first, stop, scores):
-    """Write the scores of entries ``first`` to ``stop``."""
-    outputs = weights.shape[1]
-    k = 0
-    while k + 16 <= outputs:
-        read_16(weights, values, columns, first, stop, k, scores)
-        k += 16
-    if outputs & 8:
-        read_8(weights, values, columns, first, stop, k, scores)
-        k += 8
-    if outputs & 4:
-        read_4(weights, values, columns, first, stop, k, scores)
-        k += 4
-    if outputs & 2:
-        read_2(weights, values, columns, first, stop, k, scores)
-        k += 2
-    if outputs & 1:
-        read_1(weights, values, columns, first, stop, k, scores)
-
-
-@helper
-def scatter(weights, values, columns, first, stop, steps):
-    """Add every score's step times the entries ``first`` to ``stop`` to the weights."""
-    outputs = weights.shape[1]
-    k = 0
-    while k + 16 <= outputs:
-        move_16(weights, values, columns, first, stop, k, steps)
-        k += 16
-    if outputs & 8:
-        move_8(weights, values, columns, first, stop, k, steps)
-        k += 8
-    if outputs & 4:
-        move_4(weights, values, columns, first, stop, k, steps)
-        k += 4
-    if outputs & 2:
-        move_2(weights, values, columns, first, stop, k, steps)
-        k += 2
-    if outputs & 1:
-        move_1(weights, values, columns, first, stop, k, steps)
+#: Write the scores of entries ``first`` to ``stop``; add steps times these entries to the weights.
+gather, scatter = build_passes(moving=False), build_passes(moving=True)

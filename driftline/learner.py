@@ -19,7 +19,7 @@ from driftline.engines import Block, CompiledEngine, Parts, PlainEngine, Snapsho
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.parts import Part, from_config
+from driftline.parts import Part, check_plain, from_config
 from driftline.rates import Polyak, Rate
 from driftline.record import Record, checked_stream
 from driftline.tasks import Distribution
@@ -315,6 +315,9 @@ class OGD:
                 "a learner that keeps account against a comparator cannot be saved: certify it, "
                 "then end the account by watch(None)"
             )
+        for part in self.parts:
+            if isinstance(part, Part):
+                check_plain(part)
         engine = self.engine
         about = {
             "kind": "OGD",

@@ -16,7 +16,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Part", "from_config"]
+__all__ = ["Part", "check_plain", "from_config"]
 
 #: The rooms whose parts are known by name before anybody has opened them.
 ROOMS = (
@@ -64,6 +64,19 @@ class Part:
         """Return what the part is made from."""
         fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
         return tuple(field.name for field in fields)
+
+
+def check_plain(part: Part) -> None:
+    """Refuse a part that plain data cannot hold: one with a function in it, or in its parts."""
+    for name in part.field_names():
+        value = getattr(part, name, None)
+        if isinstance(value, Part):
+            check_plain(value)
+        elif callable(value):
+            raise InputError(
+                f"{type(part).__name__} has a function as {name!r}: it cannot be written to a "
+                "file, nor copied"
+            )
 
 
 def from_config(config: Any) -> Any:

@@ -10,8 +10,10 @@ import pytest
 from commands import call, data, write_csv
 
 import driftline as dl
+from driftline.cli.screen import promise_lines
 from driftline.reports import Story, verdict, write_report
 from driftline.runs import Journal
+from driftline.runs.promise import Promise
 
 
 def run(path, folder, *options):
@@ -53,15 +55,18 @@ def test_certain_predictions_pay_what_is_expected(tmp_path, table):
         assert "random" not in screen + report and "  expected " not in screen
 
 
-def test_a_vote_of_random_members_is_said_to_be_one(tmp_path):
-    inputs, labels = data(120)
-    path = write_csv(tmp_path / "t.csv", inputs, labels)
-    more = ("--levels", "u,v", "--no-certify")
-    screen, summary, report = run(path, tmp_path / "out", *more)
-    made = summary["certificate"]
-    assert made["random"] and made["expected"] is None
+def test_a_vote_of_random_members_is_said_to_be_one():
+    made = Promise(120, 30.0, 28.0, 40.0, 2.0, 60.0, None, "nothing was kept", random=True)
+    assert made.expected is None
+    screen = "\n".join(promise_lines(made))
     assert "by the predictions drawn; the bound is of what is expected" in line(screen, "paid")
-    assert "drawn at random" in report and "bound of what is expected is" in report
+    stream = dl.streams.LabelFlips(rounds=120, flips=1, form="matrix", seed=0)
+    loss = dl.losses.Logistic(stream.task)
+    pair = [dl.OGD(loss, rate=rate) for rate in (dl.rates.Polyak(), dl.rates.Constant(1.0))]
+    story = Story.of(dl.Committee(pair).run(stream), name="a pair")
+    assert story.random and story.expected is None
+    story.bounds, story.trivial = {"best member": 50.0}, 60.0
+    assert "drawn at random" in verdict(story) and "bound of what is expected is" in verdict(story)
 
 
 def test_without_an_audit_the_expected_loss_is_there_too(tmp_path, table):

@@ -1,0 +1,123 @@
+"""Who sits in the committee that `auto` makes, for every task there is."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+T = dl.tasks
+
+
+def first_of(scores):
+    """The oracle of one thing out of three."""
+    return (np.arange(3) == np.argmax(scores)).astype(int)
+
+
+TASKS = {
+    "signs": T.Binary(),
+    "classes": T.Multiclass(3),
+    "costs": T.CostSensitive([[0.0, 1.0, 0.3], [0.5, 0.0, 0.3]]),
+    "tables": T.Finite([[1, 0], [0, 1]], [[0, 1], [1, 0]]),
+    "levels": T.Ordinal(4),
+    "tags": T.Multilabel(3),
+    "sets": T.FixedSize(4, 2),
+    "tags by F1": T.FScore(2),
+    "rankings": T.LabelRanking(3),
+    "matchings": T.Matching(3),
+    "oracles": T.Oracle(3, first_of, loss_factor=-1.0, squared_norm=1.0),
+    "words": T.Sequence(3),
+    "documents": T.NDCG(2),
+    "choices": T.PrecisionAtK(2),
+}
+BASES = {"Task", "StructuredTask", "RelevanceTask", "Distribution"}
+
+every_task = pytest.mark.parametrize("name", TASKS)
+
+
+def stream_of(task, rounds=40):
+    """A tiny stream with a change; a round of F1 takes long."""
+    if isinstance(task, T.Sequence):
+        return dl.streams.PlantedSequences(rounds, 1, tags=task.tags, longest=4, seed=0)
+    if isinstance(task, T.RelevanceTask):
+        return dl.streams.PlantedRankings(task, rounds, 1, seed=0)
+    if isinstance(task, T.FScore):
+        stream = dl.streams.Planted(T.Multilabel(task.labels), rounds // 4, 1, seed=0)
+        stream.task = task
+        return stream
+    return dl.streams.Planted(task, rounds, 1, seed=0)
+
+
+def test_no_task_is_left_out():
+    named = {name for name in dir(T) if isinstance(getattr(T, name), type)}
+    assert {type(task).__name__ for task in TASKS.values()} == named - BASES
+
+
+@every_task
+def test_every_member_has_a_guarantee(name):
+    members = dl.auto(TASKS[name]).members
+    assert 2 <= len(members) <= 6
+    assert len({repr(member) for member in members}) == len(members)
+    for member in members:
+        assert member.parts.decoder.rate_floor > 0.0
+        assert member.parts.domain.diameter < np.inf
+
+
+@every_task
+def test_step_equals_run(name):
+    stream = stream_of(TASKS[name])
+    whole, one = dl.auto(stream.task).run(stream), dl.auto(stream.task)
+    rounds = zip(stream.inputs, stream.labels, strict=True)
+    steps = [one.step(x, label) for x, label in rounds]
+    np.testing.assert_array_equal(whole.target_loss, [made.target_loss for made in steps])
+    np.testing.assert_array_equal(whole.weights, [made.weights for made in steps])
+
+
+def test_functions_are_not_saved(tmp_path):
+    committee = dl.auto(TASKS["oracles"])
+    with pytest.raises(dl.InputError, match="Oracle has a function as 'maximize'"):
+        committee.save(tmp_path / "model")
+    with pytest.raises(dl.InputError, match="nor copied"):
+        copy.deepcopy(committee)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "oracles"])  # a function
+def test_a_saved_committee_goes_on(name, tmp_path):
+    stream = stream_of(TASKS[name])
+    cut = len(stream) * 2 // 3
+    whole, part = dl.auto(stream.task).run(stream), dl.auto(stream.task)
+    part.run(stream.inputs[:cut], stream.labels[:cut])
+    again = dl.load(part.save(tmp_path / "model"))
+    rest = again.run(stream.inputs[cut:], stream.labels[cut:])
+    np.testing.assert_array_equal(whole.target_loss[cut:], rest.target_loss)
+    np.testing.assert_array_equal(whole.weights[cut:], rest.weights)
+
+
+def starts(trace):
+    """The rounds at which somebody started again."""
+    rows = [member.restarted for member in trace.members if member.restarted is not None]
+    return np.flatnonzero(np.any(rows, axis=0))
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "tags by F1"])
+def test_somebody_starts_again_after_a_clean_change(name):
+    stream = stream_of(TASKS[name], rounds=600)
+    found = starts(dl.auto(stream.task).run(stream))
+    assert ((found >= 300) & (found < 450)).any()
+
+
+@every_task
+def test_somebody_never_starts_again(name):
+    members = dl.auto(TASKS[name]).members
+    assert any(member.parts.restart is None for member in members)
+    assert any(member.parts.restart is not None for member in members)
+
+
+@pytest.mark.parametrize("name", ["tags", "levels", "rankings", "words", "documents"])
+def test_a_committee_is_about_as_good_as_its_best_member(name):
+    stream = stream_of(TASKS[name], rounds=600)
+    trace = dl.auto(stream.task).run(stream)
+    best = trace.member_risk.sum(axis=0).min()
+    assert trace.target_loss.sum() <= max(1.1 * best, best + 15)

@@ -43,7 +43,7 @@ def stream_of(task, rounds=40):
     if isinstance(task, T.RelevanceTask):
         return dl.streams.PlantedRankings(task, rounds, 1, seed=0)
     if isinstance(task, T.FScore):
-        stream = dl.streams.Planted(T.Multilabel(task.labels), rounds // 4, 1, seed=0)
+        stream = dl.streams.Planted(T.Multilabel(task.labels), rounds // 10, 1, seed=0)
         stream.task = task
         return stream
     return dl.streams.Planted(task, rounds, 1, seed=0)

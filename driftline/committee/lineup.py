@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from driftline.committee.committee import Committee
+from driftline.committee.suited import certain_loss, detector
 from driftline.decoders import Argmax
-from driftline.detectors import Cusum, Detector
+from driftline.detectors import Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.learner import OGD
-from driftline.losses import (
-    CRF,
-    ConvolutionalFenchelYoung,
-    Logistic,
-    Loss,
-    PairwiseLogistic,
-    Scaled,
-    SparseMAP,
-)
+from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.models import Standardiser
 from driftline.rates import Constant, Decaying, Polyak, Rate
 from driftline.tasks import (
@@ -35,10 +27,6 @@ from driftline.tasks import (
 )
 
 __all__ = ["auto"]
-
-#: Losses of structured predictions are means over parts and vary less than a coin does, so that
-#: smaller changes are looked out for, and less evidence is enough.
-CHANGE = Cusum(threshold=2.0, more=0.1)
 
 #: A rate, a diameter, and what a member starts again by.
 Setting = tuple[Rate, float, Detector | None]
@@ -76,10 +64,15 @@ def auto(
     return Committee(lineup(task, rest), scaling=scaler, seed=seed)
 
 
-def _certain(loss: Loss, factor: float, setting: Setting, rest: dict[str, Any]) -> OGD:
-    made = Scaled(loss, factor)
+def _certain(loss: Loss, setting: Setting, rest: dict[str, Any]) -> OGD:
     rate, diameter, restart = setting
-    return OGD(made, Argmax(made), rate, Ball(diameter), restart=restart, **rest)
+    return OGD(loss, Argmax(loss), rate, Ball(diameter), restart=restart, **rest)
+
+
+def _loss(task: Any) -> Scaled:
+    loss = certain_loss(task)
+    assert loss is not None
+    return loss
 
 
 def _free(cap: float) -> Polyak:
@@ -93,7 +86,7 @@ def _classes(task: Any, rest: dict[str, Any]) -> list[OGD]:
     smaller ones for noisy labels. Those that do not decay learn many features fast. Free rates
     follow frequent changes, in a small ball and in a large one, and the monotone one slow ones.
     """
-    logistic, change = Logistic(task), Cusum()
+    loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
         (Decaying(5.0), 200.0, change),
         (Decaying(1.0), 200.0, change),
@@ -102,7 +95,7 @@ def _classes(task: Any, rest: dict[str, Any]) -> list[OGD]:
         (_free(3.0), 20.0, None),
         (Polyak(), 200.0, None),
     )
-    return [_certain(logistic, 2.0, setting, rest) for setting in settings]
+    return [_certain(loss, setting, rest) for setting in settings]
 
 
 def _tags(task: Any, rest: dict[str, Any]) -> list[OGD]:
@@ -111,28 +104,29 @@ def _tags(task: Any, rest: dict[str, Any]) -> list[OGD]:
     Tags that are seldom set want small steps without decay, and changes among them go unnoticed:
     the small balls forget what nobody restarts for.
     """
-    loss, tags, side = Logistic(task), float(task.labels), task.labels**0.5
-    settings: tuple[tuple[float, Setting], ...] = (
-        (2.0, (Decaying(5.0 * tags), 200.0 * side, CHANGE)),
-        (2.0, (Constant(1.0 * tags), 200.0 * side, CHANGE)),
-        (2.0, (Constant(0.3 * tags), 200.0 * side, CHANGE)),
-        (2.0, (_free(3.0 * tags), 20.0 * side, None)),
-        (1.1, (Polyak(), 20.0 * side, None)),
+    loss, change = _loss(task), detector(task)
+    tags, side = float(task.labels), task.labels**0.5
+    settings: tuple[Setting, ...] = (
+        (Decaying(5.0 * tags), 200.0 * side, change),
+        (Constant(1.0 * tags), 200.0 * side, change),
+        (Constant(0.3 * tags), 200.0 * side, change),
+        (_free(3.0 * tags), 20.0 * side, None),
     )
-    return [_certain(loss, factor, setting, rest) for factor, setting in settings]
+    careful = _certain(Scaled(Logistic(task), 1.1), (Polyak(), 20.0 * side, None), rest)
+    return [*(_certain(loss, setting, rest) for setting in settings), careful]
 
 
 def _relevance(task: Any, rest: dict[str, Any]) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing."""
-    loss = PairwiseLogistic(task, most=1000)
+    loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
-        (Decaying(5.0), 200.0, CHANGE),
-        (Decaying(1.0), 200.0, CHANGE),
+        (Decaying(5.0), 200.0, change),
+        (Decaying(1.0), 200.0, change),
         (_free(30.0), 200.0, None),
         (_free(10.0), 60.0, None),
     )
     rest = rest | {"intercept": False}
-    return [_certain(loss, 2.0, setting, rest) for setting in settings]
+    return [_certain(loss, setting, rest) for setting in settings]
 
 
 def _sequences(task: Any, rest: dict[str, Any]) -> list[OGD]:
@@ -141,14 +135,15 @@ def _sequences(task: Any, rest: dict[str, Any]) -> list[OGD]:
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
     learned at the cost of the features.
     """
+    loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
-        (Decaying(5.0), 200.0, CHANGE),
-        (Decaying(1.0), 200.0, CHANGE),
+        (Decaying(5.0), 200.0, change),
+        (Decaying(1.0), 200.0, change),
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     )
     rest = rest | {"intercept": not task.transitions}
-    return [_certain(CRF(task), 2.0, setting, rest) for setting in settings]
+    return [_certain(loss, setting, rest) for setting in settings]
 
 
 def _structured(task: Any, rest: dict[str, Any]) -> list[OGD]:
@@ -156,17 +151,16 @@ def _structured(task: Any, rest: dict[str, Any]) -> list[OGD]:
 
     Steps are those of the loss before it is scaled.
     """
-    loss = SparseMAP(task)
-    factor = 2.0 * Argmax(loss).kappa
-    if not math.isfinite(factor):
+    loss, change = certain_loss(task), detector(task)
+    if loss is None:
         return _any(task, rest)
     settings: tuple[Setting, ...] = (
-        (Decaying(5.0 / factor), 200.0, CHANGE),
-        (Decaying(1.0 / factor), 200.0, CHANGE),
-        (_free(5.0 / factor), 200.0, None),
-        (_free(1.5 / factor), 20.0, None),
+        (Decaying(5.0 / loss.factor), 200.0, change),
+        (Decaying(1.0 / loss.factor), 200.0, change),
+        (_free(5.0 / loss.factor), 200.0, None),
+        (_free(1.5 / loss.factor), 20.0, None),
     )
-    return [_certain(loss, factor, setting, rest) for setting in settings]
+    return [_certain(loss, setting, rest) for setting in settings]
 
 
 def _any(task: Any, rest: dict[str, Any]) -> list[OGD]:
@@ -175,10 +169,11 @@ def _any(task: Any, rest: dict[str, Any]) -> list[OGD]:
         loss = ConvolutionalFenchelYoung(task)
     except InputError as error:
         raise InputError(f"no committee is known for {task!r}: {error}") from error
+    change = detector(task)
     settings: tuple[Setting, ...] = (
-        (Decaying(5.0), 200.0, CHANGE),
-        (Decaying(1.0), 200.0, CHANGE),
-        (Constant(1.0), 200.0, CHANGE),
+        (Decaying(5.0), 200.0, change),
+        (Decaying(1.0), 200.0, change),
+        (Constant(1.0), 200.0, change),
         (_free(max(1.0, loss.rate_floor)), 60.0, None),
     )
     return [

@@ -1,4 +1,4 @@
-"""Learners by name, for those who would rather choose one setting than run six."""
+"""Learners by name, for those who would rather choose one setting than run several."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ import numpy as np
 
 from driftline.committee.committee import Committee
 from driftline.committee.lineup import auto
+from driftline.committee.suited import certain_loss, detector
 from driftline.decoders import Argmax
-from driftline.detectors import Cusum
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.learner import OGD
-from driftline.losses import (
-    CRF,
-    ConvolutionalFenchelYoung,
-    Logistic,
-    Loss,
-    PairwiseLogistic,
-    Scaled,
-)
+from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.models import Standardiser
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
-from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Sequence, Task
+from driftline.tasks import Binary, Multiclass, Multilabel, Sequence, Task
 
 __all__ = ["LEARNERS", "named"]
 
@@ -65,7 +58,7 @@ def named(
         RATES.get(name),
         Ball(200.0) if name in RATES else None,
         intercept=not (scaled or isinstance(loss, ConvolutionalFenchelYoung)),
-        restart=Cusum() if name == "restart" else None,
+        restart=detector(task) if name == "restart" else None,
         seed=seed,
         dtype=dtype,
     )
@@ -75,13 +68,9 @@ def named(
 
 def _loss(task: Any, certain: bool) -> Loss:
     """Return the loss that suits a task; the convolutional one suits them all."""
-    made: Any = None
-    if isinstance(task, (Multiclass, Binary, Multilabel)):
-        made = Logistic(task)
-    elif isinstance(task, Sequence):
-        made = CRF(task)
-    elif isinstance(task, RelevanceTask) and certain:
-        made = PairwiseLogistic(task, most=1000)
-    if made is None:
-        return ConvolutionalFenchelYoung(task)
-    return Scaled(made, 2.0) if certain else made
+    made = certain_loss(task)
+    if made is not None and certain:
+        return made
+    if isinstance(task, (Multiclass, Binary, Multilabel, Sequence)) and made is not None:
+        return made.loss
+    return ConvolutionalFenchelYoung(task)

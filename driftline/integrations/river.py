@@ -97,7 +97,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
     Parameters
     ----------
     learner
-        A name of :data:`driftline.committee.LEARNERS`; by default a committee of six.
+        A name of :data:`driftline.committee.LEARNERS`; by default a committee.
     seed
         Of random decisions; the default learner takes none.
 
@@ -167,7 +167,7 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
     Parameters
     ----------
     learner
-        A name of :data:`driftline.committee.LEARNERS`; by default a committee of six.
+        A name of :data:`driftline.committee.LEARNERS`; by default a committee.
     seed
         Of random decisions; the default learner takes none.
 

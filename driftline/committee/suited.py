@@ -1,0 +1,50 @@
+"""What suits a task: a loss under which the best label is certain to be bounded, and a detector."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from driftline.decoders import Argmax
+from driftline.detectors import Cusum, Detector
+from driftline.losses import CRF, Logistic, PairwiseLogistic, Scaled, SparseMAP
+from driftline.tasks import (
+    Binary,
+    Multiclass,
+    Multilabel,
+    RelevanceTask,
+    Sequence,
+    StructuredTask,
+)
+
+__all__ = ["certain_loss", "detector"]
+
+
+def certain_loss(task: Any) -> Scaled | None:
+    """Return twice the least multiple of a loss that `Argmax` has a guarantee for, None if unknown.
+
+    >>> certain_loss(Multiclass(3))
+    Scaled(loss=Logistic(task=Multiclass(classes=3), base=2.0), factor=2.0)
+    """
+    if isinstance(task, (Multiclass, Binary, Multilabel)):
+        return Scaled(Logistic(task), 2.0)
+    if isinstance(task, RelevanceTask):
+        return Scaled(PairwiseLogistic(task, most=1000), 2.0)
+    if isinstance(task, Sequence):
+        return Scaled(CRF(task), 2.0)
+    if isinstance(task, StructuredTask):
+        loss = SparseMAP(task)
+        factor = 2.0 * Argmax(loss).kappa
+        return Scaled(loss, factor) if math.isfinite(factor) else None
+    return None
+
+
+def detector(task: Any) -> Detector:
+    """Return what tells members to start again.
+
+    Losses of structured predictions are means over parts and vary less than a coin does, so that
+    smaller changes are looked out for, and less evidence is enough.
+    """
+    if isinstance(task, (Multiclass, Binary)):
+        return Cusum()
+    return Cusum(threshold=2.0, more=0.1)

@@ -202,11 +202,18 @@ def test_scales_of_any_size(dtype, thin):
 def test_what_is_nothing_beside_the_rest_becomes_0(dtype):
     """A feature that came once and never again fades away, and does not linger as a denormal."""
     X = np.zeros((4000, 2))
-    X[0, 0], X[1:, 1] = 1.0, np.tile([3.0, -3.0], 2000)[:-1]
+    X[0, 0], X[1:, 1] = 0.1, np.tile([3.0, -3.0], 2000)[:-1]
     loss = dl.losses.Logistic(dl.tasks.Multiclass(2))
     rate, domain = dl.rates.Constant(6.0), dl.domains.Ball(1.0)
     one = dl.OGD(loss, dl.decoders.UniformMix(loss), rate, domain, dtype=dtype)
-    one.run(X, np.zeros(4000, dtype=int))
+    scales = [1.0]
+    for x in X:  # until the weights are made smaller for the first time
+        one.step(x, 0)
+        scales.append(one.engine.state[at.SCALE])
+        if scales[-1] > scales[-2]:
+            break
+        assert (one.engine.stored[:, 0] != 0.0).all()
+    assert scales[-1] > 1.0
     assert (one.engine.stored[:, 0] == 0.0).all()
     assert np.linalg.norm(one.weights) == pytest.approx(0.5, rel=1e-5)
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.committee import LEARNERS, named
+from driftline.committee.suited import certain_loss
 
 T = dl.tasks
 
@@ -113,6 +115,22 @@ def test_somebody_never_starts_again(name):
     members = dl.auto(TASKS[name]).members
     assert any(member.parts.restart is None for member in members)
     assert any(member.parts.restart is not None for member in members)
+
+
+@every_task
+def test_learners_by_name_are_certain_where_that_is_bounded(name):
+    task = TASKS[name]
+    for learner in set(LEARNERS) - {"auto", "paper"}:
+        (member,) = named(learner, task).members
+        assert member.decoder.deterministic == (certain_loss(task) is not None)
+        assert member.decoder.rate_floor > 0.0
+
+
+@pytest.mark.parametrize("name", ["classes", "tags", "levels", "rankings"])
+def test_restart_by_name_starts_again_after_a_clean_change(name):
+    stream = stream_of(TASKS[name], rounds=600)
+    found = starts(named("restart", stream.task).run(stream))
+    assert ((found >= 300) & (found < 500)).any()
 
 
 @pytest.mark.parametrize("name", ["tags", "levels", "rankings", "words", "documents"])

@@ -184,17 +184,19 @@ def test_scales_of_any_size(dtype, thin):
     loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
     eta = dl.rates.Constant(6.0)
     one = dl.OGD(loss, dl.decoders.UniformMix(loss), eta, dl.domains.Ball(1.0), dtype=dtype)
-    scales = [1.0]
+    scales, losses = [1.0], []
     for first in range(0, 2000, 50):
-        one.run(X[first : first + 50], y[first : first + 50])
+        losses.append(one.run(X[first : first + 50], y[first : first + 50]).loss)
         scales.append(one.engine.state[at.SCALE])
     lifts = np.sum(np.diff(np.log2(scales)) > 0)
     assert lifts >= (1 if dtype == np.float64 else 5)
     dense = X.toarray() if thin else X
-    *_, W = naive.run(
+    rows, _, W = naive.run(
         dense, y, 3, naive.logistic, naive.uniform_mix, lambda *_: 6.0, 0.5, uniforms=np.zeros(2000)
     )
-    np.testing.assert_allclose(one.weights, W, atol=1e-9 if dtype == np.float64 else 1e-4)
+    tolerance = 1e-9 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(np.concatenate(losses), rows[0], atol=tolerance)
+    np.testing.assert_allclose(one.weights, W, atol=tolerance)
     assert one.engine.state[at.NORM_SQ] == pytest.approx(0.25, rel=1e-5)
 
 

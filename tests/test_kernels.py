@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.kernels import POINT, kernel, play_dense, sort_decreasing, sorting_room
-from driftline.kernels import compile as compiling
+from driftline.kernels import POINT, cache, kernel, play_dense, sort_decreasing, sorting_room
 
 
 def python(code, **env):
@@ -71,12 +70,12 @@ def test_the_cache_is_named_after_the_sources(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "a.py").write_text("one")
     (tmp_path / "words.py").write_text("no compiled code here")
-    monkeypatch.setattr(compiling, "PACKAGE", tmp_path)
-    first = compiling._sources_digest()
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    first = cache._sources_digest()
     (tmp_path / "words.py").write_text("still none")
-    assert compiling._sources_digest() == first
+    assert cache._sources_digest() == first
     (folder / "a.py").write_text("two")
-    assert compiling._sources_digest() != first
+    assert cache._sources_digest() != first
 
 
 def test_all_parts_share_one_compiled_loop():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.engines import CompiledEngine
-from driftline.kernels import lay_out, play_together
+from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.models import DenseRows, cast, refuse
@@ -62,7 +62,7 @@ class Together:
     @classmethod
     def gather(cls, members: Sequence[OGD], row: Any, checked: Any) -> Together | None:
         """Lay the members' arguments out for rounds like this one, if they can play together."""
-        if type(row) is not DenseRows:
+        if type(row) is not DenseRows or not layout_is_known():
             return None
         first = members[0].engine
         for member in members:

@@ -1,11 +1,11 @@
 """Compiled code: the only package that knows Numba."""
 
 from driftline.kernels.ahead import ask_for_row as ask_for_row
+from driftline.kernels.cache import cache_directory as cache_directory
 from driftline.kernels.calls import call_decode as call_decode
 from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_values as call_values
 from driftline.kernels.compile import Kernel as Kernel
-from driftline.kernels.compile import cache_directory as cache_directory
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
@@ -45,6 +45,7 @@ from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_sin
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.together import lay_out as lay_out
+from driftline.kernels.together import layout_is_known as layout_is_known
 from driftline.kernels.together import play_together as play_together
 from driftline.kernels.total import total_dense as total_dense
 from driftline.kernels.total import total_sparse_32 as total_sparse_32

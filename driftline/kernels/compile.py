@@ -1,28 +1,17 @@
-"""Compile a function for one signature on first use, and keep it on disk.
-
-Numba notices when the file of a cached function changes, but not when a helper in
-another file does. So the cache lives in a directory named after a digest of every
-file that holds compiled code: change one, and all is compiled afresh.
-"""
+"""Compile a function for one signature on first use, and keep it on disk."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import os
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.compiler import Compiler
 
-__all__ = ["Kernel", "cache_directory", "helper", "kernel"]
+from driftline.kernels.cache import Entry, cache_directory
 
-PACKAGE = Path(__file__).parents[1]
-
+__all__ = ["Kernel", "helper", "kernel"]
 
 #: Kernels work in buffers that belong to the caller, so they need no memory of their own,
 #: nor the counting of references that would go with it in every round; a division by zero
@@ -80,10 +69,17 @@ class Kernel:
         settings: Any = numba.config
         before = settings.CACHE_DIR
         settings.CACHE_DIR = str(directory)
+        entry = Entry(directory, self.function)
+        entry.verify()
         try:
-            return compile_it(cache=True)(self.function)
+            made = compile_it(cache=True)(self.function)
+        except Exception:  # whatever Numba makes of a file that it cannot read
+            entry.delete()
+            made = compile_it(cache=True)(self.function)
         finally:
             settings.CACHE_DIR = before
+        entry.seal()
+        return made
 
     @functools.cached_property
     def address(self) -> int:
@@ -95,37 +91,3 @@ class Kernel:
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a :class:`Kernel` of a function, as a decorator."""
     return lambda function: Kernel(function, signature)
-
-
-@functools.cache
-def cache_directory() -> Path | None:
-    """Return the directory of compiled kernels, or None where none can be written.
-
-    It lies in ``DRIFTLINE_CACHE`` if that is set, else in the user's cache directory.
-    """
-    directory = _cache_root() / _sources_digest()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
-        return None
-    return directory
-
-
-def _cache_root() -> Path:
-    if chosen := os.environ.get("DRIFTLINE_CACHE"):
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches/driftline").expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "driftline"
-
-
-def _sources_digest() -> str:
-    """Digest of all files that may hold compiled code: those that import this package."""
-    digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        source = path.read_bytes()
-        if path.parent.name == "kernels" or b"driftline.kernels" in source:
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + source)
-    return digest.hexdigest()[:16]

@@ -9,11 +9,13 @@ are the same for both precisions, so the address of the loop says which one it i
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import datamodel
 from numba.extending import intrinsic
 
 from driftline.kernels import program as at
@@ -22,10 +24,43 @@ from driftline.kernels.compile import kernel
 from driftline.kernels.lanes import DOUBLE, array_of, index
 from driftline.kernels.signatures import DENSE, TOGETHER
 
+#: What compiled code passes for an array, one integer each, shape and strides one per dimension.
+FIELDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
+
 #: How many integers describe all arguments of the loop.
 SIZE = sum(5 + 2 * kind.ndim for kind in DENSE.args)
 
 call_dense = caller(DENSE)
+
+
+@functools.cache
+def layout_is_known() -> bool:
+    """Say whether this Numba describes arrays as :func:`lay_out` does.
+
+    Its own words are not part of what Numba promises. Nothing is called here: what its data model
+    says of each argument is compared with what is written, so that another layout is noticed, and
+    not read as if it were this one.
+    """
+    try:
+        return all(map(_as_written, DENSE.args))
+    except Exception:  # whatever another version makes of these questions
+        return False
+
+
+def _as_written(kind: types.Array) -> bool:
+    """Say whether an array of this kind is passed as these fields, each of 8 bytes."""
+    model = datamodel.default_manager.lookup(kind)
+    names = tuple(model._fields)
+    word, pointer = ir.IntType(64), ir.PointerType
+    sizes = ir.ArrayType(word, kind.ndim)
+    made = list(model.get_value_type().elements)
+    return (
+        names == FIELDS
+        and all(isinstance(made[i], pointer) for i in (0, 1, 4))
+        and made[2:4] == [word, word]
+        and made[5:] == [sizes, sizes]
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+    )
 
 
 def lay_out(arguments: Sequence[np.ndarray], generator: np.random.Generator) -> list[int]:

@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftline import archive
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.making import make_learner
 from driftline.learner import OGD
+from driftline.models import check_sparse
 
-__all__ = ["DriftEstimator"]
+__all__ = ["DriftEstimator", "validated"]
 
 
 class DriftEstimator(BaseEstimator):
@@ -119,6 +121,17 @@ class DriftEstimator(BaseEstimator):
         if state is not None:
             seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
         self.learner_ = make_learner(self.learner, task, seed=seed, **options)
+
+
+def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Return rows, and labels if there are any, after all of scikit-learn's checks.
+
+    Sparse matrices are checked before: it converts them without looking where they point.
+    """
+    for given in (X, *y):
+        if issparse(given):
+            check_sparse(given)
+    return validate_data(estimator, X, *y, accept_sparse="csr", **options)
 
 
 def _features(learner: OGD | Committee) -> int | None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.estimators.base import DriftEstimator
+from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.queries import starts_of
 from driftline.tasks import NDCG
 from driftline.tasks.base import whole_numbers
@@ -94,7 +94,7 @@ class DriftRanker(DriftEstimator):
         learner was told to make that mean anything.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         rows = X.toarray() if issparse(X) else X
         learner = self.learner_
         if not isinstance(learner, Committee):
@@ -149,8 +149,7 @@ class DriftRanker(DriftEstimator):
         self, X: Any, y: Any, qid: Any, group: Any, reset: bool
     ) -> tuple[Any, list[np.ndarray]]:
         """Return all queries as a task takes them, and their grades."""
-        options = {"accept_sparse": "csr", "dtype": np.float64, "reset": reset}
-        X, y = validate_data(self, X, y, **options)
+        X, y = validated(self, X, y, dtype=np.float64, reset=reset)
         grades, starts = whole_numbers(y, "grades"), starts_of(len(y), qid, group)
         return (X, starts), [grades[start:stop] for start, stop in _pairs(starts)]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from driftline.errors import InputError
-from driftline.estimators.base import DriftEstimator
+from driftline.estimators.base import DriftEstimator, validated
 
 __all__ = ["RowEstimator"]
 
@@ -29,9 +29,9 @@ class RowEstimator(DriftEstimator):
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
-        """Return rows and labels after all of scikit-learn's checks."""
-        options = {"accept_sparse": "csr", "dtype": PRECISIONS, "reset": reset}
-        X, y = validate_data(self, X, y, multi_output=self._multi_output, **options)
+        """Return rows and labels after all checks."""
+        options = {"dtype": PRECISIONS, "reset": reset, "multi_output": self._multi_output}
+        X, y = validated(self, X, y, **options)
         return X, y
 
     def _learn_plain(self, X: Any, y: Any) -> bool:
@@ -76,7 +76,7 @@ class RowEstimator(DriftEstimator):
                 return look(self.learner_, X, *rest)
             except InputError:
                 pass  # said in scikit-learn's words below
-        X = validate_data(self, X, accept_sparse="csr", dtype=PRECISIONS, reset=False)
+        X = validated(self, X, dtype=PRECISIONS, reset=False)
         return look(self.learner_, self._alike(X), *rest)
 
     def _alike(self, X: Any) -> Any:

@@ -13,14 +13,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from driftline.kernels.compile import helper
-from driftline.kernels.lanes import INDEX, Lanes, array_of, column_at, index
+from driftline.kernels.lanes import INDEX, Lanes, array_of, column_below, index
 
 
 def build_pass(count: int, moving: bool) -> Any:
     """Make a pass over one row's features, for ``count`` scores from score k on.
 
     It writes ``vector = values @ weights[columns]``; if it moves,
-    ``weights[columns] += outer(values, vector)``. Columns must be in range: nothing is checked.
+    ``weights[columns] += outer(values, vector)``. A column that is out of range counts as 0.
     """
 
     @intrinsic
@@ -29,7 +29,7 @@ def build_pass(count: int, moving: bool) -> Any:
             number = context.get_value_type(signature.args[0].dtype)
             lanes = Lanes(builder, number, count)
             wide = Lanes(builder, context.get_value_type(types.float64), count)
-            start, (_, stride) = array_of(context, builder, signature.args[0], given[0])
+            start, (limit, stride) = array_of(context, builder, signature.args[0], given[0])
             inputs, _ = array_of(context, builder, signature.args[1], given[1])
             places, _ = array_of(context, builder, signature.args[2], given[2])
             out, _ = array_of(context, builder, signature.args[6], given[6])
@@ -37,7 +37,7 @@ def build_pass(count: int, moving: bool) -> Any:
             steps = lanes.narrow(wide.load(out, k)) if moving else None
             total = cgutils.alloca_once_value(builder, lanes.zero)
             with cgutils.for_range_slice(builder, first, stop, index(1), INDEX) as (i, _):
-                column = column_at(builder, places, i)
+                column = column_below(builder, places, i, limit)
                 place = builder.add(builder.mul(column, stride), k)
                 x = builder.load(builder.gep(inputs, [i]))
                 x = lanes.spread(x if x.type == number else builder.fpext(x, number))

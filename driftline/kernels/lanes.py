@@ -41,6 +41,16 @@ def column_at(builder: Any, columns: Any, i: Any) -> Any:
     return column if column.type == INDEX else builder.zext(column, INDEX)
 
 
+def column_below(builder: Any, columns: Any, i: Any, limit: Any) -> Any:
+    """Return entry i of the columns, or 0 if it is not below the limit, or negative.
+
+    Columns are checked before a loop begins, but lie in memory that others may write to: what is
+    read here is what is used, and so never outside.
+    """
+    column = column_at(builder, columns, i)
+    return builder.select(builder.icmp_unsigned("<", column, limit), column, index(0))
+
+
 class Lanes:
     """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LinearRows", "cast"]
+from driftline.errors import InputError
+
+__all__ = ["LinearRows", "cast", "check_features"]
+
+
+def check_features(features: int) -> None:
+    """Refuse rows without features: there is nothing to learn from them."""
+    if features < 1:
+        raise InputError("inputs have no features: expected 1 or more in every row")
 
 
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:

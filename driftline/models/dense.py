@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel, play_dense, play_dense_single
-from driftline.models.base import LinearRows, cast
+from driftline.models.base import LinearRows, cast, check_features
 
 __all__ = ["DenseRows"]
 
@@ -35,6 +35,7 @@ class DenseRows(LinearRows):
             raise InputError(f"inputs must be real numbers, but their type is {array.dtype}")
         self.array = array
         self.rounds, self.features = array.shape
+        check_features(self.features)
         self.size = array.size
 
     def loop(self, dtype: np.dtype) -> Kernel:
@@ -44,6 +45,11 @@ class DenseRows(LinearRows):
     def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
         return (cast(self.array[start:stop], dtype),)
+
+    @property
+    def entries_array(self) -> np.ndarray:
+        """All values."""
+        return self.array
 
     @property
     def whole(self) -> np.ndarray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.models.base import check_features
+from driftline.models.sparse import SparseRows
 
 __all__ = ["Groups"]
 
@@ -29,9 +32,14 @@ class Groups:
     def __init__(self, inputs: Any):
         if isinstance(inputs, tuple) and len(inputs) == 2:
             inputs = _cut(*inputs)
-        self.groups = [np.asarray(array) for array in inputs]
+        try:
+            self.groups = [np.asarray(array) for array in inputs]
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"expected a list with an array for every {self.group}: {error}"
+            ) from error
         self.rounds = len(self.groups)
-        self.features = self.groups[0].shape[-1] if self.groups else 0
+        self.features = self.groups[0].shape[-1] if self.groups and self.groups[0].ndim else 0
         for t, array in enumerate(self.groups):
             if array.ndim != 2 or array.dtype.kind not in "fiub":
                 raise InputError(
@@ -45,6 +53,8 @@ class Groups:
                     f"{self.group} {t} has {array.shape[1]} features, but {self.group} 0 has "
                     f"{self.features}"
                 )
+        if self.groups:
+            check_features(self.features)
         self.size = sum(array.size for array in self.groups)
         self.largest = max((len(array) for array in self.groups), default=0)
         #: Rounds played at a time: as many as fill some megabytes.
@@ -100,9 +110,22 @@ class Groups:
 
 def _cut(whole: Any, starts: Any) -> list[np.ndarray]:
     """Return the groups of one array or CSR matrix, from where each starts to the next."""
-    starts = np.asarray(starts)
     if hasattr(whole, "tocsr"):
-        rows = whole.tocsr()
-        return [rows[a:b].toarray() for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        rows = SparseRows(whole).matrix
+        places = _places(starts, rows.shape[0])
+        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)]
     array = np.asarray(whole)
-    return [array[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [array[a:b] for a, b in itertools.pairwise(_places(starts, len(array)))]
+
+
+def _places(starts: Any, rows: int) -> list[int]:
+    """Return where groups start, with the number of rows at the end."""
+    places = np.asarray(starts)
+    good = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
+    if not good or places[0] != 0 or places[-1] != rows or (np.diff(places) < 0).any():
+        raise InputError(
+            f"groups must start at rising rows from 0, with the number of rows, {rows}, at the "
+            f"end; but these are {starts!r}"
+        )
+    made: list[int] = places.tolist()
+    return made

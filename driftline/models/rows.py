@@ -13,7 +13,7 @@ from driftline.models.items import Items
 from driftline.models.sequences import Sequences
 from driftline.models.sparse import SparseRows
 
-__all__ = ["Rows", "fingerprint", "refuse", "row_of", "rows_of"]
+__all__ = ["Rows", "fingerprint", "largest_entry", "refuse", "row_of", "rows_of"]
 
 Rows = DenseRows | SparseRows | Sequences | Items
 
@@ -57,6 +57,13 @@ def fingerprint(rows: Rows, labels: Any) -> str:
     return text.hexdigest()
 
 
+def largest_entry(rows: Rows) -> float:
+    """Return the largest entry of all rows in size, nan if one is not a number."""
+    arrays = rows.groups if isinstance(rows, (Sequences, Items)) else [rows.entries_array]
+    sizes = [max(float(a.max()), -float(a.min())) for a in arrays if a.size]
+    return float(np.max(sizes, initial=0.0))
+
+
 def refuse(rows: Rows, t: int) -> NoReturn:
     """Raise for a row that could not be played."""
     vector = rows.row(t)
@@ -67,6 +74,6 @@ def refuse(rows: Rows, t: int) -> NoReturn:
             f"{where} has {vector[bad[0]]} as feature {bad[0]}: expected finite numbers"
         )
     raise InputError(
-        f"{where} is too large, or the weights are: its norm or its scores overflow, at a largest "
-        f"entry of {np.abs(vector).max():g}"
+        f"{where} is too large, or the weights or steps are: its norm, its scores or its step "
+        f"overflow, at a largest entry of {np.abs(vector).max():g}"
     )

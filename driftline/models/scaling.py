@@ -72,6 +72,8 @@ def scale_sparse(values, columns, starts, state, constant, out, out_columns, out
         first, norm_sq = place, 0.0
         for i in range(starts[t], starts[t + 1]):
             column, value = columns[i], values[i]
+            if not 0 <= column < features:  # changed since it was checked
+                return t
             if value != 0.0:
                 counts[column] += 1.0
                 squares[column] += value * value

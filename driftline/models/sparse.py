@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from driftline.errors import InputError
 from driftline.kernels import (
     Kernel,
     play_sparse_32,
@@ -14,41 +13,49 @@ from driftline.kernels import (
     play_sparse_64,
     play_sparse_64_single,
 )
-from driftline.models.base import LinearRows, cast
+from driftline.models.base import LinearRows, cast, check_features
+from driftline.models.csr import check_columns, check_csr
 
 __all__ = ["SparseRows"]
 
 
 class SparseRows(LinearRows):
-    """SciPy's ``csr_array`` or ``csr_matrix`` of inputs, one row a round."""
+    """SciPy's ``csr_array`` or ``csr_matrix`` of inputs, one row a round.
+
+    Row pointers are a private copy that was checked. Values and columns are the caller's own where
+    they are contiguous: loops check every column where they read it.
+    """
 
     #: Whether the stored weights have a row per feature instead of one per score.
     transposed = True
 
-    __slots__ = ("columns", "features", "matrix", "rounds", "size", "starts", "values")
+    __slots__ = ("columns", "features", "kind", "rounds", "size", "starts", "values")
 
     def __init__(self, matrix: Any):
-        if matrix.format != "csr":
-            raise InputError(
-                f"sparse inputs must be in CSR format, but these are in {matrix.format.upper()}; "
-                "convert them by .tocsr()"
-            )
-        if matrix.ndim != 2:
-            matrix = matrix.reshape(1, -1).tocsr()
-        if matrix.dtype.kind not in "fiub":
-            raise InputError(f"inputs must be real numbers, but their type is {matrix.dtype}")
-        if not matrix.has_canonical_format:  # a column twice in a row: add up, on a copy
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        self.matrix = matrix
-        self.rounds, self.features = matrix.shape
-        self.values, self.columns, self.starts = matrix.data, matrix.indices, matrix.indptr
+        self.values, self.columns, self.starts, shape = check_csr(matrix)
+        self.kind = type(matrix)
+        self.rounds, self.features = shape
         self.size = self.values.size
-        if self.size and not 0 <= self.columns.min() <= self.columns.max() < self.features:
-            raise InputError(
-                f"column indices of sparse inputs must lie in 0..{self.features - 1}, but reach "
-                f"from {self.columns.min()} to {self.columns.max()}"
-            )
+        check_features(self.features)
+
+    @classmethod
+    def made(
+        cls, values: np.ndarray, columns: np.ndarray, starts: np.ndarray, features: int, kind: Any
+    ) -> SparseRows:
+        """Return rows from arrays of our own, which need no checks."""
+        rows = object.__new__(cls)
+        rows.values, rows.columns, rows.starts, rows.kind = values, columns, starts, kind
+        rows.rounds, rows.features, rows.size = starts.size - 1, features, values.size
+        return rows
+
+    @property
+    def matrix(self) -> Any:
+        """All rows as a matrix of the kind that was given, with columns that are its own."""
+        columns = self.columns.copy()
+        check_columns(columns, self.features)
+        made = self.kind((self.rounds, self.features), dtype=self.values.dtype)
+        made.data, made.indices, made.indptr = self.values, columns, self.starts
+        return made
 
     def loop(self, dtype: np.dtype) -> Kernel:
         """Return the compiled loop over rows of this kind, for weights of this type."""
@@ -58,16 +65,20 @@ class SparseRows(LinearRows):
 
     def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
-        starts = np.ascontiguousarray(self.starts[start : stop + 1], dtype=self.columns.dtype)
+        starts = self.starts[start : stop + 1]
         if self.values.dtype == dtype:
-            return np.ascontiguousarray(self.values), np.ascontiguousarray(self.columns), starts
+            return self.values, self.columns, starts
         first, last = starts[0], starts[-1]
-        values = cast(self.values[first:last], dtype)
-        return values, np.ascontiguousarray(self.columns[first:last]), starts - first
+        return cast(self.values[first:last], dtype), self.columns[first:last], starts - first
+
+    @property
+    def entries_array(self) -> np.ndarray:
+        """All values."""
+        return self.values
 
     @property
     def whole(self) -> Any:
-        """All rows, as they were given."""
+        """All rows, as a matrix."""
         return self.matrix
 
     def row(self, t: int) -> np.ndarray:

@@ -159,8 +159,12 @@ class Standardiser:
         out_columns, out_starts = np.empty(out.size, columns.dtype), np.empty_like(starts)
         scale = scale_sparse_32 if columns.dtype == np.int32 else scale_sparse_64
         constant = rows.features if self.constant else 0
-        scale(values, columns, starts, self.state, constant, out, out_columns, out_starts)
-        shape = (stop - start, rows.features + self.constant)
-        made = type(rows.matrix)((out, out_columns, out_starts), shape=shape)
-        made.has_canonical_format = True  # as it was before the constant came last
-        return SparseRows(made)
+        state = self.state.copy()
+        good = scale(values, columns, starts, state, constant, out, out_columns, out_starts)
+        if good < stop - start:
+            raise InputError(
+                f"sparse inputs were changed while they were read, at row {start + good}"
+            )
+        self.state = state
+        features = rows.features + self.constant
+        return SparseRows.made(out, out_columns, out_starts, features, rows.kind)

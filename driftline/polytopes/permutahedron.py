@@ -84,7 +84,7 @@ def random_ranks(point, sign, weights, uniform, scratch, ranks):
         if need < 0.0:
             above[givers] = k
             givers += 1
-        while need > 1e-15 and givers > 0:
+        while need > 1e-15 and givers > 0 and used < 8 * d:  # 2 d but for rounding
             j = int(above[givers - 1])
             gift = min(need, mean[j] - goal[j])
             width = mean[j] - mean[k]

@@ -254,13 +254,17 @@ def draw_atom(distribution: Distribution, uniform: float) -> Any:
 
 
 def whole_numbers(values: Any, what: str) -> np.ndarray:
-    """Return ``values`` as an int64 array, refusing anything that is not a whole number.
+    """Return a copy of ``values`` in int64, refusing anything that is not a whole number.
 
-    An array that is one already is not copied, unless it may only be read.
+    It is always a copy, contiguous: what is checked afterwards is what compiled code reads, and
+    nobody else can write to it.
     """
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{what} do not form an array: {error}") from error
     if array.dtype.kind in "iub":
-        return array.astype(np.int64, copy=not array.flags.writeable)
+        return np.array(array, dtype=np.int64, order="C")
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             rounded = array.astype(np.int64)

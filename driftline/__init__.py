@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline.certificates import certify as certify
     from driftline.committee import Committee as Committee
     from driftline.committee import auto as auto
+    from driftline.errors import BusyError as BusyError
     from driftline.errors import InputError as InputError
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
     from driftline.estimators import DriftClassifier as DriftClassifier
@@ -67,6 +68,7 @@ _ROOMS = (
     "tasks",
 )
 _NAMES = {
+    "BusyError": "errors",
     "InputError": "errors",
     "NoGuaranteeError": "errors",
     "OGD": "learner",

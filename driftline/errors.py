@@ -1,6 +1,6 @@
 """What goes wrong, by name. Every error here is a ``ValueError``."""
 
-__all__ = ["InputError", "NoGuaranteeError"]
+__all__ = ["BusyError", "InputError", "NoGuaranteeError"]
 
 
 class InputError(ValueError):
@@ -9,3 +9,7 @@ class InputError(ValueError):
 
 class NoGuaranteeError(ValueError):
     """A combination of parts for which the bound does not hold, refused with the reason."""
+
+
+class BusyError(InputError, RuntimeError):
+    """A learner that is in the middle of something, called by another thread or a callback."""

@@ -19,11 +19,12 @@ from driftline.engines import Block, CompiledEngine, Parts, PlainEngine, Snapsho
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.parts import Part, check_plain, from_config
+from driftline.parts import Part, check_plain, check_sizes, from_config
 from driftline.rates import Polyak, Rate
 from driftline.record import Record, checked_stream
 from driftline.tasks import Distribution
 from driftline.trace import Trace
+from driftline.turn import Turn
 
 __all__ = ["OGD", "Mark", "Round"]
 
@@ -115,10 +116,14 @@ class OGD:
         if restart is not None and not isinstance(restart, Detector):
             raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
+        for part in self.parts:
+            if isinstance(part, Part):
+                check_sizes(part)
         rate.check(self.parts.setting)
         self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(
             self.parts, dtype=self._check_dtype(dtype)
         )
+        self._turn = Turn()
         self._generator = _generator(seed)
         self._ahead: np.ndarray | None = None  # uniforms drawn by looking, not yet used up
         self._uniforms = np.empty((1, 1))  # of a single round
@@ -161,15 +166,20 @@ class OGD:
         -------
         Trace
             One row a round. If the input is refused, the learner is as it was before; so it is
-            after an interruption, unless it has more weights than there are inputs.
+            after an interruption. A learner with more weights than there are inputs is not copied
+            first: then rounds before an interruption, or before a step that overflows, are kept,
+            and the error says how many.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
-        record, before = self._run(rows, labels, seed, progress, audit)
-        return self.end(record, before, models.fingerprint(rows, labels))
+        with self._turn:
+            record, before = self._run(rows, labels, seed, progress, audit)
+            return self.end(record, before, models.fingerprint(rows, labels))
 
     def learn_rows(self, inputs: Any, labels: Any) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
-        self._run(*checked_stream(self.task, inputs, labels), audit=False)
+        rows, labels = checked_stream(self.task, inputs, labels)
+        with self._turn:
+            self._run(rows, labels, audit=False)
 
     def learn_row(self, x: Any, label: Any) -> None:
         """Do all that :meth:`step` does, but say nothing of the round."""
@@ -188,7 +198,7 @@ class OGD:
 
         # A bad row must leave no mark. Remember the weights, or look at all rows first:
         # whichever is less to read.
-        cheap = self.cheap(rows.size)
+        cheap = self.cheap(rows.size) or self._watch is not None
         if not cheap and (bad := rows.first_bad_row(self.engine.dtype)) is not None:
             models.refuse(rows, bad)
         keep = cheap if audit is None else audit
@@ -197,11 +207,14 @@ class OGD:
         for start in range(0, rows.rounds, rows.block):
             stop = min(start + rows.block, rows.rounds)
             try:
-                self.go_on(record, rows, start, stop)
+                self._go_on(record, rows, start, stop)
                 if progress is not None:
                     progress(stop - start)
-            except BaseException:
-                self.go_back(before)
+            except BaseException as error:
+                if before.snapshot is None and record.done:
+                    _add_kept(error, record.done)
+                else:
+                    self.go_back(before)
                 raise
         return record, before if keep else None
 
@@ -216,12 +229,20 @@ class OGD:
 
     def go_on(self, record: Record, rows: models.Rows, start: int, stop: int) -> None:
         """Play the next rounds of a record with some rows."""
+        with self._turn:
+            self._go_on(record, rows, start, stop)
+
+    def _go_on(self, record: Record, rows: models.Rows, start: int, stop: int) -> None:
         self._check_features(rows)
         self.engine.hold(rows)
+        ahead, randomness = self._ahead, self._generator.bit_generator.state
         played = self._play(record.block(rows, start, stop, self._take_uniforms(stop - start)))
-        if played < stop - start:
-            models.refuse(rows, start + played)
         record.done += played
+        if played < stop - start:
+            self._ahead, self._generator.bit_generator.state = ahead, randomness
+            if played:
+                self._take_uniforms(played)  # those that were used up
+            models.refuse(rows, start + played)
 
     def end(self, record: Record, before: Mark | None, digest: str = "") -> Trace:
         """Return the trace of a record; with the mark of its beginning it can be audited."""
@@ -243,23 +264,25 @@ class OGD:
 
     def pay(self, row: models.Rows, label: Any) -> tuple[np.ndarray, np.ndarray]:
         """Play such a round; return the prediction as numbers, and the column of the trace."""
-        if self._ahead is None:
-            uniforms = self._generator.random(out=self._uniforms)
-        else:
-            uniforms = self.take_ahead()
-        try:
-            return self._play_one(row, label, uniforms), self._columns
-        except InputError:
-            self.keep_ahead(uniforms)
-            raise
+        with self._turn:
+            if self._ahead is None:
+                uniforms = self._generator.random(out=self._uniforms)
+            else:
+                uniforms = self.take_ahead()
+            try:
+                return self._play_one(row, label, uniforms), self._columns
+            except InputError:
+                self.keep_ahead(uniforms)
+                raise
 
     def learn(self, x: Any, label: Any) -> Round:
         """Learn from one round without predicting: no random number is used up.
 
         The prediction and target loss in the result are those of a draw at the median.
         """
-        middle = np.full((1, 1), 0.5)
-        prediction = self._play_one(self._row(x), self.task.check_label(label), middle)
+        row, checked, middle = self._row(x), self.task.check_label(label), np.full((1, 1), 0.5)
+        with self._turn:
+            prediction = self._play_one(row, checked, middle)
         return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
 
     def watch(self, comparator: Any) -> Tally:
@@ -269,11 +292,12 @@ class OGD:
         sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
         of the learner itself from them, at any time and without a trace. None ends the account.
         """
-        self._watch = None if comparator is None else Watch(self.engine, comparator)
-        self._tally = Tally(self.task.largest_loss)
-        self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
-        self._columns = np.empty((len(self._names), 1))
-        return self._tally
+        with self._turn:
+            self._watch = None if comparator is None else Watch(self.engine, comparator)
+            self._tally = Tally(self.task.largest_loss)
+            self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
+            self._columns = np.empty((len(self._names), 1))
+            return self._tally
 
     @property
     def tally(self) -> Tally:
@@ -310,6 +334,10 @@ class OGD:
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all of the learner as plain data and arrays."""
+        with self._turn.looking:
+            return self._to_saved()
+
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if self._watch is not None:
             raise InputError(
                 "a learner that keeps account against a comparator cannot be saved: certify it, "
@@ -355,7 +383,8 @@ class OGD:
 
     def scores(self, x: Any) -> np.ndarray:
         """Return the scores of an input."""
-        return self._scores(self._row(x))
+        with self._turn.looking:
+            return self._scores(self._row(x))
 
     def _scores(self, row: models.Rows, sure: bool = False) -> np.ndarray:
         self._check_features(row)
@@ -373,7 +402,7 @@ class OGD:
         wrapped = isinstance(inputs, (models.DenseRows, models.SparseRows))
         rows = inputs if wrapped else self.task.rows_of(inputs)
         self._check_features(rows)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with self._turn.looking, np.errstate(over="ignore", invalid="ignore"):
             scores = self.engine.all_scores(rows)
         if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
             models.refuse(rows, bad)
@@ -389,15 +418,17 @@ class OGD:
 
     def predict_row(self, row: models.Rows, sure: bool = False) -> Any:
         """Return the prediction for an input that is wrapped already; ``sure`` if it is finite."""
-        return self.decoder.draw(self._scores(row, sure), self._peek()[0])
+        with self._turn.looking:
+            return self.decoder.draw(self._scores(row, sure), self._peek()[0])
 
     @property
     def weights(self) -> np.ndarray:
         """A copy of W: a row per score, a column per feature, and one more for an intercept."""
-        weights = self.engine.look().weights
-        if weights is None:
-            raise InputError("the learner has no weights before its first input")
-        return np.array(weights, order="C")
+        with self._turn.looking:
+            weights = self.engine.look().weights
+            if weights is None:
+                raise InputError("the learner has no weights before its first input")
+            return np.array(weights, order="C")
 
     @property
     def loss(self) -> Loss:
@@ -547,6 +578,15 @@ def row_of(task: Any, x: Any) -> models.Rows:
     """Wrap the input of one round."""
     row: models.Rows = task.rows_of([x]) if task.ragged else models.row_of(x)
     return row
+
+
+def _add_kept(error: BaseException, rounds: int) -> None:
+    """Let an error say how many rounds were kept, since there was no copy to go back to."""
+    words = f"{rounds} rounds of this call were played before that, and are kept"
+    if isinstance(error, InputError):
+        error.args = (f"{error}; {words}",)
+    else:
+        error.add_note(words)
 
 
 def _generator(seed: int | None) -> np.random.Generator:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Part", "check_plain", "from_config"]
+__all__ = ["Part", "check_plain", "check_sizes", "from_config", "largest_number"]
 
 #: The rooms whose parts are known by name before anybody has opened them.
 ROOMS = (
@@ -77,6 +79,40 @@ def check_plain(part: Part) -> None:
                 f"{type(part).__name__} has a function as {name!r}: it cannot be written to a "
                 "file, nor copied"
             )
+
+
+#: Numbers in parts lie between one over this and this, in size, or are 0 or infinite where a part
+#: allows it: then squares and products of some of them stay far from overflow.
+LARGEST_NUMBER = 1e100
+
+
+def check_sizes(part: Part) -> None:
+    """Refuse a part with a number so large or so small that arithmetic would overflow."""
+    for name, number in _numbers(part):
+        size = abs(number)
+        if math.isnan(number) or (size > 0.0 and not 1.0 / LARGEST_NUMBER <= size):
+            raise InputError(f"{name} is {number}: expected {1 / LARGEST_NUMBER:g} or more in size")
+        if LARGEST_NUMBER < size < math.inf:
+            raise InputError(f"{name} is {number}: expected {LARGEST_NUMBER:g} or less in size")
+
+
+def largest_number(part: Part) -> float:
+    """Return the largest of all finite numbers in a part, and of one over each, in size."""
+    sizes = [abs(number) for _, number in _numbers(part)]
+    return max([1.0, *(max(s, 1.0 / s) for s in sizes if 0.0 < s < math.inf)])
+
+
+def _numbers(part: Part) -> Iterator[tuple[str, float]]:
+    """Yield all numbers in a part and its parts, each with where it stands."""
+    for name in part.field_names():
+        value = getattr(part, name, None)
+        if isinstance(value, Part):
+            yield from _numbers(value)
+        elif isinstance(value, (int, float, np.ndarray)) or np.isscalar(value):
+            array = np.asarray(value)
+            if array.dtype.kind in "iuf":
+                where = f"{name} of {type(part).__name__}"
+                yield from ((where, float(number)) for number in np.unique(array))
 
 
 def from_config(config: Any) -> Any:

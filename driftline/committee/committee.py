@@ -17,14 +17,21 @@ from driftline.committee.trace import CommitteeTrace, First
 from driftline.committee.vote import vote, vote_factor, vote_one
 from driftline.errors import InputError
 from driftline.learner import OGD, Mark, row_of
-from driftline.models import Rows, Standardiser, fingerprint, refuse
+from driftline.models import Rows, Standardiser, fingerprint, largest_entry, refuse
+from driftline.parts import Part, largest_number
 from driftline.record import Record, checked_stream
+from driftline.turn import Turn
 
 __all__ = ["Committee", "CommitteeRound"]
 
 #: Members play pieces of at most so many entries, which lie in the processor's cache together,
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
+
+#: No step of compiled parts overflows while inputs have no larger entry, and parts no larger
+#: constant: the largest product, of five constants and three norms, stays below 1e140. In single
+#: precision the norm of an input must stay below 1e19.
+LARGEST_ENTRY, LARGEST_CONSTANT = 1e12, 1e9
 
 
 class CommitteeRound(NamedTuple):
@@ -97,6 +104,7 @@ class Committee:
         if scaling is not None and self.task.ragged:
             raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
         self.combine, self.scaling = combine, scaling
+        self._turn = Turn()
         self._together: Together | None = None  # made when members have weights
         self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
@@ -119,9 +127,18 @@ class Committee:
         ``audit`` is that of :meth:`~driftline.OGD.run`.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
-        cheap = all(member.cheap(rows.size) for member in self.members)
-        if not cheap and (bad := rows.first_bad_row()) is not None:
-            refuse(rows, bad)
+        with self._turn:
+            return self._run(rows, labels, seed, progress, audit)
+
+    def _run(
+        self,
+        rows: Rows,
+        labels: Any,
+        seed: int | None,
+        progress: Callable[[int], None] | None,
+        audit: bool | None,
+    ) -> CommitteeTrace:
+        cheap = self._cheap(rows)
         keep = cheap if audit is None else audit
         before = self._mark(weights=cheap or keep)
         digest = fingerprint(rows, labels)
@@ -141,18 +158,31 @@ class Committee:
     def learn_rows(self, inputs: Any, labels: Any) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
         rows, labels = checked_stream(self.task, inputs, labels)
-        cheap = all(member.cheap(rows.size) for member in self.members)
-        if not cheap and (bad := rows.first_bad_row()) is not None:
+        with self._turn:
+            before = self._mark(weights=self._cheap(rows))
+            try:
+                records = self._play(rows, labels, None, None)
+            except BaseException:
+                self._go_back(before)
+                raise
+            self._weigh(np.stack([record.risk for record in records], axis=1))
+            if self.combine == "draw":
+                self._take_uniforms(rows.rounds)
+
+    def _cheap(self, rows: Rows) -> bool:
+        """Say whether weights are copied before a run: where that is cheap, or a member may refuse.
+
+        Where they are not, all rows are looked at first.
+        """
+        if all(member.cheap(rows.size) for member in self.members) or not self._bears(rows):
+            return True
+        if (bad := rows.first_bad_row()) is not None:
             refuse(rows, bad)
-        before = self._mark(weights=cheap)
-        try:
-            records = self._play(rows, labels, None, None)
-        except BaseException:
-            self._go_back(before)
-            raise
-        self._weigh(np.stack([record.risk for record in records], axis=1))
-        if self.combine == "draw":
-            self._take_uniforms(rows.rounds)
+        return False
+
+    def _bears(self, rows: Rows) -> bool:
+        """Say whether no member can refuse rows that are finite."""
+        return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
 
     def _play(
         self, rows: Rows, labels: Any, seed: int | None, progress: Callable[[int], None] | None
@@ -177,6 +207,10 @@ class Committee:
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         checked = self.task.check_label(label)
+        with self._turn:
+            return self._step(x, checked)
+
+    def _step(self, x: Any, checked: Any) -> CommitteeRound:
         made, columns = self._play_one(x, checked)
         risks = columns[1:2]
         weights = self._weigh(risks)
@@ -196,10 +230,12 @@ class Committee:
 
     def learn_row(self, x: Any, label: Any) -> None:
         """Do all that :meth:`step` does, but say nothing of the round: neither vote nor loss."""
-        _, columns = self._play_one(x, self.task.check_label(label))
-        self._weigh(columns[1:2])
-        if self.combine == "draw":
-            self._take_uniforms(1)
+        checked = self.task.check_label(label)
+        with self._turn:
+            _, columns = self._play_one(x, checked)
+            self._weigh(columns[1:2])
+            if self.combine == "draw":
+                self._take_uniforms(1)
 
     def _play_one(self, x: Any, checked: Any) -> tuple[Sequence[np.ndarray], np.ndarray]:
         """Let all members play one round; if one refuses it, nobody has.
@@ -209,7 +245,7 @@ class Committee:
         row: Any = row_of(self.task, x)
         if self.task.ragged:
             row.check_labels([checked])
-        before = None if self._sure else self._mark()
+        before = None if self._bears(row) else self._mark()
         try:
             row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
             if self._together is None or not self._together.ready(self.members, row):
@@ -226,6 +262,10 @@ class Committee:
 
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
+        with self._turn.looking:
+            return self._predict(x)
+
+    def _predict(self, x: Any) -> Any:
         row = row_of(self.task, x)
         if self.scaling is not None:
             row = self.scaling.copy().piece(row, 0, 1)
@@ -242,8 +282,9 @@ class Committee:
 
         Inputs are scaled as :meth:`~driftline.models.Standardiser.look` does.
         """
-        rows = inputs if self.scaling is None else self.scaling.look(inputs)
-        return np.stack([member.score_rows(rows) for member in self.members])
+        with self._turn.looking:
+            rows = inputs if self.scaling is None else self.scaling.look(inputs)
+            return np.stack([member.score_rows(rows) for member in self.members])
 
     def save(self, path: str | Path) -> Path:
         """Write the committee to one file, for :func:`driftline.load`; return where it is."""
@@ -251,6 +292,10 @@ class Committee:
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return all of the committee as plain data and arrays."""
+        with self._turn.looking:
+            return self._to_saved()
+
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         saved = [member.to_saved() for member in self.members]
         arrays = {f"{j}.{name}": a for j, (_, part) in enumerate(saved) for name, a in part.items()}
         about = {
@@ -380,11 +425,13 @@ class Committee:
 
 
 def _never_refuses(member: OGD) -> bool:
-    """Say whether a member cannot refuse a row that others take.
+    """Say whether a member cannot refuse a row of modest size.
 
-    Scores inside a ball are finite if the row is. Who knows what parts without kernels do?
+    Inside a ball, with constants of modest size, neither scores nor steps overflow. Nothing is
+    known of parts without kernels.
     """
-    return member.parts.have_kernels and math.isfinite(member.domain.diameter)
+    modest = all(largest_number(p) <= LARGEST_CONSTANT for p in member.parts if isinstance(p, Part))
+    return modest and member.parts.have_kernels and math.isfinite(member.domain.diameter)
 
 
 def _generator(seed: int | None) -> np.random.Generator:

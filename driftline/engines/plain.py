@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
-from driftline.kernels.round import TINY
+from driftline.kernels.round import FARTHEST_SQ, TINY
 
 __all__ = ["PlainEngine"]
 
@@ -41,7 +41,7 @@ class PlainEngine(Engine):
         setting, state = self.parts.setting, self.state
         rows, index = block.rows, block.start + t
         input_sq = rows.norm_sq(index, intercept)
-        if not np.isfinite(input_sq):
+        if not input_sq < FARTHEST_SQ:
             return False
         assert self.stored is not None
         theta = rows.scores(self.stored, False, index, intercept)
@@ -57,12 +57,17 @@ class PlainEngine(Engine):
 
         if block.shadow is not None:
             self._watch(block, t, label)
-        eta = 0.0
+        eta, memory = 0.0, state[at.MEMORY :]
+        if not grad_sq < FARTHEST_SQ:
+            return False
         if grad_sq > TINY:
-            previous, memory = float(state[at.ETA]), state[at.MEMORY :]
+            previous, undo = float(state[at.ETA]), memory.copy()
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
             if eta > 0.0 and self.replay:
                 eta = float(block.trace[3, t])
+            if not float(np.vdot(self.stored, self.stored)) + eta * eta * grad_sq < FARTHEST_SQ:
+                memory[:] = undo
+                return False
         if eta > 0.0:
             state[at.ETA] = eta
             self.stored = domain.project(self.stored - eta * gradient)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from driftline.kernels import program as at
 from driftline.kernels.ahead import ask_for_row
 from driftline.kernels.compile import Kernel, kernel
 from driftline.kernels.linalg import dot
 from driftline.kernels.round import (
+    FARTHEST_SQ,
     alarmed,
     assemble,
     choose_step,
@@ -25,7 +24,7 @@ from driftline.kernels.sweeps import sweep
 def play_dense(
     code, params, inputs, labels, uniforms, weights, shadow, state, buffer, trace, predictions
 ):
-    """Play until an alarm; return how many rounds that were, or came before one not finite.
+    """Play until an alarm; return how many rounds that were, or came before one refused.
 
     A step is put off until the next row's scores are computed, in one pass over the weights.
     With an intercept, the last column of weights meets an input of constant 1.
@@ -50,7 +49,7 @@ def play_dense(
                 m.theta[k] += weights[k, features]
             m.theta[k] *= scale
             m.steps[k] = 0.0
-        if not np.isfinite(input_sq):
+        if not input_sq < FARTHEST_SQ:
             played = t
             break
 
@@ -64,6 +63,9 @@ def play_dense(
                     m.encoded[k] += shadow[k, features]
             watch(m, trace, t)
         eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
+        if eta < 0.0:
+            played = t
+            break
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)

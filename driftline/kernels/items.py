@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from driftline.kernels import program as at
 from driftline.kernels.compile import kernel
 from driftline.kernels.linalg import add_scaled, dot
 from driftline.kernels.round import (
+    FARTHEST_SQ,
     alarmed,
     assemble,
     choose_step,
@@ -34,7 +33,7 @@ def play_items(
     trace,
     predictions,
 ):
-    """Play until an alarm; return how many rounds that were, or came before one not finite.
+    """Play until an alarm; return how many rounds that were, or came before one refused.
 
     A round costs the entries of its items, three times: for the scores, the gradient and, with
     a step, the weights. With an intercept, the last weight meets an input of constant 1.
@@ -55,7 +54,7 @@ def play_items(
             if intercept:
                 score += weights[0, features]
             m.theta[i - first] = scale * score
-        if not np.isfinite(input_sq):
+        if not input_sq < FARTHEST_SQ:
             return t
         if not play_round(m, labels[first:stop], uniforms[t], trace, t, predictions[t]):
             return t
@@ -74,6 +73,8 @@ def play_items(
                 if intercept:
                     gradient[features] += slope
         eta = choose_step(m, dot(gradient, gradient), input_sq, trace, t)
+        if eta < 0.0:
+            return t
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)

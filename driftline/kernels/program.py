@@ -68,5 +68,5 @@ class Program:
 
     def buffer(self, more: int = 0) -> np.ndarray:
         """Return working memory for the loop, and ``more`` numbers of its own."""
-        outputs, work, scratch = self.code[OUTPUTS : SCRATCH + 1]
-        return np.zeros(6 * outputs + work + scratch + more)
+        outputs, work, scratch, memory = self.code[OUTPUTS : RATE_MEMORY + 1]
+        return np.zeros(6 * outputs + work + scratch + memory + more)

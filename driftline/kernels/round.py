@@ -26,6 +26,17 @@ from driftline.kernels.linalg import dot, make_smaller, scaled_square
 #: Squared gradients below this count as zero: the round makes no step.
 TINY = 1e-150
 
+#: Inputs and steps whose squared norm is not below this are refused: with it, squares, their sums
+#: and the scale of the weights stay far from overflow, whatever came before.
+FARTHEST_SQ = 1e280
+
+#: A step that is refused. The rate has forgotten it.
+REFUSED = -1.0
+
+#: The scale moves at most so often in one round: in single precision ten times suffice to cross
+#: all of its range.
+MOST_MOVES = 16
+
 #: The stored weights are made smaller before their norm passes this: in double precision, and in
 #: single, where they still have to meet inputs.
 LARGEST, LARGEST_SINGLE = 2.0**400, 2.0**60
@@ -33,7 +44,7 @@ LARGEST, LARGEST_SINGLE = 2.0**400, 2.0**60
 Machine = namedtuple(
     "Machine",
     "code task loss decoder rate detector state memory seen theta target grad mean encoded steps "
-    "work scratch",
+    "work scratch undo",
 )
 
 
@@ -42,6 +53,7 @@ def assemble(code, params, state, buffer, size):
     """Give names to the slices of a program's parameters and buffers, for ``size`` scores."""
     d = code[at.OUTPUTS]
     work = 6 * d + code[at.WORK]
+    scratch = work + code[at.SCRATCH]
     return Machine(
         code,
         params[: code[at.TASK_END]],
@@ -59,7 +71,8 @@ def assemble(code, params, state, buffer, size):
         buffer[4 * d : 4 * d + size],
         buffer[5 * d : 5 * d + size],
         buffer[6 * d : work],
-        buffer[work : work + code[at.SCRATCH]],
+        buffer[work:scratch],
+        buffer[scratch : scratch + code[at.RATE_MEMORY]],
     )
 
 
@@ -95,15 +108,26 @@ def play_round(m, label, uniforms, trace, t, prediction):
 
 @helper
 def choose_step(m, grad_sq, input_sq, trace, t):
-    """Return the step for a gradient in the weights of this squared norm: 0 for none."""
+    """Return the step for a gradient in the weights of this squared norm: 0 for none.
+
+    A step that would be too long is :data:`REFUSED`, and nothing has changed.
+    """
     eta = 0.0
+    if not grad_sq < FARTHEST_SQ:
+        return REFUSED
     if grad_sq > TINY:
+        for i in range(m.memory.size):
+            m.undo[i] = m.memory[i]
         eta = call_rate(
             m.code[at.RATE],
             (trace[0, t], trace[1, t], grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
         )
         if eta > 0.0 and m.code[at.REPLAY]:
             eta = trace[3, t]
+        if not m.state[at.NORM_SQ] + eta * eta * grad_sq < FARTHEST_SQ:
+            for i in range(m.memory.size):
+                m.memory[i] = m.undo[i]
+            return REFUSED
     if eta > 0.0:
         m.state[at.ETA] = eta
     m.state[at.ROUNDS] += 1.0
@@ -155,7 +179,9 @@ def refresh(m, eta, grad_sq, weights):
             state[at.NORM_SQ] += scaled_square(weights[i], state[at.SCALE])
     largest = LARGEST if weights.itemsize == 8 else LARGEST_SINGLE
     length_sq = state[at.NORM_SQ] + eta * eta * grad_sq
-    while length_sq > (largest * state[at.SCALE]) ** 2:
+    for _ in range(MOST_MOVES):
+        if not length_sq > (largest * state[at.SCALE]) ** 2:
+            break
         for i in range(weights.shape[0]):
             make_smaller(weights[i], largest**-2)
         state[at.SCALE] *= largest**2

@@ -7,8 +7,6 @@ away: those of the next row are asked for before this one's loss and step are co
 
 from __future__ import annotations
 
-import numpy as np
-
 from driftline.kernels import program as at
 from driftline.kernels import signatures as kinds
 from driftline.kernels.ahead import ask_for_rows
@@ -16,6 +14,7 @@ from driftline.kernels.compile import Kernel
 from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
 from driftline.kernels.round import (
+    FARTHEST_SQ,
     alarmed,
     assemble,
     choose_step,
@@ -41,7 +40,7 @@ def play_sparse(
     trace,
     predictions,
 ):
-    """Play until an alarm; return how many rounds that were, or came before one not finite.
+    """Play until an alarm; return how many rounds that were, or came before one refused.
 
     With an intercept, the last row of weights meets an input of constant 1.
     """
@@ -53,7 +52,7 @@ def play_sparse(
     for t in range(rounds):
         first, stop = starts[t], starts[t + 1]
         input_sq = dot(values[first:stop], values[first:stop]) + intercept
-        if not np.isfinite(input_sq):
+        if not input_sq < FARTHEST_SQ:
             return t
         gather(weights, values, columns, first, stop, m.theta)
         if t + 1 < rounds:
@@ -71,6 +70,8 @@ def play_sparse(
                     m.encoded[k] += shadow[last, k]
             watch(m, trace, t)
         eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
+        if eta < 0.0:
+            return t
         if eta > 0.0:
             if shadow.size > 0:
                 state[at.INNER] -= eta * dot(m.grad, m.encoded)

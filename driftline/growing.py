@@ -72,10 +72,8 @@ def with_features(learner: Any, features: int) -> Any:
         _insert(arrays, start, part, 1, known, more)
         part["features"] += more
     if scaling:
-        scaling["features"] = features
-        state = arrays["scaling"]
-        rows = state[2:].reshape(-1, known)
-        arrays["scaling"] = np.r_[state[:2], np.pad(rows, [(0, 0), (0, more)]).ravel()]
+        longer = learner.scaling.with_features(features)
+        about["scaling"], arrays["scaling"] = longer.config(), longer.state
     return type(learner).from_saved(about, arrays)
 
 

@@ -203,14 +203,109 @@ def cusum_alarms(losses, threshold=6.0, factor=2.0, more=0.4, patience=20):
     return found
 
 
+def settled(values):
+    """Location, scale and distance of the quartiles of a few values, some of which may be wrong."""
+    ordered = np.sort(np.array(values))
+    n = len(ordered)
+    median = np.median(ordered)
+    away = np.abs(ordered - median)
+    usual = 1.4826 * np.median(away)
+    square = min(np.mean(away**2), 9.0 * usual**2 if usual > 0.0 else np.inf)
+    for _ in range(32):
+        clipped = np.mean(np.minimum(away**2, 9.0 * square))
+        done = clipped > 0.99 * square
+        square = min(square, clipped)
+        if done:
+            break
+    scale = math.sqrt(square)
+    if n < 9 and usual > 0.0:
+        scale = min(scale, usual)
+    return ordered[away <= 3.0 * scale].mean(), scale, ordered[3 * n // 4] - ordered[n // 4]
+
+
+def scaled_column(cells):
+    """One feature, clipped at 3 deviations, by what was known before each cell. Also: far ones."""
+    made, far, block, kept = [], 0, [], {}
+    center, inverse, count, from_ = 0.0, None, 0, 0.0
+    often, around, spread = 0.0, 0.0, 1.0
+
+    def shown(center, inverse, count):
+        if inverse is None:
+            return center
+        sure = count * (center * inverse) ** 2
+        return center * (1.0 - 4.0 / sure) if sure > 4.0 else 0.0
+
+    for t, x in enumerate(cells):
+        away = (x - from_) * (inverse if inverse is not None else 1e150)
+        if t < 64:
+            z = np.clip(away, -1e6, 1e6)
+            z = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
+            made.append(float(np.clip(z, -3, 3)) if t else 0.0)
+            kept[t] = x
+            if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 64):
+                center, scale, _ = settled([kept[i] for i in range(t + 1)])
+                inverse, count = (1.0 / scale if scale > 0 else None), t + 1
+                often, around, spread = 0.0, 0.0, 1.0
+                from_ = shown(center, inverse, count)
+            continue
+        made.append(float(np.clip(away, -3, 3)))
+        lost = abs(away) > 20.0
+        block.append((0.0 if lost else made[-1], 1.0 if lost else made[-1] ** 2, made[-1] != away))
+        if inverse is None and x != from_:
+            inverse, size = 3.0 / abs(x - from_), len(block)
+            block = [(0.0, 0.0, False)] * size  # so far the block has no scale
+        elif lost:
+            far += 1
+        if t % 2 == 0:
+            kept[(t // 2) % 64] = x
+        size = len(block)
+        if size < min(64, 0.01 * (t + 1)):
+            continue
+        mean, square, clipped = np.mean(block, axis=0)
+        block, w = [], size / (count + size)
+        count = min(count + size, 10_000)
+        if inverse is not None:
+            center += w * (from_ + mean / inverse - center)
+            inverse /= math.sqrt(max(1 - w + w * square - (w * mean) ** 2, 1e-4))
+            from_ = shown(center, inverse, count)
+        often += size / 128 * (clipped - often)
+        power = spread + around**2
+        around += size / 128 * (mean - around)
+        spread = power + size / 128 * (square - power) - around**2
+        if square - mean**2 <= 1e-13 * square:
+            spread = max(spread, 0.1)
+        if often > 0.6 or spread < 0.1:
+            place, scale, quartiles = settled([kept[i] for i in range(64)])
+            varies = scale > 0.0 and quartiles > 0.0
+            if often <= 0.6 and not (varies and 3.0 * scale * inverse < 1.0):
+                spread = 1.0
+                continue
+            inverse = 1.0 / scale if varies else inverse
+            center, count, often, around, spread = place, 64, 0.0, 0.0, 1.0
+            from_ = shown(center, inverse, count)
+    return np.array(made), far
+
+
 def scaled_sparse(rows, constant):
-    """Entries over the root mean square of their feature's entries so far, row by row."""
+    """Entries over the usual size of their feature's entries, row by row."""
     made, norms = [], []
-    for t in range(len(rows)):
-        row = np.zeros(rows.shape[1])
-        for j in np.flatnonzero(rows[t]):
-            seen = rows[: t + 1, j]
-            row[j] = rows[t, j] / np.sqrt((seen[seen != 0] ** 2).mean())
+    about = [{"count": 0, "square": 0.0, "streak": 0} for _ in rows.T]
+    for cells in rows:
+        row = np.zeros(len(cells))
+        for j in np.flatnonzero(cells):
+            known, value = about[j], cells[j]
+            n, square = known["count"], known["square"]
+            size = abs(value) / math.sqrt(square) if n else 1.0
+            z = min(size, 1e6) * math.sqrt((n + 1) / (n + min(size, 1e6) ** 2)) if n < 64 else size
+            row[j] = math.copysign(min(z, 3.0) if n else 1.0, value)
+            streak = known["streak"]
+            kind = 1 if size > 3.0 else -1 if size < 0.1 else 0
+            streak = streak + kind if kind * streak > 0 else kind
+            if n == 0 or abs(streak) >= (3 if n < 8 else 40):
+                known.update(count=1, square=value**2, streak=0)
+            else:
+                grown = square + square * (min(size, 3.0) ** 2 - 1) / (n + 1)
+                known.update(count=min(n + 1, 10_000), square=grown, streak=streak)
         norms.append(row @ row)
         usual = np.mean(norms)
         row /= np.sqrt(max(row @ row, usual)) if usual > 0 else 1.0

@@ -13,8 +13,6 @@ from driftline.certificates import best_sequences
 from driftline.committee import Shares
 from driftline.committee.shares import FIRST_GAP, RATES, SHARE_VALUES, _choose
 from driftline.committee.vote import vote
-from driftline.errors import InputError
-from driftline.models import Standardiser
 from tests import naive
 
 T = dl.tasks
@@ -455,57 +453,3 @@ def test_bad_committees_are_named():
     one.step([1.0, 2.0], 0)
     with pytest.raises(dl.InputError, match="not have played"):
         dl.Committee([one])
-
-
-# -- scaling
-
-
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("constant", [True, False])
-def test_sparse_rows_are_scaled_as_written_out(constant, index):
-    generator = np.random.default_rng(0)
-    rows = generator.standard_normal((40, 6)) * [1, 10, 100, 1, 1, 1]
-    rows[generator.random(rows.shape) < 0.6] = 0.0
-    rows[:2] = 0.0
-    matrix = sparse.csr_array(rows)
-    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
-    whole = Standardiser(constant).transform(matrix)
-    np.testing.assert_allclose(whole.toarray(), naive.scaled_sparse(rows, constant), atol=1e-12)
-    assert whole.indices.dtype == index
-    pieces = Standardiser(constant)
-    made = sparse.vstack([pieces.transform(matrix[a:b]) for a, b in ((0, 1), (1, 13), (13, 40))])
-    np.testing.assert_array_equal(made.toarray(), whole.toarray())
-
-
-def test_rows_do_not_change_their_kind():
-    scaling = Standardiser()
-    scaling.transform(np.eye(3))
-    with pytest.raises(InputError, match="inputs are sparse, but those before were dense"):
-        scaling.transform(sparse.csr_array(np.eye(3)))
-    with pytest.raises(InputError, match="4 features, but 3"):
-        scaling.transform(np.eye(4))
-    with pytest.raises(InputError, match="row 1 has nan as feature 1"):
-        Standardiser().transform(sparse.csr_array([[1.0, 0.0], [0.0, np.nan]]))
-
-
-def test_standardised_rows_look_at_nothing_later():
-    generator = np.random.default_rng(0)
-    rows = generator.standard_normal((50, 4)) * [1.0, 100.0, 0.01, 0.0] + [0.0, 5.0, -3.0, 2.0]
-    whole = Standardiser(constant=False).transform(rows)
-    pieces = Standardiser(constant=False)
-    np.testing.assert_array_equal(
-        np.vstack([pieces.transform(rows[:7]), pieces.transform(rows[7:])]), whole
-    )
-    for t in (1, 10, 49):
-        seen = rows[: t + 1]
-        deviation = seen.std(axis=0)
-        deviation[3] = 1.0
-        z = (rows[t] - seen.mean(axis=0)) / deviation
-        z[3] = 0.0
-        np.testing.assert_allclose(whole[t], z / max(np.linalg.norm(z), 2.0), atol=1e-9)
-    assert np.linalg.norm(whole, axis=1).max() <= 1.0 + 1e-12
-    np.testing.assert_array_equal(Standardiser().transform(rows), np.c_[whole, np.full(50, 0.5)])
-    with pytest.raises(dl.InputError, match="3 features, but 4"):
-        pieces.transform(rows[:, :3])
-    with pytest.raises(dl.InputError, match="row 2 has inf as feature 0"):
-        Standardiser().transform([[1.0], [2.0], [np.inf]])

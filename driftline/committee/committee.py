@@ -266,9 +266,9 @@ class Committee:
             return self._predict(x)
 
     def _predict(self, x: Any) -> Any:
-        row = row_of(self.task, x)
+        row: Any = row_of(self.task, x)
         if self.scaling is not None:
-            row = self.scaling.copy().piece(row, 0, 1)
+            row = self.scaling.look_at(row)
         sure = self.scaling is not None  # what was scaled is finite
         made = [member.predict_row(row, sure) for member in self.members]
         if self.combine == "vote":

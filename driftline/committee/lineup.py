@@ -28,6 +28,10 @@ from driftline.tasks import (
 
 __all__ = ["auto"]
 
+#: The constant that tags have for an intercept: most are seldom set, and must be learned as such
+#: before their features are.
+RARE = 0.3
+
 #: A rate, a diameter, and what a member starts again by.
 Setting = tuple[Rate, float, Detector | None]
 
@@ -48,7 +52,8 @@ def auto(
     >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
     True
     """
-    scaler = Standardiser(dtype=dtype) if scaling and not task.ragged else None
+    constant = RARE if isinstance(task, Multilabel) else True
+    scaler = Standardiser(constant, dtype) if scaling and not task.ragged else None
     lineup = _any
     if isinstance(task, (Multiclass, Binary)):
         lineup = _classes

@@ -14,6 +14,7 @@ from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import dot as dot
 from driftline.kernels.linalg import loose as loose
+from driftline.kernels.linalg import loose_distinct as loose_distinct
 from driftline.kernels.memory import on_lines as on_lines
 from driftline.kernels.memory import zeros_on_lines as zeros_on_lines
 from driftline.kernels.program import Program as Program

@@ -7,9 +7,17 @@ not assume that numbers are finite: that is how bad input is found.
 
 from numba import njit
 
-from driftline.kernels.compile import OPTIONS, helper
+from driftline.kernels.compile import OPTIONS, DistinctArguments, helper
 
-loose = njit(fastmath={"reassoc", "contract", "nsz"}, forceinline=True, **OPTIONS)
+REORDER = {"reassoc", "contract", "nsz"}
+
+loose = njit(fastmath=REORDER, forceinline=True, **OPTIONS)
+
+#: The same for functions none of whose arrays overlap. A loop over many slices of one array is not
+#: vectorised otherwise: there would be too many pairs of addresses to compare.
+loose_distinct = njit(
+    fastmath=REORDER, forceinline=True, pipeline_class=DistinctArguments, **OPTIONS
+)
 
 
 @loose

@@ -140,16 +140,22 @@ SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix)
 #: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, predictions)
 
-#: ``scale(inputs, state, out) -> rows``: standardise rows as they come, as far as they are finite.
-SCALE = types.int64(_input(types.float64, 2), vector, matrix)
-SCALE_SINGLE = types.int64(_input(types.float64, 2), vector, types.Array(types.float32, 2, "C"))
+#: ``scale(inputs, state, room, out) -> rows``: standardise rows as they come, if all are finite.
+SCALE = types.int64(_input(types.float64, 2), vector, vector, matrix)
+SCALE_SINGLE = types.int64(
+    _input(types.float64, 2), vector, vector, types.Array(types.float32, 2, "C")
+)
 
 
 def _scale_sparse(index: types.Type) -> Signature:
-    """``scale(values, columns, starts, state, constant, out, out columns, out starts) -> rows``."""
+    """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.
+
+    Returns the rows. ``size`` is that of the constant, 0 for none.
+    """
     integers = types.Array(index, 1, "C")
     inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1))
-    return types.int64(*inputs, vector, types.int64, vector, integers, integers)
+    sizes = (types.float64, types.boolean)
+    return types.int64(*inputs, vector, *sizes, vector, integers, integers)
 
 
 SCALE_SPARSE32, SCALE_SPARSE64 = _scale_sparse(types.int32), _scale_sparse(types.int64)

@@ -1,4 +1,34 @@
-"""The two ways in which rows are brought to one scale as they come."""
+r"""Dense rows brought to one scale as they come, whatever some of their cells are.
+
+A cell x of a feature with location m and deviation s, learned from n cells before it, becomes
+
+.. math:: z = \mathrm{clip}\Big(\frac{x - m'}{s}, \pm 3\Big), \qquad
+   m' = m \max\Big(0, 1 - \frac{4 s^2}{n m^2}\Big),
+
+and a row is divided by the root of the number of features. The location is drawn to 0 as long as
+it may be 0 (the positive part of a James-Stein estimate, at two standard errors), so that rows
+which are centred already are not moved by noise.
+
+*Learning.* Clipped cells are what is learned from: with :math:`\bar z, \overline{z^2}` the means of
+a block of b rows and w = b / (n + b),
+
+.. math:: m \leftarrow (1 - w) m + w (m' + s \bar z), \qquad
+   s^2 \leftarrow s^2 \big(1 - w + w \overline{z^2} - (w \bar z)^2\big),
+
+so that a cell outside counts as one at three deviations, and a share of them below 1/9 moves the
+scale by a bounded factor. One at more than 20 deviations is not learned from. n grows up to 10 000:
+older rows are forgotten slowly.
+
+*Following.* Where most cells of the last rows were clipped, or all were near each other without
+being equal, the world has changed: the feature is settled anew from every other of the last 128
+rows (:mod:`driftline.models.settling`), as from the first 64. Thirty bad rows do not suffice.
+
+*Starting.* In the first 64 rows a cell counts itself, in a closed form that needs no copy: with
+:math:`z_0` the value from n cells before it,
+:math:`z = z_0 \sqrt{n / (n + 1)} / \sqrt{1 + z_0^2 / (n + 1)}`.
+
+A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3.
+"""
 
 from __future__ import annotations
 
@@ -7,94 +37,303 @@ import math
 from driftline.kernels import (
     SCALE,
     SCALE_SINGLE,
-    SCALE_SPARSE32,
-    SCALE_SPARSE64,
     Kernel,
     ask_for_row,
+    helper,
     kernel,
+    loose,
+    loose_distinct,
 )
-from driftline.models.moments import count_in, multiply, place, renew
+from driftline.models.settling import CLIP, settle
 
-__all__ = ["scale_sparse_32", "scale_sparse_64", "standardise", "standardise_single"]
+__all__ = ["HEADER", "LARGEST", "WIDTH", "look", "look_single", "standardise", "standardise_single"]
 
-#: Deviations are computed anew when the rows have grown by this share.
-GROWTH = 0.01
+#: Rows that a feature is settled from: the first ones, and the last ones.
+WINDOW = 64
+
+#: What is remembered of every feature, beside its last cells. SHOWN is the location that cells are
+#: measured from, INVERSE one over the deviation; sums are those of the block; CLIPPED, MEAN and
+#: SQUARE are running means over the window: of how often a cell is clipped, of its value, of its
+#: square; FAR counts cells at more than FAR_OUT deviations.
+SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, FAR = range(10)
+
+#: How many numbers are remembered of a feature; and before all features: the rows seen, those in
+#: the block, and the row at which features are next settled, in the beginning.
+WIDTH, HEADER = 10 + WINDOW, 3
+ROWS, BLOCK, NEXT = range(HEADER)
+
+#: After the first rows one in so many is kept.
+KEPT = 2
+
+#: What a clipped cell adds to the sum of squares of a block.
+MARK = 1024.0
+
+#: Blocks have a hundredth of all rows, and no more than so many.
+LONGEST_BLOCK = 64
+
+#: Rows that are remembered.
+MEMORY = 10_000.0
+
+#: Squared standard errors by which a location is drawn to 0.
+DOUBT = 4.0
+
+#: A change: so large a share of cells in the window is clipped; or their variance is so small.
+OFTEN, SMALL = 0.6, 0.1
+
+#: Cells at more deviations than these are counted as far outside.
+FAR_OUT = 20.0
+
+#: One over the deviation of a feature that has not varied.
+UNKNOWN = 1e150
+LARGEST_KNOWN = UNKNOWN / 2.0
+
+#: Larger cells are learned from as if they were so large.
+LARGEST = 1e150
+
+#: Features whose last cells are gathered together: as many as lie on one line of the cache. And the
+#: numbers that are needed for that, and for a feature more.
+GROUP = 8
+ROOM = (GROUP + 1) * WINDOW
+
+#: In the beginning features are settled anew when there are so many times as many rows.
+GROWTH = 1.5
+
+
+@helper
+def counting_itself(z, rows):
+    """Return a value as if its own cell had been counted, after ``rows`` others."""
+    z = min(1e6, max(-1e6, z))
+    return z * math.sqrt(rows / (rows + 1.0)) / math.sqrt(1.0 + z * z / (rows + 1.0))
+
+
+@helper
+def shown_from(center, inverse, count):
+    """Return the location that cells are measured from."""
+    sure = count * (center * inverse) ** 2
+    return center * (1.0 - DOUBT / sure) if sure > DOUBT else 0.0
+
+
+@loose
+def count_bad(x):
+    """Count the cells that are not finite."""
+    bad = 0.0
+    for j in range(x.size):
+        bad += 0.0 if x[j] - x[j] == 0.0 else 1.0
+    return bad
+
+
+@loose_distinct
+def place(x, shown, inverse, factor, out):
+    """Write a row, clipped."""
+    for j in range(x.size):
+        z = (x[j] - shown[j]) * inverse[j]
+        z = z if z < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z
+
+
+@loose_distinct
+def place_and_sum(x, shown, inverse, factor, out, sums, squares):
+    """Do the same, and add clipped values to the sums of the block; return how many were far out.
+
+    A clipped cell adds ``MARK`` to its sum of squares, which is far more than these can be. One
+    that is far outside counts as if it were nowhere: 0 with a square of 1.
+    """
+    far = 0.0
+    for j in range(x.size):
+        away = (x[j] - shown[j]) * inverse[j]
+        z = away if away < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z
+        lost = abs(away) > FAR_OUT
+        far += 1.0 if lost else 0.0
+        sums[j] += 0.0 if lost else z
+        squares[j] += (1.0 if lost else z * z) + (MARK if z != away else 0.0)
+    return far
+
+
+@loose_distinct
+def keep(x, recent):
+    """Keep a row among the last ones."""
+    for j in range(x.size):
+        cell = x[j] if x[j] < LARGEST else LARGEST
+        recent[j] = cell if cell > -LARGEST else -LARGEST
+
+
+@helper
+def begin_row(x, about, rows, factor, out):
+    """Write one of the first rows, in which every cell counts itself."""
+    for j in range(x.size):
+        z = counting_itself((x[j] - about[SHOWN, j]) * about[INVERSE, j], rows)
+        z = z if z < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z if rows > 0.0 else 0.0
+
+
+@helper
+def gather(about, j, count, room):
+    """Copy the last cells of feature j and of those beside it, a feature after the other."""
+    stop = min(j + GROUP, about.shape[1])
+    for i in range(count):
+        for k in range(j, stop):
+            room[(k - j) * WINDOW + i] = about[FAR + 1 + i, k]
+
+
+@helper
+def settle_feature(about, j, count, recent, room, way):
+    """Settle feature j from its last cells, which become sorted.
+
+    In the beginning (way 0) always; after a change (way 1) its scale only if the cells vary; where
+    it became small (way 2) only then, and if it is smaller by far. Say whether it was done.
+    """
+    center, deviation, quartiles = settle(recent, room, count)
+    varies = deviation > 0.0 and (way == 0 or quartiles > 0.0)
+    if way == 2 and not (varies and 3.0 * deviation * about[INVERSE, j] < 1.0):
+        return False
+    if varies:
+        about[INVERSE, j] = min(1.0 / deviation, LARGEST_KNOWN)
+    elif way == 0:
+        about[INVERSE, j] = UNKNOWN
+    about[CENTER, j], about[COUNT, j] = center, count
+    known = about[INVERSE, j] < UNKNOWN
+    about[SHOWN, j] = shown_from(center, about[INVERSE, j], count) if known else center
+    about[CLIPPED, j], about[MEAN, j], about[SQUARE, j] = 0.0, 0.0, 1.0
+    return True
+
+
+@helper
+def note_far(x, about):
+    """Count cells far outside; a feature that varies for the first time gets its scale."""
+    for j in range(x.size):
+        away = abs(x[j] - about[SHOWN, j])
+        if about[INVERSE, j] == UNKNOWN and away > 0.0:
+            about[INVERSE, j] = min(CLIP / away, LARGEST_KNOWN)
+            about[SUM, j], about[SUM_SQ, j] = 0.0, 0.0
+        elif away * about[INVERSE, j] > FAR_OUT:
+            about[FAR, j] += 1.0
+
+
+@loose_distinct
+def learn_block(size, shown, inverse, center, count, sums, squares, clipped, average, square):
+    """Let every feature learn from the sums of a block; return how many may have changed.
+
+    A block of equal cells says nothing of the scale: it never counts as a change to a small one.
+    """
+    changed, recent = 0.0, size / (KEPT * WINDOW)
+    for j in range(sums.size):
+        outside = math.floor(squares[j] / MARK)
+        mean, mean_sq = sums[j] / size, (squares[j] - MARK * outside) / size
+        weight = size / (count[j] + size)
+        rows = count[j] + size
+        rows = rows if rows < MEMORY else MEMORY
+        grown = 1.0 - weight + weight * mean_sq - (weight * mean) ** 2
+        known = inverse[j] < UNKNOWN
+        middle = center[j] + weight * (shown[j] + mean / inverse[j] - center[j])
+        scale = inverse[j] / math.sqrt(grown if grown > 1e-4 else 1e-4)
+        scale = scale if scale < LARGEST_KNOWN else LARGEST_KNOWN
+        center[j] = middle if known else center[j]
+        inverse[j] = scale if known else inverse[j]
+        sure = rows * (middle * scale) ** 2
+        drawn = middle * (1.0 - DOUBT / sure) if sure > DOUBT else 0.0
+        shown[j] = drawn if known else shown[j]
+        count[j], sums[j], squares[j] = rows, 0.0, 0.0
+        often = clipped[j] + recent * (outside / size - clipped[j])
+        around = average[j] + recent * (mean - average[j])
+        spread = square[j] + recent * (mean_sq - square[j]) - around * around
+        equal = mean_sq - mean * mean <= 1e-13 * mean_sq
+        spread = SMALL if equal and spread < SMALL else spread
+        clipped[j], average[j], square[j] = often, around, spread + around * around
+        changed += 1.0 if often > OFTEN or spread < SMALL else 0.0
+    return changed
+
+
+@helper
+def end_block(about, size, room):
+    """Let every feature learn from the block, and settle those anew that have changed."""
+    moments = about[SHOWN], about[INVERSE], about[CENTER], about[COUNT]
+    sums = about[SUM], about[SUM_SQ], about[CLIPPED], about[MEAN], about[SQUARE]
+    if learn_block(size, *moments, *sums) == 0.0:
+        return
+    for j in range(about.shape[1]):
+        often, mean_sq = about[CLIPPED, j] > OFTEN, about[MEAN, j] ** 2
+        if often or about[SQUARE, j] - mean_sq < SMALL:
+            gather(about, j, WINDOW, room)
+            way = 1 if often else 2
+            if not settle_feature(about, j, WINDOW, room[:WINDOW], room[ROOM - WINDOW :], way):
+                about[SQUARE, j] = 1.0 + mean_sq
+
+
+@helper
+def begin(x, state, about, factor, room, out):
+    """Write and learn one of the first rows."""
+    begin_row(x, about, state[ROWS], factor, out)
+    keep(x, about[FAR + 1 + int(state[ROWS])])
+    state[ROWS] += 1.0
+    if state[ROWS] >= state[NEXT] or state[ROWS] == WINDOW:
+        state[NEXT] = max(state[ROWS] + 1.0, math.floor(GROWTH * state[ROWS]))
+        count = int(state[ROWS])
+        for j in range(x.size):
+            k = j % GROUP
+            if k == 0:
+                gather(about, j, count, room)
+            recent = room[k * WINDOW : (k + 1) * WINDOW]
+            settle_feature(about, j, count, recent, room[ROOM - WINDOW :], 0)
+
+
+@helper
+def go_on(x, state, about, factor, room, out):
+    """Write and learn a later row."""
+    sums, squares = about[SUM], about[SUM_SQ]
+    if place_and_sum(x, about[SHOWN], about[INVERSE], factor, out, sums, squares) > 0.0:
+        note_far(x, about)
+    rows = int(state[ROWS])
+    if rows % KEPT == 0:
+        keep(x, about[FAR + 1 + (rows // KEPT) % WINDOW])
+    state[ROWS] += 1.0
+    state[BLOCK] += 1.0
+    if state[BLOCK] >= min(LONGEST_BLOCK, 0.01 * state[ROWS]):
+        end_block(about, state[BLOCK], room)
+        state[BLOCK] = 0.0
 
 
 @kernel(SCALE)
-def standardise(inputs, state, out):
-    """Write rows minus the mean of all rows so far, over their deviation, at norm 1 at most.
+def standardise(inputs, state, room, out):
+    """Write rows, and remember them; return how many there were before one that is not finite.
 
-    Return how many were written before one that is not finite. ``state`` has the number of rows,
-    that at which deviations are next computed, then for every feature its mean, its sum of
-    squared deviations and its scale, one over the deviation. A feature that has not varied yet
-    is 0.
+    ``out`` may have a column more, which is left alone; ``room`` is for ``ROOM`` numbers.
     """
     rows, features = inputs.shape
-    means = state[2 : 2 + features]
-    squares = state[2 + features : 2 + 2 * features]
-    scales = state[2 + 2 * features :]
+    about = state[HEADER:].reshape(WIDTH, features)
+    factor = 1.0 / math.sqrt(features)
     for t in range(rows):
         if t + 1 < rows:
             ask_for_row(inputs, t + 1)
-        row = out[t, :features]
-        state[0] += 1.0
-        share = 1.0 / state[0]
-        norm_sq = count_in(inputs[t], share, means, squares, scales, row)
-        if state[0] >= state[1]:
-            state[1] = (1.0 + GROWTH) * state[0]
-            renew(share, squares, scales)
-            norm_sq = place(inputs[t], means, scales, row)
-        if not math.isfinite(norm_sq):
+        x = inputs[t]
+        if count_bad(x) > 0.0:
             return t
-        multiply(row, 1.0 / math.sqrt(max(norm_sq, float(features))))
-        for j in range(features, out.shape[1]):
-            out[t, j] = 1.0 / math.sqrt(features)
+        if state[ROWS] < WINDOW:
+            begin(x, state, about, factor, room, out[t, :features])
+        else:
+            go_on(x, state, about, factor, room, out[t, :features])
+    return rows
+
+
+@kernel(SCALE)
+def look(inputs, state, room, out):
+    """Write rows by what is known, and remember nothing."""
+    rows, features = inputs.shape
+    about = state[HEADER:].reshape(WIDTH, features)
+    factor = 1.0 / math.sqrt(features)
+    for t in range(rows):
+        x = inputs[t]
+        if count_bad(x) > 0.0:
+            return t
+        if state[ROWS] < WINDOW:
+            begin_row(x, about, state[ROWS], factor, out[t, :features])
+        else:
+            place(x, about[SHOWN], about[INVERSE], factor, out[t, :features])
     return rows
 
 
 standardise_single = Kernel(standardise.function, SCALE_SINGLE)
-
-
-def scale_sparse(values, columns, starts, state, constant, out, out_columns, out_starts):
-    """Write rows whose entries are divided by their usual size, at norm 1 at most.
-
-    Return how many were written before one that is not finite. ``state`` has the number of rows
-    and the sum of their squared norms, then for every feature how often it was there and the sum
-    of its squares. With a ``constant`` above 0 that is the number of features, and every row gets
-    one entry more, in the column after the last.
-    """
-    features = (state.size - 2) // 2
-    counts = state[2 : 2 + features]
-    squares = state[2 + features :]
-    out_starts[0], place = 0, 0
-    for t in range(starts.size - 1):
-        first, norm_sq = place, 0.0
-        for i in range(starts[t], starts[t + 1]):
-            column, value = columns[i], values[i]
-            if not 0 <= column < features:  # changed since it was checked
-                return t
-            if value != 0.0:
-                counts[column] += 1.0
-                squares[column] += value * value
-                value /= math.sqrt(squares[column] / counts[column])
-            out[place], out_columns[place] = value, column
-            norm_sq += value * value
-            place += 1
-        if not math.isfinite(norm_sq):
-            return t
-        state[0] += 1.0
-        state[1] += norm_sq
-        usual = state[1] / state[0]
-        norm = math.sqrt(max(norm_sq, usual)) if usual > 0.0 else 1.0
-        for i in range(first, place):
-            out[i] /= norm
-        if constant > 0:
-            out[place], out_columns[place] = 1.0 / math.sqrt(max(usual, 1.0)), constant
-            place += 1
-        out_starts[t + 1] = place
-    return starts.size - 1
-
-
-scale_sparse_32 = Kernel(scale_sparse, SCALE_SPARSE32)
-scale_sparse_64 = Kernel(scale_sparse, SCALE_SPARSE64)
+look_single = Kernel(look.function, SCALE_SINGLE)

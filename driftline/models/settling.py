@@ -1,0 +1,98 @@
+r"""Location and scale of one feature from a few recent values, some of which may be wrong.
+
+With the median m and the least :math:`s` that solves
+
+.. math:: s^2 = \frac1n \sum_i \min\big((x_i - m)^2, (c s)^2\big), \qquad c = 3,
+
+the scale is s and the location the mean of all values within c s of the median (Huber, 1964). A
+value far outside counts as one at distance c s, whatever it is; a share of up to :math:`1 / c^2`,
+every ninth value, may be one. Among fewer than nine values none could be told apart like that:
+there the scale is at most that of the median distance, unless most values are equal.
+"""
+
+from __future__ import annotations
+
+import math
+
+from driftline.kernels import helper
+
+#: Values at more than so many deviations count as if they were at that distance.
+CLIP = 3.0
+
+#: From the median distance to the deviation, for the normal distribution.
+NORMAL = 1.4826
+
+
+@helper
+def sort_some(values, count):
+    """Sort the first values in place, by insertion: they are few."""
+    for i in range(1, count):
+        value = values[i]
+        k = i - 1
+        while k >= 0 and values[k] > value:
+            values[k + 1] = values[k]
+            k -= 1
+        values[k + 1] = value
+
+
+@helper
+def middle(values, count):
+    """Return the median of sorted values."""
+    return 0.5 * (values[(count - 1) // 2] + values[count // 2])
+
+
+@helper
+def usual_distance(values, median, count):
+    """Return the median distance of sorted values from their median.
+
+    Distances rise to both sides: the next one is the smaller of two.
+    """
+    below, above = (count - 1) // 2, (count - 1) // 2 + 1
+    last, before = 0.0, 0.0
+    for _ in range(count // 2 + 1):
+        before = last
+        down = median - values[below] if below >= 0 else math.inf
+        up = values[above] - median if above < count else math.inf
+        if down <= up:
+            last = down
+            below -= 1
+        else:
+            last = up
+            above += 1
+    return last if count % 2 else 0.5 * (before + last)
+
+
+@helper
+def settle(values, away, count):
+    """Return location, scale and distance between the quartiles; ``values`` become sorted.
+
+    ``away`` is room for as many numbers.
+    """
+    sort_some(values, count)
+    median = middle(values, count)
+    square = 0.0
+    for i in range(count):
+        away[i] = abs(values[i] - median)
+        square += away[i] * away[i]
+    square /= count
+    usual = NORMAL * usual_distance(values, median, count)
+    if usual > 0.0:  # near the solution, however far out some values are
+        square = min(square, (CLIP * usual) ** 2)
+    for _ in range(32):
+        clipped = 0.0
+        for i in range(count):
+            clipped += min(away[i] * away[i], CLIP * CLIP * square)
+        clipped /= count
+        settled = clipped > 0.99 * square
+        square = min(clipped, square)
+        if settled:
+            break
+    scale = math.sqrt(square)
+    if count < 9 and usual > 0.0:
+        scale = min(scale, usual)
+    total, kept = 0.0, 0
+    for i in range(count):
+        if away[i] <= CLIP * scale:
+            total += values[i]
+            kept += 1
+    return total / kept, scale, values[(3 * count) // 4] - values[count // 4]

@@ -1,0 +1,304 @@
+"""Scaling that bad cells do not move, and that follows lasting changes."""
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import driftline as dl
+from driftline.errors import InputError
+from driftline.models import Standardiser, rows_of
+
+
+def changing(seed=0, rounds=1500):
+    """Features of every kind: plain, moving, growing, shrinking, constant, rare, wrong."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(rounds)
+    plain = rng.standard_normal((rounds, 12)) * 10.0 ** rng.uniform(-6, 6, 12)
+    plain[:, 1] += 1e3 * plain[:, 1].std()
+    plain[:, 2] += plain[:, 2].std() * 0.01 * t
+    plain[700:, 3] *= 100.0
+    plain[700:, 4] *= 0.01
+    plain[:, 5] = 7.0
+    plain[:, 6] = np.where(rng.random(rounds) < 0.02, 1.0, 0.0)
+    plain[:400, 7] = 3.0
+    plain[rng.random(rounds) < 0.05, 8] = -9999.0 * plain[:, 8].std()
+    plain[900:930, 9] = 1e9
+    plain[100, 10] = 1e200
+    plain[800:, 11] = 2.0
+    return plain
+
+
+def written_out(rows):
+    columns = [naive.scaled_column(column)[0] for column in rows.T]
+    return np.stack(columns, axis=1) / np.sqrt(rows.shape[1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dense_rows_are_scaled_as_written_out(seed):
+    rows = changing(seed)
+    made = Standardiser(constant=False)
+    np.testing.assert_allclose(made.transform(rows), written_out(rows), atol=1e-7)
+    assert made.far.tolist() == [naive.scaled_column(column)[1] for column in rows.T]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_pieces_and_looks_are_the_same_bits_as_one_whole(form, dtype):
+    rows = changing()[:, :11]
+    rows[100, 10] = 1e9
+    whole = Standardiser(dtype=dtype).transform(form(rows))
+    pieces, made = Standardiser(dtype=dtype), []
+    for a, b in ((0, 1), (1, 2), (2, 50), (50, 64), (64, 65), (65, 700), (700, 1500)):
+        seen = pieces.look_at(rows_of(form(rows[a : a + 1])))
+        piece = pieces.transform(form(rows[a:b]))
+        made.append(_array(piece))
+        np.testing.assert_array_equal(_array(seen)[0], made[-1][0])
+    np.testing.assert_array_equal(np.vstack(made), _array(whole))
+
+
+def _array(rows):
+    rows = getattr(rows, "matrix", getattr(rows, "array", rows))
+    return rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+
+
+def test_looking_changes_nothing():
+    rows = changing()
+    scaling = Standardiser()
+    scaling.transform(rows[:777])
+    before = scaling.state.tobytes()
+    scaling.look(rows)
+    assert scaling.state.tobytes() == before
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("constant", [True, False])
+def test_sparse_rows_are_scaled_as_written_out(constant, index):
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((400, 6)) * [1, 10, 100, 1, 1, 1]
+    rows[generator.random(rows.shape) < 0.6] = 0.0
+    rows[:2] = 0.0
+    rows[200:, 3] *= 1e4
+    rows[2, 4] = 1e9
+    matrix = sparse.csr_array(rows)
+    matrix.indices, matrix.indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    whole = Standardiser(constant).transform(matrix)
+    np.testing.assert_allclose(whole.toarray(), naive.scaled_sparse(rows, constant), atol=1e-9)
+    assert whole.indices.dtype == index
+
+
+def usual(rows, start):
+    """Return scaled rows from some row on, as if norms were not divided by."""
+    scaled = Standardiser(constant=False).transform(rows)
+    return scaled[start:] * np.sqrt(rows.shape[1])
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["cells", "row", "burst", "sentinel"]),
+    size=st.floats(2.0, 150.0),
+    start=st.integers(0, 1500),
+)
+def test_bad_cells_move_nothing_by_much(seed, kind, size, start):
+    rng = np.random.default_rng(seed)
+    clean = rng.standard_normal((2000, 3)) * [1.0, 14.0, 1e-3] + [0.0, 50.0, 0.0]
+    bad, wild = clean.copy(), rng.choice([-1.0, 1.0]) * 10.0**size
+    if kind == "cells":
+        bad[rng.random(clean.shape) < 0.05] = wild
+    elif kind == "row":
+        bad[start] = wild
+    elif kind == "burst":
+        bad[64 + start : 94 + start] = wild
+    else:
+        bad[rng.random(2000) < 0.02] = wild
+    good = (bad == clean).all(axis=1)
+    good[:100] = False
+    expected, made = usual(clean, 0)[good], usual(bad, 0)[good]
+    assert np.abs(made).max() <= 3.0 + 1e-9
+    ratio = made.std(axis=0) / expected.std(axis=0)
+    assert (ratio > 0.6).all() and (ratio < 1.2).all()
+    assert (np.abs(made.mean(axis=0) - expected.mean(axis=0)) < 0.35).all()
+
+
+@pytest.mark.parametrize("factor", [100.0, 0.01, 1e6])
+@pytest.mark.parametrize("before", [200, 3000, 20_000])
+def test_a_lasting_change_of_scale_is_followed_within_1000_rows(factor, before):
+    rows = np.random.default_rng(0).standard_normal((before + 2000, 2)) + [0.0, 5.0]
+    rows[before:] *= factor
+    late = usual(rows, before + 1000)
+    assert (np.abs(late.mean(axis=0)) < 0.3).all()
+    assert (np.abs(late.std(axis=0) - 1.0) < 0.4).all()
+
+
+def test_sparse_entries_follow_a_change_and_bear_30_wrong_ones():
+    rng = np.random.default_rng(0)
+    values = rng.choice([-1.0, 1.0], 1000) * rng.uniform(0.5, 1.5, 1000)
+    for wrong, start in ((slice(300, 330), 331), (slice(0, 1), 10), (slice(5, 6), 10)):
+        bad = values.copy()
+        bad[wrong] = 1e8
+        rows = sparse.csr_array(np.c_[bad, np.ones(1000)])
+        scaled = Standardiser(constant=False).transform(rows).toarray()[start:]
+        assert 0.5 < np.abs(scaled[:, 0]).mean() / scaled[:, 1].mean() < 2.0
+    values[500:] *= 1e4
+    rows = sparse.csr_array(np.c_[values, np.ones(1000)])
+    scaled = Standardiser(constant=False).transform(rows).toarray()[600:]
+    assert 0.5 < np.abs(scaled[:, 0]).mean() / scaled[:, 1].mean() < 2.0
+
+
+def test_rows_that_are_centred_already_are_not_moved():
+    rows = np.random.default_rng(0).standard_normal((5000, 4))
+    scaling = Standardiser(constant=False)
+    scaling.transform(rows)
+    zeros = scaling.look(np.zeros((1, 4))).array
+    assert np.count_nonzero(zeros) <= 1  # two standard errors are passed now and then
+    scaling.transform(rows + 1.0)
+    assert np.count_nonzero(scaling.look(np.zeros((1, 4))).array) == 4
+
+
+def test_what_is_far_outside_is_counted():
+    rows = np.random.default_rng(0).standard_normal((500, 3))
+    rows[200, 1] = 1e6
+    rows[300:303, 2] = -9999.0
+    for form in (np.asarray, sparse.csr_array):
+        scaling = Standardiser()
+        scaling.transform(form(rows))
+        assert scaling.far.tolist() == [0, 1, 3]
+
+
+def test_a_refused_piece_is_forgotten():
+    rows = changing()[:300]
+    for form in (np.asarray, sparse.csr_array):
+        for size in (1, 20, 200):
+            scaling = Standardiser()
+            scaling.transform(form(rows[:80]))
+            before = scaling.state.tobytes()
+            bad = rows[80 : 80 + size].copy()
+            bad[size - 1, 3] = np.nan
+            with pytest.raises(InputError, match=r"nan as feature 3"):
+                scaling.transform(form(bad))
+            assert scaling.state.tobytes() == before
+
+
+def test_longer_rows_go_on_as_if_they_had_been_0():
+    rows = changing()[:400, :5]
+    scaling = Standardiser(constant=False)
+    scaling.transform(rows)
+    longer = scaling.with_features(8)
+    wide = np.hstack([rows[:10], np.zeros((10, 3))])
+    factor = np.sqrt(5 / 8)
+    np.testing.assert_allclose(
+        longer.look(wide).array[:, :5], factor * scaling.look(rows[:10]).array, atol=1e-12
+    )
+    wide[3, 6] = 4.0
+    assert longer.look(wide).array[3, 6] == pytest.approx(3.0 / np.sqrt(8))
+
+
+def test_rows_do_not_change_their_kind():
+    scaling = Standardiser()
+    scaling.transform(np.eye(3))
+    with pytest.raises(InputError, match="inputs are sparse, but those before were dense"):
+        scaling.transform(sparse.csr_array(np.eye(3)))
+    with pytest.raises(InputError, match="4 features, but 3"):
+        scaling.transform(np.eye(4))
+    with pytest.raises(InputError, match="row 1 has nan as feature 1"):
+        Standardiser().transform(sparse.csr_array([[1.0, 0.0], [0.0, np.nan]]))
+    with pytest.raises(InputError, match="row 2 has inf as feature 0"):
+        Standardiser().transform([[1.0], [2.0], [np.inf]])
+    with pytest.raises(InputError, match="constant must be"):
+        Standardiser(constant=-1.0)
+
+
+@pytest.mark.parametrize("constant, size", [(True, 0.5), (0.3, 0.3)])
+def test_the_constant_is_the_last_feature(constant, size):
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    made = Standardiser(constant).transform(rows)
+    bare = Standardiser(constant=False).transform(rows)
+    np.testing.assert_array_equal(made, np.c_[bare, np.full(50, size)])
+
+
+def sign_of_a(change, seed=0):
+    """Return rows whose label is the sign of their first column, as it stands in the table."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((20_000, 3)) * [1.0, 14.0, 3.0] + [0.0, 50.0, 0.0]
+    change(rows, rng)
+    return rows, (rows[:, 0] > 0.0).astype(int)
+
+
+def nothing(rows, rng):
+    pass
+
+
+def one_cell(rows, rng):
+    rows[100, 0] = 1e6
+
+
+def first_cell(rows, rng):
+    rows[0, 0] = 1e6
+
+
+def burst(rows, rng):
+    rows[500:530, 0] = 1e6
+
+
+def sentinel(rows, rng):
+    rows[rng.random(len(rows)) < 0.02, 0] = -9999.0
+
+
+def sentinel_elsewhere(rows, rng):
+    rows[rng.random(len(rows)) < 0.02, 1] = -9999.0
+
+
+@pytest.mark.parametrize("change", [one_cell, first_cell, burst, sentinel, sentinel_elsewhere])
+def test_a_bad_cell_does_not_blind_the_learner(change):
+    task = dl.tasks.Multiclass(2)
+    clean, made = 0.0, 0.0
+    for seed in range(3):
+        clean += dl.auto(task).run(*sign_of_a(nothing, seed)).target_loss.sum()
+        made += dl.auto(task).run(*sign_of_a(change, seed)).target_loss.sum()
+    assert made <= 1.15 * clean + 3 * 5
+
+
+def test_blobs_that_move_together_are_told_apart():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 10_000)
+    rows = 0.5 * rng.standard_normal((10_000, 2)) + 4.0 * labels[:, np.newaxis]
+    rows += np.linspace(0.0, 20.0 / np.sqrt(2.0), 10_000)[:, np.newaxis]
+    assert dl.auto(dl.tasks.Multiclass(2)).run(rows, labels).target_loss.sum() < 20
+
+
+def old_state(rows):
+    """Return what version 0.1 remembered of dense rows."""
+    means = rows.mean(axis=0)
+    squares = ((rows - means) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore"):
+        scales = np.where(squares > 0.0, np.sqrt(len(rows) / squares), 0.0)
+    return np.r_[len(rows), 0.0, means, squares, scales]
+
+
+def test_what_version_0_1_remembered_of_dense_rows_goes_on():
+    rows = np.random.default_rng(0).standard_normal((3000, 4)) * [1.0, 9.0, 1e-3, 0.0] + [
+        3,
+        0,
+        1,
+        2,
+    ]
+    config = {"constant": False, "features": 4, "sparse": False, "dtype": "float64"}
+    old = Standardiser.from_config(config, old_state(rows[:2000]))
+    new = Standardiser(constant=False)
+    new.transform(rows[:2000])
+    made, expected = old.transform(rows[2000:]), new.transform(rows[2000:])
+    assert np.abs(made - expected).max() < 0.2
+    assert np.abs(made - expected).mean() < 0.02
+
+
+def test_what_version_0_1_remembered_of_sparse_rows_goes_on():
+    rows = np.random.default_rng(0).choice([0.0, 0.0, 1.0, 5.0], (300, 4))
+    counts, squares = (rows != 0.0).sum(axis=0), (rows**2).sum(axis=0)
+    config = {"constant": False, "features": 4, "sparse": True, "dtype": "float64"}
+    old = Standardiser.from_config(config, np.r_[300.0, 300.0, counts, squares])
+    made = old.look(sparse.csr_array(rows[:1])).matrix.toarray()
+    expected = rows[0] / np.sqrt(squares / counts)
+    np.testing.assert_allclose(made[0] / np.linalg.norm(made), expected / np.linalg.norm(expected))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.estimators.classifying import RowClassifier
-from driftline.estimators.labels import Labels
+from driftline.estimators.labels import Labels, different
 from driftline.growing import with_classes
 from driftline.tasks import Multiclass
 
@@ -61,19 +60,17 @@ class DriftClassifier(RowClassifier):
     """
 
     def _start(self, y: np.ndarray, classes: Any) -> None:
-        check_classification_targets(y)
-        names = np.unique(y)
+        names = different(y)
         if classes is not None:
-            named = Labels(np.unique(classes))
+            named = Labels(different(classes))
             names = named.names if not len(named.new(names)) else named.more(names).names
         self._labels = Labels(names)
         self.classes_ = self._labels.sorted
         self._begin_rows()
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
-        check_classification_targets(y)
-        labels = self._labels.more(np.unique(y))
-        labels = labels if classes is None else labels.more(np.unique(classes))
+        labels = self._labels.more(different(y))
+        labels = labels if classes is None else labels.more(different(classes))
         if len(labels) > len(self._labels):
             self._labels, self.classes_ = labels, labels.sorted
             self.learner_ = with_classes(self.learner_, self._task.classes)

@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 from driftline.errors import InputError
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "different"]
 
 #: No label in a file takes more bytes.
 LONGEST = 1 << 20
+
+
+def different(values: Any) -> np.ndarray:
+    """Return the different classes among labels, sorted, or say why there are none."""
+    try:
+        check_classification_targets(values)
+        return np.unique(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{error}") from error
 
 
 class Labels:

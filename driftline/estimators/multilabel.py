@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from driftline.committee.pooling import beliefs, generator, mixed, tagged
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
-from driftline.estimators.labels import Labels
+from driftline.estimators.labels import Labels, different
 from driftline.tasks import Multilabel
 
 __all__ = ["DriftMultilabelClassifier"]
@@ -85,7 +84,7 @@ class DriftMultilabelClassifier(RowClassifier):
             self._labels, self.classes_ = None, np.arange(y.shape[1])
         else:
             y = _vector(y)
-            names = Labels(np.unique(y if classes is None else classes))
+            names = Labels(different(y if classes is None else classes))
             self._labels = names.more(np.unique(y))
             self.classes_ = self._labels.sorted
         self._begin_rows()
@@ -154,7 +153,10 @@ def _are_tags(y: Any) -> bool:
     """Say whether labels are rows of zeros and ones, and refuse other rows."""
     if y.ndim != 2 or (y.shape[1] == 1 and not issparse(y)):
         return False
-    entries = np.unique(y.data if issparse(y) else y).tolist()
+    try:
+        entries = np.unique(y.data if issparse(y) else y).tolist()
+    except TypeError as error:
+        raise InputError(f"labels must be rows of zeros and ones: {error}") from error
     if not set(entries) <= {0, 1}:
         raise InputError(
             f"labels of shape {y.shape} must be rows of zeros and ones, but entries are among "
@@ -165,5 +167,5 @@ def _are_tags(y: Any) -> bool:
 
 def _vector(y: Any) -> np.ndarray:
     vector: np.ndarray = column_or_1d(y, warn=True)
-    check_classification_targets(vector)
+    different(vector)
     return vector

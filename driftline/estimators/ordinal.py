@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
-from driftline.estimators.labels import Labels
+from driftline.estimators.labels import Labels, different
 from driftline.tasks import Ordinal
 
 __all__ = ["DriftOrdinalClassifier"]
@@ -57,12 +56,12 @@ class DriftOrdinalClassifier(RowClassifier):
         self.levels = levels
 
     def _start(self, y: np.ndarray, classes: Any) -> None:
-        check_classification_targets(y)
+        names = different(y)
         if self.levels is not None:
             self._labels = Labels(self.levels)
             self._meet(y, classes)
         else:
-            self._labels = Labels(np.unique(y))
+            self._labels = Labels(names)
             if classes is not None:
                 self._labels = Labels(np.union1d(self._labels.more(classes).names, classes))
         self.classes_ = self._labels.names
@@ -74,9 +73,8 @@ class DriftOrdinalClassifier(RowClassifier):
         return Ordinal(max(2, len(self._labels)))
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
-        check_classification_targets(y)
         for values in (y,) if classes is None else (y, classes):
-            new = self._labels.new(values)
+            new = self._labels.new(different(values))
             if len(new):
                 raise InputError(
                     f"{new.tolist()} are not among the levels {self._labels.names.tolist()}: name "

@@ -46,9 +46,11 @@ class Polyak(Rate):
     """The paper's rate (``monotone=True``), or its free variant.
 
     Every step lies in the admissible range of the theorem whatever the scale of the inputs,
-    with nothing to tune. ``cap`` is the paper's eta_0. The free rate follows abrupt changes
-    faster, and needs a finite cap with losses whose gradient vanishes faster than the
-    loss, such as the logistic.
+    with nothing to tune. ``cap`` is the paper's eta_0. The monotone rate never grows again: one
+    row a thousand times as long as others makes all later steps a million times smaller. Its
+    theorem is made of that; what feeds it may bring rows to one scale first. The free rate
+    follows abrupt changes faster, and needs a finite cap with losses whose gradient vanishes
+    faster than the loss, such as the logistic.
     """
 
     monotone: bool = True

@@ -1,6 +1,18 @@
 """What goes wrong, by name. Every error here is a ``ValueError``."""
 
-__all__ = ["BusyError", "InputError", "NoGuaranteeError"]
+__all__ = ["DAMAGE", "BusyError", "InputError", "NoGuaranteeError"]
+
+#: What data that nobody has written can raise: nonsense, depths and sizes.
+DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class InputError(ValueError):

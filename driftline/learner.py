@@ -23,7 +23,7 @@ from driftline.parts import Part, check_plain, check_sizes, from_config
 from driftline.rates import Polyak, Rate
 from driftline.record import Record, checked_stream
 from driftline.tasks import Distribution
-from driftline.trace import Trace
+from driftline.trace import Origin, Trace
 from driftline.turn import Turn
 
 __all__ = ["OGD", "Mark", "Round"]
@@ -225,7 +225,8 @@ class OGD:
         """
         if seed is not None:
             self._generator, self._ahead = _generator(seed), None
-        return Record(self.parts, self._names, labels)
+        randomness = self._generator.bit_generator.state
+        return Record(self.parts, self._names, labels, randomness, self._ahead)
 
     def go_on(self, record: Record, rows: models.Rows, start: int, stop: int) -> None:
         """Play the next rounds of a record with some rows."""
@@ -246,12 +247,12 @@ class OGD:
 
     def end(self, record: Record, before: Mark | None, digest: str = "") -> Trace:
         """Return the trace of a record; with the mark of its beginning it can be audited."""
-        first_weights = None
+        origin = None
         if before is not None and before.snapshot is not None:
-            first_weights = before.snapshot.weights
-            if first_weights is None:
-                first_weights = self.engine.look().zeros
-        return record.trace(self.config(), first_weights, digest)
+            stored, transposed, state = self.engine.filled(before.snapshot)
+            assert stored is not None
+            origin = Origin(stored, transposed, state, record.generator, record.ahead)
+        return record.trace(self.config(), origin, digest)
 
     def step(self, x: Any, label: Any) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""

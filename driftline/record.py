@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from driftline.engines import Block, Parts
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.models import Rows
-from driftline.trace import Trace
+from driftline.trace import Origin, Trace
 
 __all__ = ["Record", "checked_stream"]
 
@@ -37,13 +38,23 @@ def checked_stream(task: Any, inputs: Any, labels: Any) -> tuple[Rows, Any]:
 class Record:
     """Room for the rounds of a run, and the labels they are played with.
 
-    Rounds are written one after the other, from rows that may come in pieces.
+    Rounds are written one after the other, from rows that may come in pieces. ``generator`` is the
+    state of what random numbers come from, ``ahead`` one that was drawn before.
     """
 
-    def __init__(self, parts: Parts, names: tuple[str, ...], labels: Any):
+    def __init__(
+        self,
+        parts: Parts,
+        names: tuple[str, ...],
+        labels: Any,
+        generator: Mapping[str, Any],
+        ahead: np.ndarray | None,
+    ):
         rounds, task = len(labels), parts.loss.task
         self.task: Any = task
         self.labels, self.rounds, self.done = labels, rounds, 0
+        self.generator = generator
+        self.ahead = None if ahead is None else float(ahead[0, 0])
         self._columns = np.empty((len(names), rounds))
         width = task.prediction_width(labels)
         self._predictions = np.full((rounds, width), -1, dtype=np.int64)
@@ -70,14 +81,12 @@ class Record:
         """The expected target loss of every round."""
         return self._columns[at.TRACE_COLUMNS.index("risk")]
 
-    def trace(
-        self, config: dict[str, Any], first_weights: np.ndarray | None, digest: str = ""
-    ) -> Trace:
+    def trace(self, config: dict[str, Any], origin: Origin | None, digest: str = "") -> Trace:
         """Return all that was written."""
         return Trace(
             **dict(zip(at.TRACE_COLUMNS, self._columns, strict=False)),
             prediction=self.task.predictions(self._predictions),
-            first_weights=first_weights,
+            origin=origin,
             gap=self._gaps,
             restarted=self._restarted,
             config=config,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from driftline import archive
-from driftline.errors import InputError
+from driftline.errors import DAMAGE, InputError
 
 __all__ = ["DAMAGE", "load"]
 
@@ -21,17 +21,6 @@ KINDS = {
     "DriftRanker": "estimators",
     "DriftTagger": "estimators",
 }
-
-#: What data that nobody has written can raise: nonsense, depths and sizes.
-DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 def load(path: str | Path) -> Any:

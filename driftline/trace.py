@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-import json
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.errors import InputError
+from driftline import archive, old_trace
+from driftline.errors import DAMAGE, InputError
 
-__all__ = ["Trace", "check_lengths"]
+__all__ = ["Origin", "Trace", "column", "read_file", "with_suffix"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("first_weights", "gap", "restarted")
+OPTIONAL = ("gap", "restarted")
+
+#: Squares of larger steps overflow.
+LARGEST_STEP = 1e150
+
+
+class Origin(NamedTuple):
+    """What the learner was before the first round: what a replay starts from.
+
+    ``weights`` are as they were stored, ``transposed`` or not; ``state`` is what stood beside
+    them, scale and memory of the rate included; random numbers were drawn from ``generator``, after
+    one drawn ``ahead``. Traces of version 0.1.0 have only weights, which need no scale.
+    """
+
+    weights: np.ndarray
+    transposed: bool = False
+    state: np.ndarray | None = None
+    generator: Mapping[str, Any] | None = None
+    ahead: float | None = None
+
+    @property
+    def first_weights(self) -> np.ndarray:
+        """The weights, a row per score."""
+        rows = self.weights.T if self.transposed else self.weights
+        scale = 1.0
+        if self.state is not None:
+            from driftline.kernels.program import SCALE
+
+            scale = float(self.state[SCALE])
+        return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,8 +57,9 @@ class Trace:
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
     weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
     the learner had ``restarted`` before the round. Beside these, the
-    learner's ``config``, the weights before the first round (None where keeping them was too
-    much) and a digest of the stream, so that the run can be replayed and audited.
+    learner's ``config``, its ``origin``, which is all that it was before the first round (None
+    where keeping that was too much), and a digest of the stream, so that the run can be replayed
+    and audited.
     """
 
     loss: np.ndarray
@@ -37,7 +68,7 @@ class Trace:
     eta: np.ndarray
     grad_sq: np.ndarray
     prediction: np.ndarray
-    first_weights: np.ndarray | None = None
+    origin: Origin | None = None
     gap: np.ndarray | None = None
     restarted: np.ndarray | None = None
     config: dict[str, Any] = field(default_factory=dict)
@@ -53,6 +84,11 @@ class Trace:
             f"Trace({len(self)} rounds, target loss {self.target_loss.sum():g}, "
             f"risk {self.risk.sum():.6g}, surrogate loss {self.loss.sum():.6g})"
         )
+
+    @property
+    def first_weights(self) -> np.ndarray | None:
+        """The weights before the first round, a row per score; None where they were not kept."""
+        return None if self.origin is None else self.origin.first_weights
 
     @property
     def largest_eta(self) -> np.ndarray:
@@ -94,47 +130,121 @@ class Trace:
             columns["prediction"] = list(columns["prediction"])
         return constructor(columns)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the trace as a compressed ``.npz`` file without pickled objects."""
-        path = Path(path)
-        if path.suffix != ".npz":
-            path = path.with_name(path.name + ".npz")
-        np.savez_compressed(path, **self.arrays())
-        return path
+    # -- saving
 
-    def arrays(self) -> dict[str, Any]:
-        """Return everything as plain arrays by name."""
-        about = json.dumps({"config": self.config, "digest": self.digest})
-        columns: dict[str, Any] = self.to_dict() | {"about": np.array(about)}
-        for name in OPTIONAL:
-            if getattr(self, name) is not None:
-                columns[name] = getattr(self, name)
-        return columns
+    def save(self, path: str | Path) -> Path:
+        """Write the trace to one sealed file of plain data, named ``.npz``; return where it is."""
+        return archive.write(with_suffix(path), *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return everything as plain data and arrays."""
+        names = [name for name in OPTIONAL if getattr(self, name) is not None]
+        arrays = self.to_dict() | {name: getattr(self, name) for name in names}
+        about = {"kind": "Trace", "config": self.config, "digest": self.digest}
+        weights, transposed, state, generator, ahead = self.origin or (None,) * 5
+        if weights is not None:
+            arrays["origin"] = weights
+        if state is not None:
+            arrays["state"] = state
+        return about | {"transposed": transposed, "generator": generator, "ahead": ahead}, arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Trace:
-        """Return the trace that :meth:`arrays` was made from."""
-        columns = {name: arrays[name] for name in COLUMNS}
-        columns |= {name: arrays[name] for name in OPTIONAL if name in arrays}
-        about = json.loads(str(arrays["about"]))
-        return cls(**columns, config=about["config"], digest=about["digest"])
+    def from_saved(cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
+        """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
+        config, digest = about["config"], about["digest"]
+        if not isinstance(config, dict) or not isinstance(digest, str):
+            raise InputError(f"the config must be a table and the digest a text, not {digest!r}")
+        if (unknown := set(arrays) - {*COLUMNS, *OPTIONAL, "origin", "state"}) != set():
+            raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
+        rounds = len(column(arrays, "loss"))
+        if rounds == 0:
+            raise InputError("a trace has 1 round or more, but this one has none")
+        columns = {name: column(arrays, name, rounds) for name in COLUMNS[:-1]}
+        eta = columns["eta"]
+        if not ((eta > 0.0) & (eta < LARGEST_STEP)).all():
+            raise InputError(f"steps must be positive and finite, but reach to {eta.max()}")
+        columns["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
+        if "gap" in arrays:
+            columns["gap"] = column(arrays, "gap", rounds)
+        if "restarted" in arrays:
+            columns["restarted"] = column(arrays, "restarted", rounds, np.bool_)
+        return cls(**columns, origin=_origin(about, arrays), config=config, digest=digest)
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                trace = cls.from_arrays(file)
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            raise InputError(f"{path} is not a trace: {error}") from error
-        check_lengths(path, trace.to_dict())
-        return trace
+        return read_file(path, "Trace", cls.from_saved)
 
 
-def check_lengths(path: str | Path, columns: Mapping[str, np.ndarray]) -> None:
-    """Refuse columns that differ in length."""
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"{path} is not a trace: its columns differ in length, {lengths}")
+def column(
+    arrays: Mapping[str, np.ndarray],
+    name: str,
+    rounds: int | None = None,
+    dtype: Any = np.float64,
+    ndims: tuple[int, ...] = (1,),
+) -> np.ndarray:
+    """Return a column of a trace, if it has this type and as many rounds, and finite entries."""
+    if name not in arrays:
+        raise InputError(f"there is no column {name!r}")
+    array = arrays[name]
+    if array.dtype != dtype or array.ndim not in ndims:
+        raise InputError(
+            f"the column {name!r} must be {np.dtype(dtype)} in {ndims[-1]} dimensions, but is "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    if rounds is not None and len(array) != rounds:
+        raise InputError(
+            f"columns differ in length: {name!r} has {len(array)} rounds, not {rounds}"
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError(f"the column {name!r} must have finite numbers only")
+    return array
+
+
+def with_suffix(path: str | Path) -> Path:
+    """Return a path that ends as those of traces do."""
+    path = Path(path)
+    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+
+
+def read_file(path: str | Path, kind: str, make: Callable[..., Any]) -> Any:
+    """Return what a function makes of a trace's file, of today or of version 0.1.0."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with zipfile.ZipFile(path) as file:
+            sealed = "about.json" in file.namelist()
+        about, arrays = archive.read(path) if sealed else old_trace.read(path)
+    except Exception as error:  # whatever a damaged file makes the readers raise
+        raise InputError(f"{path} is not a trace: {error}") from error
+    try:
+        if about.get("kind") != kind:
+            raise InputError(f"it holds a {about.get('kind')!r}: expected a {kind!r}")
+        return make(about, arrays)
+    except DAMAGE as error:
+        told = error if isinstance(error, InputError) else repr(error)
+        raise InputError(f"{path} is not a trace: {told}") from error
+
+
+def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Origin | None:
+    """Return what a learner was, if it can be one; a learner checks it against its parts."""
+    if "origin" not in arrays:
+        return None
+    weights = arrays["origin"]
+    if weights.ndim != 2 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
+        raise InputError(
+            f"first weights must be rows of finite numbers, but are {weights.dtype} of shape "
+            f"{weights.shape}"
+        )
+    transposed, generator, ahead = about["transposed"], about["generator"], about["ahead"]
+    state = arrays.get("state")
+    if not isinstance(transposed, bool) or not isinstance(generator, dict | None):
+        raise InputError("the origin of the run is not what a learner was")
+    if ahead is not None and not (isinstance(ahead, float) and 0.0 <= ahead < 1.0):
+        raise InputError(f"a random number of {ahead!r} was never drawn")
+    if state is not None and (state.dtype != np.float64 or state.ndim != 1 or state.size < 1):
+        raise InputError(f"a state is a row of numbers, not {state.dtype} of shape {state.shape}")
+    if (state is None) != (generator is None):
+        raise InputError("a state and a generator must be given both or neither")
+    return Origin(weights, transposed, state, generator, ahead)

@@ -397,7 +397,7 @@ def test_bad_input_is_named():
     with pytest.raises(dl.InputError, match="inputs and labels"):
         dl.certify(trace, good)
     with pytest.raises(dl.InputError, match="audit=True"):
-        dl.certify(dataclasses.replace(trace, first_weights=None), good, *stream)
+        dl.certify(dataclasses.replace(trace, origin=None), good, *stream)
     with pytest.raises(dl.InputError, match="no interval"):
         dl.certify(trace, good, *stream).over(10, 50)
     with pytest.raises(dl.InputError, match="keeps no account"):

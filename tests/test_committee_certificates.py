@@ -333,10 +333,11 @@ def test_members_that_were_tampered_with_are_found_out():
         return dataclasses.replace(trace, members=members)
 
     _, words = found(changed(prediction=labels.copy()), stream)
-    assert "target loss of member 2 is 0 when computed anew" in words
+    assert "member 2: " in words and "target losses are not those of the predictions" in words
     zeros = np.zeros(len(trace))
     _, words = found(changed(prediction=labels.copy(), target_loss=zeros), stream)
-    assert "the risk of member 2's prediction is 1 when computed anew" in words
+    assert "target losses" not in words
+    assert "predictions are not what the decoder draws" in words
     _, words = found(changed(risk=zeros), stream)
     assert "member 2: the replayed risk differs" in words
 
@@ -364,7 +365,12 @@ def test_a_draw_must_be_some_members():
     other = trace.prediction.copy()
     other[t] = (other[t] + 1) % 3
     _, words = found(dataclasses.replace(trace, prediction=other), stream)
-    assert f"1 predictions are that of no member, the first in round {t}" in words
+    words_drawn = f"1 predictions are not those of the members drawn, the first in round {t}"
+    assert words_drawn in words
+    first = trace.first._replace(generator=None)
+    made, words = found(dataclasses.replace(trace, prediction=other, first=first), stream)
+    assert f"1 predictions are those of no member, the first in round {t}" in words
+    assert "the trace does not have the generator" in str(made)
 
 
 def test_broken_promises_are_named():
@@ -421,7 +427,7 @@ def test_a_saved_trace_makes_the_same_certificate(name, tmp_path):
     assert bare.first is None
     with pytest.raises(dl.InputError, match="before its first round"):
         dl.certify(bare, None, *stream)
-    with pytest.raises(dl.InputError, match="is not a committee's trace"):
+    with pytest.raises(dl.InputError, match="expected a 'CommitteeTrace'"):
         CommitteeTrace.load(trace.members[0].save(tmp_path / "member"))
     with pytest.raises(FileNotFoundError):
         CommitteeTrace.load(tmp_path / "nothing.npz")

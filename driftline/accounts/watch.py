@@ -63,7 +63,7 @@ class Watch:
             piece = block.cut(done, size)._replace(shadow=weights)
             for played in self.engine.stretches(piece):
                 part = slice(done, done + played)
-                inner, own = block.trace[6:, part]
+                inner, own = block.trace[6:8, part]
                 distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
                 old[part] = distance[part]
                 if self._end is not None:
@@ -125,7 +125,7 @@ def _seen(
     move: np.ndarray,
     end: float,
 ) -> Watched:
-    loss, risk, target_loss, eta, grad_sq, theirs, _, _ = block.trace[:, :count]
+    loss, risk, target_loss, eta, grad_sq, theirs = block.trace[:6, :count]
     counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
     gap = np.zeros(count) if counted is None else counted[:count].copy()
     return Watched(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Certificate:
 
     ``expected`` is the sum of expected target losses, ``sampled`` that of the predictions made.
     ``findings`` says what the audit found: whether the replayed run is the recorded one, and
-    whether every step was admissible.
+    whether every step was admissible. ``unchecked`` says what of an older trace was believed.
     """
 
     start: int
@@ -66,6 +66,7 @@ class Certificate:
     findings: tuple[str, ...] = ()
     chance: float = 0.05
     rounds_seen: Watched | None = field(default=None, repr=False)
+    unchecked: tuple[str, ...] = ()
 
     # -- totals
 
@@ -111,7 +112,7 @@ class Certificate:
         """What the theorem promises before the first round, and again at every new start."""
         made, theirs = self.premises, self.comparator_loss
         self._need_convexity()
-        if made.no_theorem and not (math.isinf(made.spread) and theirs == 0.0):
+        if made.no_theorem and not (math.isinf(made.spread) and theirs + self.tally.gap == 0.0):
             raise NoGuaranteeError(f"no theorem bounds this run beforehand: {made.no_theorem}")
         if not math.isfinite(made.diameter):
             raise InputError(
@@ -119,7 +120,8 @@ class Certificate:
             )
         starts = 1 + self.tally.restarts
         price = made.diameter * (starts * made.diameter / 2.0 + self.path_length) / made.floor
-        return (made.spread * theirs if theirs else 0.0) + price + self.tally.gap
+        owed = theirs + self.tally.gap
+        return (made.spread * owed if owed else 0.0) + price
 
     @property
     def diameter(self) -> float:
@@ -185,7 +187,7 @@ class Certificate:
         return [
             form
             for form, value in self.bounds().items()
-            if isinstance(value, float) and self.expected > value + slack
+            if isinstance(value, float) and not self.expected <= value + slack
         ]
 
     # -- parts of it
@@ -201,7 +203,7 @@ class Certificate:
         seen = self.rounds_seen.over(start - self.start, stop - self.start)
         tally = Tally(self.tally.largest_loss)
         tally.add(seen)
-        return Certificate(start, stop, tally, self.premises, (), self.chance, seen)
+        return replace(self, start=start, stop=stop, tally=tally, rounds_seen=seen)
 
     def intervals(self, shortest: int = 64) -> list[Certificate]:
         """Return the certificates of halves, quarters and so on, down to ``shortest`` rounds."""
@@ -242,6 +244,7 @@ class Certificate:
             | {"residual": self.tally.residual, "solver_gap": self.tally.gap}
             | {"deviation": self.deviation, "chance": self.chance}
             | {"valid": self.valid, "findings": list(self.findings)}
+            | {"unchecked": list(self.unchecked)}
         )
 
     def __str__(self) -> str:
@@ -277,6 +280,7 @@ class Certificate:
             lines.append(f"  of which solver gaps     {tally.gap:12.3g}")
         found = [*self.findings, *(f"the total exceeds the bound {f!r}" for f in self.broken)]
         lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
+        lines += [f"not checked: {note}" for note in self.unchecked]
         return "\n".join(lines)
 
 

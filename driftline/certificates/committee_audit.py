@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from driftline.certificates.audit import certify, parts_of
+from driftline.certificates.audit import certify
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
 from driftline.certificates.inside import Inside
+from driftline.certificates.replay import as_rows, learner_of, losses_of, uniforms_of
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
-from driftline.committee.vote import vote, vote_factor
+from driftline.committee.trace import First
+from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed
 from driftline.errors import InputError
 from driftline.models import fingerprint
@@ -39,34 +41,31 @@ def certify_committee(
 
     Inputs are scaled again and every member is replayed on them. The weights are computed anew
     from the risks of the replay, the vote and all target losses from the predictions that were
-    recorded. Of a draw only the member drawn is believed.
+    recorded; members are drawn again where the trace has the generator.
     """
     first = trace.first
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
-    parts = [parts_of(member) for member in trace.members]
-    task: Any = parts[0].loss.task
+    task: Any = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss
-    made = [_rows(member.prediction) for member in trace.members]
-    losses = np.stack([_losses(task, rows, labels) for rows in made], axis=1)
-    target = _losses(task, _rows(trace.prediction), labels)
-    risk = np.stack([member.rounds_seen.risk for member in members if member.rounds_seen], axis=1)
-    weights = first.shares.copy().update(np.clip(risk / largest, 0.0, 1.0))
+    rounds_seen = [member.rounds_seen for member in members if member.rounds_seen]
+    made = [as_rows(member.prediction) for member in trace.members]
+    losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
+    risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
+    weights = first.shares.copy().update(risk, largest)
+    rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
+    target = _targets(task, rows, wanted, made, losses, labels)
     average = (weights * risk).sum(axis=1)
 
     findings = [f"member {j}: {found}" for j, m in enumerate(members) for found in m.findings]
     if first.digest and first.digest != fingerprint(task.rows_of(inputs), labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
-    for j, member in enumerate(trace.members):
-        findings += _differ(f"target loss of member {j}", member.target_loss, losses[:, j])
-        if parts[j].decoder.deterministic:
-            findings += _differ(f"risk of member {j}'s prediction", losses[:, j], risk[:, j])
     findings += _differ("risk of a member", trace.member_risk, risk)
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss, target)
     findings += _differ("risk", trace.risk, target if first.combine == "vote" else average)
-    findings += _predicted(task, trace, first.combine, made)
+    findings += _predicted(rows, wanted, first, made, weights)
 
     certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     variance = 0.0 if certain else float((average * np.maximum(largest - average, 0.0)).sum())
@@ -87,6 +86,7 @@ def certify_committee(
         scaled=first.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
+        unchecked=_unchecked(first, members),
         chance=chance,
         rounds_seen=CommitteeRounds(target, weights, risk) if keep else None,
     )
@@ -102,6 +102,9 @@ def _members(
             f"{len(trace)} rounds of {count} members need as many weights and risks, but these "
             f"have the shapes {trace.weights.shape} and {trace.member_risk.shape}"
         )
+    tasks = [learner_of(member).task for member in trace.members]
+    if any(task != tasks[0] for task in tasks):
+        raise InputError("the members of a committee must have the same task")
     given = list(comparator) if isinstance(comparator, (list, tuple)) else [comparator] * count
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
@@ -123,20 +126,8 @@ def _member(
     if comparator is None:
         shape = (1, 1) if trace.first_weights is None else trace.first_weights.shape
         comparator = Fixed(np.zeros(shape))
-    inside = Inside(comparator, parts_of(trace).domain)
+    inside = Inside(comparator, learner_of(trace).domain)
     return certify(trace, inside, inputs, labels, chance=chance, progress=progress), inside.shrunk
-
-
-def _rows(predictions: np.ndarray) -> np.ndarray:
-    return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
-
-
-def _losses(task: Any, rows: np.ndarray, labels: Any) -> np.ndarray:
-    """Return the target loss of every prediction."""
-    if task.zero_one:
-        return (rows != np.asarray(labels)).any(axis=1).astype(np.float64)
-    pairs = zip(rows, labels, strict=True)
-    return np.array([task.loss(task.prediction(row), task.label(label)) for row, label in pairs])
 
 
 def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
@@ -151,20 +142,68 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
     ]
 
 
-def _predicted(task: Any, trace: CommitteeTrace, combine: str, made: list[np.ndarray]) -> list[str]:
-    """Say where a prediction is not the vote, or no member's that could be drawn."""
-    mine = _rows(trace.prediction)
-    if combine == "vote":
-        right = (vote(task, made, trace.weights) == mine).all(axis=1)
+def _combined(
+    task: Any, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
+) -> np.ndarray:
+    """Return what the committee predicts from what its members do."""
+    first = trace.first
+    assert first is not None
+    if first.combine == "vote":
+        return vote(task, made, weights)
+    chosen = drawn(weights, uniforms_of(first.generator, first.ahead, len(trace)))
+    return np.stack(made)[chosen, np.arange(len(chosen))]
+
+
+def _targets(
+    task: Any,
+    rows: np.ndarray,
+    wanted: np.ndarray,
+    made: list[np.ndarray],
+    losses: np.ndarray,
+    labels: Any,
+) -> np.ndarray:
+    """Return the target losses of the committee's predictions; those of members are known."""
+    if rows.shape != wanted.shape:
+        raise InputError(f"predictions have the shape {rows.shape}: expected {wanted.shape}")
+    target = np.full(len(rows), np.nan)
+    for j, theirs in enumerate(made):
+        same = (rows == theirs).all(axis=1)
+        target[same] = losses[same, j]
+    other = np.flatnonzero(np.isnan(target))
+    if len(other):
+        target[other] = losses_of(task, rows[other], [labels[t] for t in other])
+    return target
+
+
+def _predicted(
+    rows: np.ndarray,
+    wanted: np.ndarray,
+    first: First,
+    made: list[np.ndarray],
+    weights: np.ndarray,
+) -> list[str]:
+    """Say where a prediction is not the vote, or not that of the member drawn.
+
+    Where nothing is known of the draws, it may be that of any member with a weight.
+    """
+    right, words = (rows == wanted).all(axis=1), "not those of the members drawn"
+    if first.combine == "vote":
         words = "not the vote"
-    else:
-        theirs = np.stack([(rows == mine).all(axis=1) for rows in made], axis=1)
-        right = (theirs & (trace.weights > 0.0)).any(axis=1)
-        words = "that of no member"
+    elif first.generator is None:
+        theirs = np.stack([(rows == own).all(axis=1) for own in made], axis=1)
+        right, words = (theirs & (weights > 0.0)).any(axis=1), "those of no member"
     wrong = np.flatnonzero(~right)
     if not len(wrong):
         return []
     return [f"{len(wrong)} predictions are {words}, the first in round {int(wrong[0])}"]
+
+
+def _unchecked(first: First, members: list[Certificate]) -> tuple[str, ...]:
+    """Say what the record is believed in, for want of a past."""
+    notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
+    if first.combine == "draw" and first.generator is None:
+        notes.append("which members were drawn: the trace does not have the generator")
+    return tuple(notes)
 
 
 def _no_regret_bound(shares: Shares, rounds: int, most: float, largest: float) -> str:

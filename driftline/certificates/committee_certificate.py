@@ -75,6 +75,7 @@ class CommitteeCertificate:
     scaled: bool = False
     shrunk: tuple[bool, ...] = ()
     findings: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     chance: float = 0.05
     rounds_seen: CommitteeRounds | None = field(default=None, repr=False)
 
@@ -199,7 +200,7 @@ class CommitteeCertificate:
         over = [
             form
             for form, value in self.average_bounds().items()
-            if isinstance(value, float) and self.average > value + slack
+            if isinstance(value, float) and not self.average <= value + slack
         ]
         if self.combine == "vote" and self.total > self.factor * (self.sampled_average + slack):
             over.append("vote")
@@ -234,6 +235,7 @@ class CommitteeCertificate:
             | {"deviation": self.deviation, "chance": self.chance}
             | {"scaled": self.scaled, "shrunk": list(self.shrunk)}
             | {"valid": self.valid, "findings": list(self.findings)}
+            | {"unchecked": list(self.unchecked)}
             | {"members": [member.to_dict() for member in self.members]}
         )
 

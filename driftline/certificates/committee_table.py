@@ -41,6 +41,7 @@ def table(made: CommitteeCertificate) -> str:
         lines.append("comparators act on the scaled inputs, and members' bounds hold for these")
     found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]
     lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
+    lines += [f"not checked: {note}" for note in made.unchecked]
     return "\n".join(lines)
 
 

@@ -12,8 +12,11 @@ from driftline.rates import Constant, Polyak
 __all__ = ["premises_of"]
 
 
-def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
-    """Return the constants of the worst case, or why there is none."""
+def premises_of(parts: Parts, largest_input_sq: float, least: float = 0.0) -> Premises:
+    """Return the constants of the worst case, or why there is none.
+
+    ``least`` is what no step can lie below, where more is known of it than the parts say; else 0.
+    """
     loss, decoder, rate, domain, *_ = parts
     floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
     reason, spread = "", 1.0
@@ -24,11 +27,15 @@ def premises_of(parts: Parts, largest_input_sq: float) -> Premises:
         if eta > floor * (1.0 + 1e-12):
             reason = f"the step {eta:.4g} is above the floor {floor:.4g} for inputs of this norm"
         floor = min(floor, eta)
-    elif isinstance(rate, Polyak) and not rate.monotone:
-        if math.isinf(rate.cap):
-            reason = "the free rate has no cap, and its steps no bound known beforehand"
-        spread = rate.cap / floor
-    elif not isinstance(rate, Polyak):
+    elif isinstance(rate, Polyak):
+        floor = min(floor, rate.cap)  # of short inputs the cap is the least step
+        if least > 0.0:
+            floor = min(floor, least)
+        if not rate.monotone:
+            if math.isinf(rate.cap):
+                reason = "the free rate has no cap, and its steps no bound known beforehand"
+            spread = rate.cap / floor
+    else:
         reason = f"{type(rate).__name__} may leave the admissible range"
     theorem = "theorem 2" if isinstance(loss, ConvolutionalFenchelYoung) else "theorem 1"
     return Premises(

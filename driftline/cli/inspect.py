@@ -58,6 +58,8 @@ def _found(file: Path) -> dict[str, Any]:
     if "about.json" not in names:
         return _trace(file)
     about, _ = archive.read(file)
+    if about.get("kind") in ("Trace", "CommitteeTrace"):
+        return _trace(file)
     if about.get("kind") == "Journal":
         return _journal(file)
     return _table_model(file) if "table" in about else _learner(file, about)

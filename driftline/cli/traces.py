@@ -19,7 +19,7 @@ def read_trace(path: Path) -> Any:
         raise InputError(f"{path} was not written by driftline: expected a trace")
     with zipfile.ZipFile(path) as content:
         names = content.namelist()
-    if "about.json" in names:
+    if "about.json" in names and "risk.npy" not in names:
         raise InputError(
             f"{path} is a model or a journal: expected a trace, as driftline run --trace or "
             "trace.save writes it"

@@ -14,7 +14,7 @@ from driftline import archive
 from driftline.committee.shares import Shares
 from driftline.committee.together import Together
 from driftline.committee.trace import CommitteeTrace, First
-from driftline.committee.vote import vote, vote_factor, vote_one
+from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
 from driftline.learner import OGD, Mark, row_of
 from driftline.models import Rows, Standardiser, fingerprint, largest_entry, refuse
@@ -150,6 +150,8 @@ class Committee:
             raise
         if seed is not None:
             self._generator, self._ahead = _generator(seed), None
+        randomness = self._generator.bit_generator.state
+        first = first._replace(generator=randomness, ahead=self._ahead)
         marks = before.members if keep else [None] * len(records)
         ended = zip(self.members, records, marks, strict=True)
         traces = tuple(member.end(record, mark) for member, record, mark in ended)
@@ -217,7 +219,7 @@ class Committee:
         if self.combine == "draw":
             uniform = self._generator.random() if self._ahead is None else self._ahead
             self._ahead = None
-            j = int(_drawn(weights, np.array([uniform]))[0])
+            j = int(drawn(weights, np.array([uniform]))[0])
             risk, loss = float((weights * risks).sum()), float(columns[2, j])
             return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
         predictions = [self.task.prediction(numbers) for numbers in made]
@@ -275,7 +277,7 @@ class Committee:
             return vote_one(self.task, made, self.shares.now)
         if self._ahead is None:
             self._ahead = float(self._generator.random())
-        return made[int(_drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
+        return made[int(drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
 
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -399,7 +401,7 @@ class Committee:
             rows = vote(self.task, made, weights)
             target = self._losses(rows, labels)
             return self._trace(target, target, rows, weights, risks, traces)
-        chosen = _drawn(weights, self._take_uniforms(len(risks)))
+        chosen = drawn(weights, self._take_uniforms(len(risks)))
         rows = np.stack(made)[chosen, np.arange(len(chosen))]
         target = np.stack([trace.target_loss for trace in traces])[chosen, np.arange(len(chosen))]
         return self._trace((weights * risks).sum(axis=1), target, rows, weights, risks, traces)
@@ -437,10 +439,3 @@ def _never_refuses(member: OGD) -> bool:
 def _generator(seed: int | None) -> np.random.Generator:
     """Return a generator whose numbers are neither a stream's nor a member's."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-
-
-def _drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Return the member that each uniform number falls to."""
-    sums = np.cumsum(weights, axis=1)
-    chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)
-    return np.minimum(chosen, weights.shape[1] - 1)

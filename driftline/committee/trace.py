@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline import archive
 from driftline.committee.shares import Shares
 from driftline.errors import InputError
 from driftline.models import Standardiser
-from driftline.trace import Trace, check_lengths
+from driftline.trace import Trace, column, read_file, with_suffix
 
 __all__ = ["CommitteeTrace", "First"]
 
@@ -23,7 +24,8 @@ class First(NamedTuple):
     """What a committee was before the first round: what an audit starts from.
 
     ``combine`` is how it predicts, ``rounds`` how many it had played; its weights and its
-    scaling, None without one, have not seen the run; ``digest`` is that of the stream.
+    scaling, None without one, have not seen the run; ``digest`` is that of the stream. Members are
+    drawn by numbers from ``generator``, after one drawn ``ahead``.
     """
 
     combine: str
@@ -31,6 +33,8 @@ class First(NamedTuple):
     shares: Shares
     scaling: Standardiser | None
     digest: str = ""
+    generator: Mapping[str, Any] | None = None
+    ahead: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,55 +77,72 @@ class CommitteeTrace:
             return inputs
         return self.first.scaling.copy().transform(inputs)
 
+    # -- saving
+
     def save(self, path: str | Path) -> Path:
-        """Write the trace as a compressed ``.npz`` file without pickled objects."""
-        path = Path(path)
-        if path.suffix != ".npz":
-            path = path.with_name(path.name + ".npz")
+        """Write the trace to one sealed file of plain data, named ``.npz``; return where it is."""
+        return archive.write(with_suffix(path), *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return everything as plain data and arrays."""
         arrays = {name: getattr(self, name) for name in COLUMNS}
-        about: dict[str, Any] = {"members": len(self.members)}
+        saved = [member.to_saved() for member in self.members]
+        for j, (_, columns) in enumerate(saved):
+            arrays |= {f"{j}.{name}": array for name, array in columns.items()}
+        about: dict[str, Any] = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
         if self.first is not None:
-            combine, rounds, shares, scaling, digest = self.first
-            about |= {"combine": combine, "rounds": rounds, "digest": digest}
-            arrays["shares"] = shares.state
-            if scaling is not None:
-                about["scaling"] = scaling.config()
-                arrays["scaling"] = scaling.state
-        for j, member in enumerate(self.members):
-            arrays |= {f"{j}.{name}": column for name, column in member.arrays().items()}
-        np.savez_compressed(path, about=np.array(json.dumps(about)), **arrays)
-        return path
+            about |= {k: v for k, v in self.first._asdict().items() if k != "shares"}
+            arrays["shares"] = self.first.shares.state
+            if (scaling := self.first.scaling) is not None:
+                about["scaling"], arrays["scaling"] = scaling.config(), scaling.state
+        return about, arrays
+
+    @classmethod
+    def from_saved(
+        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> CommitteeTrace:
+        """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
+        rounds = len(column(arrays, "risk"))
+        made = {name: column(arrays, name, rounds) for name in ("risk", "target_loss")}
+        made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
+        members = []
+        for j, part in enumerate(about["members"]):
+            start = f"{j}."
+            own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+            members.append(Trace.from_saved(part, own))
+            if len(members[-1]) != rounds:
+                raise InputError(
+                    f"columns differ in length: member {j} has {len(members[-1])} rounds, not "
+                    f"{rounds}"
+                )
+        for name in ("weights", "member_risk"):
+            made[name] = column(arrays, name, rounds, ndims=(2,))
+            if not members or made[name].shape[1] != len(members):
+                raise InputError(
+                    f"{name!r} has the shape {made[name].shape} for {len(members)} members"
+                )
+        return cls(**made, members=tuple(members), first=_first(about, arrays))
 
     @classmethod
     def load(cls, path: str | Path) -> CommitteeTrace:
         """Read what :meth:`save` wrote."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
-            about = json.loads(str(arrays["about"]))
-            members = [_part(arrays, f"{j}.") for j in range(about["members"])]
-            trace = cls(
-                **{name: arrays[name] for name in COLUMNS},
-                members=tuple(Trace.from_arrays(member) for member in members),
-                first=_first(arrays, about),
-            )
-        except FileNotFoundError:
-            raise
-        except Exception as error:
-            raise InputError(f"{path} is not a committee's trace: {error}") from error
-        check_lengths(path, {name: getattr(trace, name) for name in COLUMNS})
-        return trace
+        return read_file(path, "CommitteeTrace", cls.from_saved)
 
 
-def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-
-
-def _first(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> First | None:
+def _first(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> First | None:
+    """Return what a committee was, if it can be one."""
     if "combine" not in about:
         return None
-    shares, scaling = Shares(about["members"]), None
-    shares.state[:] = arrays["shares"]
-    if "scaling" in about:
-        scaling = Standardiser.from_config(about["scaling"], arrays["scaling"])
-    return First(about["combine"], about["rounds"], shares, scaling, about["digest"])
+    shares, scaling = Shares(len(about["members"])), about.get("scaling")
+    shares.resume(arrays["shares"])
+    if scaling is not None:
+        scaling = Standardiser.from_config(scaling, arrays["scaling"])
+    combine, rounds, digest = about["combine"], about["rounds"], about["digest"]
+    generator, ahead = about["generator"], about["ahead"]
+    if combine not in ("vote", "draw") or not isinstance(digest, str):
+        raise InputError(f"a committee votes or draws, but this one does {combine!r}")
+    if not isinstance(rounds, int) or rounds < 0 or not isinstance(generator, dict | None):
+        raise InputError(f"a committee has not played {rounds!r} rounds")
+    if ahead is not None and not (isinstance(ahead, float) and 0.0 <= ahead < 1.0):
+        raise InputError(f"a random number of {ahead!r} was never drawn")
+    return First(combine, rounds, shares, scaling, digest, generator, ahead)

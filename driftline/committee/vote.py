@@ -20,7 +20,7 @@ import numpy as np
 from driftline.kernels import VOTE, kernel
 from driftline.tasks import Binary, Finite, Multiclass, Multilabel, RelevanceTask, Task
 
-__all__ = ["padded", "vote", "vote_factor", "vote_one"]
+__all__ = ["drawn", "padded", "vote", "vote_factor", "vote_one"]
 
 
 def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -70,6 +70,13 @@ def vote_one(task: Any, predictions: Sequence[Any], weights: np.ndarray) -> Any:
         mean = sum(w * p for w, p in zip(weights.tolist(), predictions, strict=True))
         return 1 if mean > 0.0 else -1
     return task.prediction(vote(task, padded(predictions), weights[np.newaxis])[0])
+
+
+def drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return the member that each uniform number falls to."""
+    sums = np.cumsum(weights, axis=1)
+    chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)
+    return np.minimum(chosen, weights.shape[1] - 1)
 
 
 def padded(predictions: Sequence[Any]) -> list[np.ndarray]:

@@ -19,6 +19,9 @@ from driftline.rates import Rate, Setting
 
 __all__ = ["Block", "Engine", "Parts", "Snapshot"]
 
+#: How far weights may leave their ball by rounding, as a share of its radius.
+PRECISION = {"float64": 1e-6, "float32": 1e-3}
+
 
 class Parts(NamedTuple):
     """What a learner is made of."""
@@ -96,11 +99,6 @@ class Snapshot(NamedTuple):
         return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
 
     @property
-    def zeros(self) -> np.ndarray:
-        """No weights, in the shape and type of these."""
-        return np.zeros(self._rows.shape, self._rows.dtype)
-
-    @property
     def _rows(self) -> np.ndarray:
         assert self.stored is not None
         return self.stored.T if self.transposed else self.stored
@@ -130,12 +128,32 @@ class Engine:
 
     def start(self, weights: np.ndarray) -> None:
         """Begin with these weights, one row per score, and go on in their precision."""
+        task = self.parts.loss.task
+        extra = self.parts.intercept + task.extra_columns
+        if weights.ndim != 2 or len(weights) != task.weight_rows or weights.shape[1] < extra:
+            raise InputError(
+                f"expected weights with {task.weight_rows} rows, but got the shape {weights.shape}"
+            )
+        norm = self._norm(weights, 1.0)
         self.stored, self.transposed = on_lines(weights, apart=True), False
         self.dtype = weights.dtype
-        extra = self.parts.intercept + self.parts.loss.task.extra_columns
         self.features = weights.shape[1] - extra
-        self.state[at.NORM_SQ] = float(np.vdot(weights, weights))
+        self.state[at.NORM_SQ] = norm**2
         self.state[at.REFRESH] = max(4096, weights.size)
+
+    def _norm(self, rows: np.ndarray, scale: float) -> float:
+        """Return the norm of weights times a scale, if they are finite and in the domain."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = rows.astype(np.float64) * scale
+            norm, away = float(np.linalg.norm(weights)), 0.0
+        if not np.isfinite(norm):
+            raise InputError("weights must be finite, and so must their norm")
+        if self.parts.domain.radius is None:
+            away = float(np.linalg.norm(weights - self.parts.domain.project(weights)))
+        allowed = PRECISION[rows.dtype.name]
+        if not norm <= self.state[at.RADIUS] * (1.0 + allowed) or away > allowed * max(1.0, norm):
+            raise InputError(f"the norm {norm:.6g} of the weights is outside their domain")
+        return norm
 
     def hold(self, rows: Rows) -> None:
         """Make the weights ready for rows of this kind; they begin at zero."""
@@ -165,6 +183,14 @@ class Engine:
         stored = None if self.stored is None else on_lines(self.stored, not self.transposed)
         return Snapshot(stored, self.transposed, self.state.copy())
 
+    def filled(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot from before the first input with the zeros that weights began as."""
+        if snapshot.stored is not None or self.stored is None:
+            return snapshot
+        state = snapshot.state.copy()
+        state[at.REFRESH] = max(4096, self.stored.size)
+        return Snapshot(np.zeros_like(self.stored), self.transposed, state)
+
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot."""
         self.stored, self.transposed, state = snapshot
@@ -193,9 +219,13 @@ class Engine:
                     f"expected weights of shape {shape} in {self.dtype}, but got {stored.shape} in "
                     f"{stored.dtype}"
                 )
-            norm = float(np.linalg.norm(stored.astype(np.float64))) * float(state[at.SCALE])
-            if not norm <= state[at.RADIUS] * (1.0 + 1e-3):
-                raise InputError(f"the norm {norm:.6g} of the weights is outside their domain")
+            norm = self._norm(stored.T if transposed else stored, float(state[at.SCALE]))
+            off, radius = abs(norm**2 - float(state[at.NORM_SQ])), float(state[at.RADIUS])
+            followed = self.parts.have_kernels and np.isfinite(radius)
+            if followed and off > PRECISION["float32"] * radius**2:
+                raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
+            if state[at.REFRESH] > state[at.ROUNDS] + max(4096, stored.size):
+                raise InputError("the state says that the norm will not be computed again")
             self.stored = on_lines(stored, apart=not transposed)
         self.transposed, self.features = transposed, features
         self.state[:] = state

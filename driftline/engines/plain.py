@@ -21,17 +21,22 @@ class PlainEngine(Engine):
         for t in range(block.stop - block.start):
             if not self._play_round(block, t):
                 return t
-            if self._alarmed(float(block.trace[1, t])):
+            if self._alarmed(block.trace, t):
                 return t + 1
         return block.stop - block.start
 
-    def _alarmed(self, risk: float) -> bool:
+    def _alarmed(self, trace: np.ndarray, t: int) -> bool:
         """Tell the detector of the round; say whether it gives an alarm, and remember it."""
         detector, task = self.parts.restart, self.parts.loss.task
-        if detector is None or self.replay:
+        if detector is None:
             return False
         own = self.state[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
-        if not detector.sees(min(1.0, max(0.0, risk / task.largest_loss)), own):
+        share = min(1.0, max(0.0, float(trace[1, t]) / task.largest_loss))
+        given = detector.sees(share, own)
+        if self.replay:
+            trace[at.OWN_ALARM, t] = given
+            return False
+        if not given:
             return False
         self.state[at.ALARM] = at.GIVEN
         return True
@@ -57,17 +62,19 @@ class PlainEngine(Engine):
 
         if block.shadow is not None:
             self._watch(block, t, label)
-        eta, memory = 0.0, state[at.MEMORY :]
+        eta, memory, undo = 0.0, state[at.MEMORY :], state[at.MEMORY :].copy()
         if not grad_sq < FARTHEST_SQ:
             return False
         if grad_sq > TINY:
-            previous, undo = float(state[at.ETA]), memory.copy()
+            previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
-            if eta > 0.0 and self.replay:
-                eta = float(block.trace[3, t])
-            if not float(np.vdot(self.stored, self.stored)) + eta * eta * grad_sq < FARTHEST_SQ:
-                memory[:] = undo
-                return False
+        if self.replay:
+            block.trace[at.OWN_ETA, t] = eta
+            eta = float(block.trace[3, t]) if eta > 0.0 else 0.0
+        length_sq = float(np.vdot(self.stored, self.stored)) + eta * eta * grad_sq
+        if eta > 0.0 and not length_sq < FARTHEST_SQ:
+            memory[:] = undo
+            return False
         if eta > 0.0:
             state[at.ETA] = eta
             self.stored = domain.project(self.stored - eta * gradient)
@@ -88,6 +95,6 @@ class PlainEngine(Engine):
         assert shadow is not None and own is not None
         theta = block.rows.scores(shadow, False, block.start + t, self.parts.intercept)
         value, _ = loss.value_and_grad(theta, label)
-        block.trace[5:, t] = value, np.vdot(own, shadow), np.vdot(own, own)
+        block.trace[5:8, t] = value, np.vdot(own, shadow), np.vdot(own, own)
         if block.comparator_gaps is not None:
             block.comparator_gaps[t] = loss.solver_gap(theta)

@@ -23,7 +23,8 @@ TASK_END, LOSS_END, DECODER_END, RATE_END, DETECTOR_END = range(8, 13)
 # sizes: scores, the loss's workspace, the decoder's scratch space, the rate's memory; and 1 for
 # an intercept.
 OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
-# and 1 if the steps are those already in the trace, not the rate's, and nobody is to give alarm.
+# and 1 in a replay: steps are those already in the trace, and alarms do not stop the loop; what
+# rate and detector would do themselves is written down.
 REPLAY = 18
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
@@ -36,10 +37,13 @@ SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, ME
 # set back since then.
 QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 
-# rows of the trace; the last three only under a comparator's eyes: its loss, and before
-# the step the inner product of both weights and the squared norm of the learner's.
+# rows of the trace; then three under a comparator's eyes: its loss, and before the step the inner
+# product of both weights and the squared norm of the learner's; in a replay two more: the rate's
+# own step, 0 for none, and 1 where the detector gives an alarm.
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
 WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
+REPLAYED_COLUMNS = (*WATCHED_COLUMNS, "own_eta", "own_alarm")
+OWN_ETA, OWN_ALARM = 8, 9
 
 
 @dataclass(frozen=True)

@@ -122,12 +122,13 @@ def choose_step(m, grad_sq, input_sq, trace, t):
             m.code[at.RATE],
             (trace[0, t], trace[1, t], grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
         )
-        if eta > 0.0 and m.code[at.REPLAY]:
-            eta = trace[3, t]
-        if not m.state[at.NORM_SQ] + eta * eta * grad_sq < FARTHEST_SQ:
-            for i in range(m.memory.size):
-                m.memory[i] = m.undo[i]
-            return REFUSED
+    if m.code[at.REPLAY]:
+        trace[at.OWN_ETA, t] = eta
+        eta = trace[3, t] if eta > 0.0 else 0.0
+    if eta > 0.0 and not m.state[at.NORM_SQ] + eta * eta * grad_sq < FARTHEST_SQ:
+        for i in range(m.memory.size):
+            m.memory[i] = m.undo[i]
+        return REFUSED
     if eta > 0.0:
         m.state[at.ETA] = eta
     m.state[at.ROUNDS] += 1.0
@@ -143,10 +144,14 @@ def alarmed(m, trace, t):
 
     The first of its parameters is the largest target loss.
     """
-    if m.code[at.DETECT] == 0 or m.code[at.REPLAY]:
+    if m.code[at.DETECT] == 0:
         return False
     share = min(1.0, max(0.0, trace[1, t] / m.detector[0]))
-    if not call_detect(m.code[at.DETECT], (share, m.detector[1:], m.seen)):
+    given = call_detect(m.code[at.DETECT], (share, m.detector[1:], m.seen))
+    if m.code[at.REPLAY]:
+        trace[at.OWN_ALARM, t] = 1.0 if given else 0.0
+        return False
+    if not given:
         return False
     m.state[at.ALARM] = at.GIVEN
     return True

@@ -95,6 +95,8 @@ def _entries(inputs: Any) -> int:
 def _numbers(trace: CommitteeTrace | Trace) -> int:
     """Return how many numbers a trace has, that of the members of a committee apart."""
     columns = [getattr(trace, field.name) for field in fields(trace)]
+    if (origin := getattr(trace, "origin", None)) is not None:
+        columns.append(origin.weights)
     return sum(column.size for column in columns if isinstance(column, np.ndarray))
 
 
@@ -117,6 +119,6 @@ def _joined(traces: list[Trace]) -> Trace:
         parts = [getattr(trace, field.name) for trace in traces]
         if field.name == "prediction":
             columns[field.name] = _stacked(parts)
-        elif field.name not in ("first_weights", "config", "digest") and parts[0] is not None:
+        elif field.name not in ("origin", "config", "digest") and parts[0] is not None:
             columns[field.name] = np.concatenate(parts)
     return replace(traces[0], **columns, digest="")

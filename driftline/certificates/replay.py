@@ -1,0 +1,262 @@
+"""Play a recorded run again, and say where the record is not what happens.
+
+The recorded steps are made again, so that rounding does not add up: on the machine that made a
+record its replay has the same bits, and elsewhere it stays near. All else is computed anew: losses,
+risks and gradients from the inputs, predictions from scores and the generator, target losses from
+predictions, the step that the rate would have made and the alarms that the detector would have
+given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline import models
+from driftline.accounts import Watch, Watched
+from driftline.decoders import Decoder
+from driftline.domains import Domain
+from driftline.engines import Block, Snapshot
+from driftline.errors import DAMAGE, InputError
+from driftline.kernels import program as at
+from driftline.learner import OGD
+from driftline.losses import Loss
+from driftline.parts import from_config
+from driftline.rates import Polyak, Rate
+from driftline.trace import Origin, Trace
+
+__all__ = ["Replay", "as_rows", "learner_of", "losses_of", "uniforms_of"]
+
+KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
+
+#: Which share of a recorded number may be due to the rounding of another machine.
+ROUNDING = {"float64": 1e-6, "float32": 1e-3}
+
+
+def learner_of(trace: Trace) -> OGD:
+    """Return a learner as the trace says it was made, with the weights that it started from."""
+    config, origin = trace.config, trace.origin
+    if not config:
+        raise InputError("the trace does not say which learner made it")
+    if origin is None:
+        raise InputError(
+            "the trace has no first weights, so it cannot be replayed: run with audit=True"
+        )
+    rows, columns = origin.weights.T.shape if origin.transposed else origin.weights.shape
+    try:
+        loss = from_config(config["loss"])  # first, since all others may be as large as its task
+        if (expected := loss.task.weight_rows) != rows:
+            raise InputError(f"{loss.task!r} has weights of {expected} rows, not {rows}")
+        parts: dict[str, Any] = {name: from_config(config[name]) for name in KINDS}
+        for name, kind in KINDS.items():
+            if not isinstance(parts[name], kind):
+                raise InputError(f"{parts[name]!r} is no {name} of a learner")
+        restart, intercept = from_config(config.get("restart")), config["intercept"]
+        if not isinstance(intercept, bool):
+            raise InputError(f"a learner has an intercept or not, and never {intercept!r}")
+        dtype = origin.weights.dtype
+        if config.get("dtype", dtype.name) != dtype.name:
+            raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
+        made = OGD(**parts, restart=restart, intercept=intercept, dtype=dtype)
+        made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
+        if origin.state is None:
+            made.engine.start(np.array(origin.weights, order="C"))
+        else:
+            features = columns - made.parts.intercept - loss.task.extra_columns
+            made.engine.resume(Snapshot(origin.weights, origin.transposed, origin.state), features)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
+    return made
+
+
+def uniforms_of(generator: Mapping[str, Any] | None, ahead: float | None, count: int) -> np.ndarray:
+    """Return the random numbers of so many rounds; 1/2 for each where nothing is known of them."""
+    if generator is None:
+        return np.full(count, 0.5)
+    source = np.random.default_rng(0)
+    try:
+        source.bit_generator.state = generator
+    except DAMAGE as error:
+        raise InputError(f"the trace has no state of a generator: {error!r}") from error
+    first = [] if ahead is None else [ahead]
+    return np.r_[first, source.random(count - len(first))]
+
+
+def as_rows(predictions: np.ndarray) -> np.ndarray:
+    """Return predictions as a row each."""
+    return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
+
+
+def losses_of(task: Any, rows: np.ndarray, labels: Any) -> np.ndarray:
+    """Return the target loss of every prediction; refuse what is none."""
+    if task.zero_one:
+        if rows.shape[1] != 1:
+            raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")
+        wrong = task.check_labels(rows[:, 0]) != np.asarray(labels)
+        return np.asarray(wrong.any(axis=1), dtype=np.float64)
+    pairs = zip(rows, labels, strict=True)
+    return np.array([task.loss(task.prediction(row), task.label(label)) for row, label in pairs])
+
+
+class Replay:
+    """A recorded run and its stream: plays rounds again, and collects what differs."""
+
+    def __init__(self, learner: OGD, trace: Trace, comparator: Any, rows: Any, labels: Any):
+        self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
+        engine, task = learner.engine, learner.task
+        if engine.features != rows.features:
+            raise InputError(
+                f"inputs have {rows.features} features, but the learner had {engine.features}"
+            )
+        self.predictions = as_rows(trace.prediction)
+        if (width := task.prediction_width(labels)) != self.predictions.shape[1]:
+            raise InputError(
+                f"predictions of {task!r} have {width} numbers here, but the trace has "
+                f"{self.predictions.shape[1]}"
+            )
+        if trace.restarted is None and self.learner.parts.restart is not None:
+            raise InputError("the trace does not say where the learner started again")
+        engine.hold(rows)
+        self.watch = Watch(engine, comparator)
+        origin = trace.origin
+        assert isinstance(origin, Origin)
+        self.whole = origin.state is not None
+        self.uniforms = uniforms_of(origin.generator, origin.ahead, len(trace))[:, np.newaxis]
+        self.rounding = ROUNDING[engine.dtype.name]
+        memory = None if origin.state is None else origin.state[at.MEMORY :]
+        self._remembered = float(trace.eta[0] if memory is None or not len(memory) else memory[0])
+        self._alarm = self.whole and engine.state[at.ALARM] == at.HEEDED
+        self._worst: dict[str, tuple[float, int]] = {}
+        self._wrong: dict[str, list[int]] = {}
+
+    def play(self, start: int, stop: int) -> Watched:
+        """Play some rounds, and compare them with the record."""
+        trace, count = self.trace, stop - start
+        columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
+        columns[3] = trace.eta[start:stop]
+        block = Block(
+            self.rows,
+            start,
+            stop,
+            self.labels[start:stop],
+            self.uniforms[start:stop],
+            columns,
+            np.full((count, self.predictions.shape[1]), -1, dtype=np.int64),
+            restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
+        )
+        played, seen = self.watch.play(block)
+        if played < count:
+            models.refuse(self.rows, start + played)
+        for name in ("loss", "risk", "grad_sq", "eta"):
+            self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
+        if self.whole:
+            self._compare_steps(seen, columns[at.OWN_ETA], start)
+            self._compare_restarts(columns[at.OWN_ALARM] > 0.0, start)
+        target = self._targets(block)
+        off = np.abs(trace.target_loss[start:stop] - target) > 1e-9 * (1.0 + target)
+        self._note("target losses are not those of the predictions", np.flatnonzero(off) + start)
+        return Watched(**(vars(seen) | {"target_loss": target}))
+
+    def _targets(self, block: Block) -> np.ndarray:
+        """Return the target losses of the recorded predictions."""
+        part, task = slice(block.start, block.stop), self.learner.task
+        recorded, target = self.predictions[part], block.trace[2].copy()
+        other = np.flatnonzero((recorded != block.predictions).any(axis=1))
+        labels = [block.labels[t] for t in other]
+        try:
+            if len(other):
+                target[other] = losses_of(task, recorded[other], labels)
+        except InputError as error:
+            raise InputError(f"the trace has predictions that nobody makes: {error}") from error
+        if self.whole:
+            self._note("predictions are not what the decoder draws", other + block.start)
+        elif self.learner.decoder.deterministic:
+            off = np.abs(target - block.trace[1]) > self.rounding * (1.0 + target)
+            other = np.flatnonzero(off)
+            self._note("predictions are not what the decoder predicts", other + block.start)
+        return target
+
+    def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
+        """Note steps that the rate would not have made, by more than a loss is rounded."""
+        off = np.abs(seen.eta - own)
+        near = (off <= self.rounding * own) | (0.5 * off * seen.grad_sq <= 1e-9 * seen.loss)
+        wrong = np.flatnonzero((own > 0.0) & ~near)
+        self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
+
+    def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:
+        """Note where the learner started again without an alarm, or did not after one."""
+        due = np.r_[self._alarm, alarms[:-1]]
+        self._alarm = bool(alarms[-1])
+        if self.trace.restarted is None:
+            return
+        wrong = np.flatnonzero(due != self.trace.restarted[start : start + len(due)])
+        words = f"new starts are not those of {self.learner.parts.restart!r}"
+        self._note(words, wrong + start)
+
+    def _differ(self, name: str, recorded: np.ndarray, found: np.ndarray, start: int) -> None:
+        """Remember the largest difference between what was recorded and what was replayed."""
+        scale = np.abs(found) + 1e-6 * max(1.0, float(np.abs(found).max()))
+        off = np.abs(recorded - found) / scale
+        t = int(np.argmax(off))
+        if not off[t] <= self._worst.get(name, (0.0, 0))[0]:
+            self._worst[name] = float(off[t]), start + t
+
+    def _note(self, words: str, rounds: np.ndarray) -> None:
+        if len(rounds):
+            self._wrong.setdefault(words, []).extend(rounds.tolist())
+
+    def findings(self, inadmissible: int) -> tuple[str, ...]:
+        """Say what differs, once all rounds were played."""
+        found = [
+            f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round "
+            f"{t}"
+            for name, (off, t) in self._worst.items()
+            if not off <= self.rounding
+        ]
+        found += [
+            f"{len(rounds)} {words}, the first in round {rounds[0]}"
+            for words, rounds in self._wrong.items()
+        ]
+        trace, parts = self.trace, self.learner.parts
+        if inadmissible and isinstance(parts.rate, Polyak):  # others promise nothing
+            first = int(np.argmax(~trace.admissible))
+            found.append(
+                f"{inadmissible} steps lie above the admissible range, the first in round "
+                f"{first}: {trace.eta[first]:.4g} > {trace.largest_eta[first]:.4g}"
+            )
+        if not self.whole and (below := trace.eta < self.floor * (1.0 - self.rounding)).any():
+            first = int(np.argmax(below))
+            found.append(
+                f"{int(below.sum())} steps lie below the least that {parts.rate!r} makes, the "
+                f"first in round {first}: {trace.eta[first]:.4g} < {self.floor:.4g}"
+            )
+        if trace.digest and trace.digest != models.fingerprint(self.rows, self.labels):
+            found.append("the stream is not the one of the trace: its fingerprint differs")
+        return tuple(found)
+
+    @property
+    def floor(self) -> float:
+        """What no step of a Polyak rate lies below, given what it remembered of its past; else 0.
+
+        Without a past, the first step tells.
+        """
+        rate, engine = self.learner.rate, self.learner.engine
+        largest = float(engine.state[at.LARGEST_INPUT_SQ])
+        if not isinstance(rate, Polyak) or not largest > 0.0:
+            return 0.0
+        floor = min(rate.cap, self.learner.decoder.rate_floor / largest)
+        return min(floor, self._remembered) if rate.monotone else floor
+
+    def unchecked(self) -> tuple[str, ...]:
+        """Say what the record is believed in, for want of a past."""
+        if self.whole:
+            return ()
+        words = "the trace, of version 0.1.0, does not have what rate and detector remembered: "
+        notes = [f"{words}steps and new starts were not checked"]
+        if not self.learner.decoder.deterministic:
+            notes.append("draws were not checked: the trace does not have the generator")
+        return tuple(notes)

@@ -1,0 +1,76 @@
+"""Traces of version 0.1.0: compressed ``.npz`` files without a seal, read but no longer written.
+
+Such a file may have been made by anybody. Its entries have names, types and sizes that a trace
+can have, and are refused before they are unpacked where they have not.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["read"]
+
+#: So many bytes may be unpacked from any file, and so many times its size from a large one.
+MOST_BYTES, MOST_TIMES = 1 << 28, 20
+
+ARRAYS = "loss|risk|target_loss|eta|grad_sq|prediction|first_weights|gap|restarted|about"
+NAME = re.compile(rf"((\d{{1,4}}\.)?({ARRAYS})|weights|member_risk|shares|scaling)\.npy")
+DTYPES = ("float64", "float32", "int64", "bool")
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what is in the file as plain data and arrays, in the layout of today's files."""
+    size = Path(path).stat().st_size
+    with zipfile.ZipFile(path) as file:
+        entries = file.infolist()
+        names = [entry.filename for entry in entries]
+        odd = [name for name in names if not NAME.fullmatch(name) or names.count(name) > 1]
+        if odd or "about.npy" not in names:
+            raise InputError(f"these are not the arrays of a trace: {', '.join(odd or names)}")
+        total = sum(entry.file_size for entry in entries)
+        if total > max(MOST_BYTES, MOST_TIMES * size):
+            raise InputError(f"{size} bytes would unpack to {total}, which is too much")
+        arrays = {name.removesuffix(".npy"): _array(name, file.read(name)) for name in names}
+    texts = {name: arrays.pop(name) for name in list(arrays) if name.endswith("about")}
+    about = json.loads(str(texts["about"]))
+    if "member_risk" not in arrays:
+        return _member(about, arrays, ""), arrays
+    count = about["members"]
+    if not (isinstance(count, int) and 0 < count < len(texts)):
+        raise InputError(f"there are {len(texts) - 1} members in the file, but it says {count}")
+    members = [json.loads(str(texts[f"{j}.about"])) for j in range(count)]
+    about["members"] = [_member(made, arrays, f"{j}.") for j, made in enumerate(members)]
+    return about | {"kind": "CommitteeTrace", "generator": None, "ahead": None}, arrays
+
+
+def _member(about: dict[str, Any], arrays: dict[str, np.ndarray], start: str) -> dict[str, Any]:
+    """Return what is said of one learner's trace; its weights get the name they have today."""
+    if f"{start}first_weights" in arrays:
+        arrays[f"{start}origin"] = arrays.pop(f"{start}first_weights")
+    return about | {"kind": "Trace", "transposed": False, "generator": None, "ahead": None}
+
+
+def _array(name: str, content: bytes) -> np.ndarray:
+    """Return an array whose header fits its content; a text if its name asks for one."""
+    file = io.BytesIO(content)
+    if (version := np.lib.format.read_magic(file)) != (1, 0):
+        raise InputError(f"{name} has a header of version {version}: expected (1, 0)")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    text = name.endswith("about.npy")
+    if dtype.kind != "U" or shape != () if text else dtype.name not in DTYPES:
+        raise InputError(f"{name} holds {dtype} in the shape {shape}: a trace has none such")
+    left = len(content) - file.tell()
+    if any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize != left:
+        raise InputError(f"{name} says that its shape is {shape}, but has {left} bytes")
+    flat = np.frombuffer(content, dtype=dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))

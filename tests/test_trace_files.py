@@ -1,0 +1,331 @@
+"""Traces from elsewhere: nothing behind the seal is believed."""
+
+import copy
+import json
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from commands import call
+from mutations import mutated
+
+import driftline as dl
+from driftline import archive, old_trace
+from driftline.committee import CommitteeTrace
+
+T, L = dl.tasks, dl.losses
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((40, 5)), RNG.integers(0, 3, 40)
+DOCS = [RNG.standard_normal((4, 3)) for _ in range(20)]
+GRADES, WORDS = RNG.integers(0, 3, (2, 20, 4))
+
+
+def single():
+    return dl.OGD(L.Logistic(T.Multiclass(3))).run(X, Y), X, Y
+
+
+def committee():
+    return dl.auto(T.Multiclass(3)).run(X, Y, audit=True), X, Y
+
+
+def restarting():
+    loss = L.Scaled(L.Logistic(T.Multiclass(3)), 2.0)
+    learner = dl.OGD(
+        loss,
+        dl.decoders.Argmax(loss),
+        dl.rates.Decaying(2.0),
+        restart=dl.detectors.Cusum(0.5, 1.5, 0.1, 5),
+        intercept=True,
+        dtype=np.float32,
+    )
+    learner.run(X, Y)
+    return learner.run(X, Y), X, Y
+
+
+def drawing():
+    members = [dl.OGD(L.Logistic(T.Multiclass(3))), dl.OGD(L.SmoothHinge(T.Multiclass(3)))]
+    return dl.Committee(members, "draw").run(X, Y), X, Y
+
+
+def documents():
+    labels = list(GRADES)
+    return dl.OGD(L.ConvolutionalFenchelYoung(T.NDCG(2))).run(DOCS, labels), DOCS, labels
+
+
+def words():
+    return dl.OGD(L.CRF(T.Sequence(3))).run(DOCS, list(WORDS)), DOCS, list(WORDS)
+
+
+CASES = (single, committee, restarting, drawing, documents, words)
+
+
+def certified(trace, inputs, labels):
+    """Return the certificate against weights of 0."""
+    alone = isinstance(trace, dl.Trace)
+    zeros = dl.comparators.Fixed(np.zeros(trace.first_weights.shape)) if alone else None
+    return dl.certify(trace, zeros, inputs, labels)
+
+
+def edited(trace, path, edit):
+    """Write a trace that was edited, and sealed again."""
+    about, arrays = trace.to_saved()
+    about, arrays = copy.deepcopy(about), {k: a.copy() for k, a in arrays.items()}
+    edit(about, arrays)
+    return archive.write(path / "edited.npz", about, arrays)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_trace_from_a_file_makes_the_same_certificate(case, tmp_path):
+    trace, inputs, labels = case()
+    again = type(trace).load(trace.save(tmp_path / "run"))
+    made = certified(trace, inputs, labels)
+    assert made.valid and not made.unchecked
+    assert str(certified(again, inputs, labels)) == str(made)
+
+
+def test_a_trace_is_sealed(tmp_path):
+    trace, _, _ = single()
+    path = trace.save(tmp_path / "run")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(dl.InputError, match="seal is broken"):
+        dl.Trace.load(path)
+
+
+# -- edits that reached compiled code
+
+
+def enlarge(about, arrays):
+    for name in arrays:
+        if name.endswith("origin"):
+            arrays[name] = np.zeros((300_000, 5))
+
+
+def more_classes(about, arrays):
+    text = json.dumps(about).replace('"classes": 3', '"classes": 20', 1)
+    about |= json.loads(text)
+
+
+def more_classes_everywhere(about, arrays):
+    about |= json.loads(json.dumps(about).replace('"classes": 3', '"classes": 20'))
+
+
+def many_members(about, arrays):
+    about["members"] = 2**31
+
+
+def other_predictions(about, arrays):
+    for name in arrays:
+        if name.endswith("prediction"):
+            arrays[name][3] = -(2**40)
+
+
+def huge_predictions(about, arrays):
+    for name in arrays:
+        if name.endswith("prediction"):
+            arrays[name][3] = 2**40
+
+
+def another_loss(about, arrays):
+    for part in about.get("members", [about]):
+        part["config"]["loss"] = L.SmoothHinge(T.Multiclass(3)).config()
+
+
+def outside(about, arrays):
+    for name in arrays:
+        if name.endswith("origin"):
+            arrays[name][:] = 1e5
+
+
+def infinite(about, arrays):
+    for name in arrays:
+        if name.endswith("origin"):
+            arrays[name][:] = np.inf
+
+
+def no_columns(about, arrays):
+    for name in arrays:
+        if name.endswith("origin"):
+            arrays[name] = np.zeros((3, 0))
+
+
+def steps_of_nothing(about, arrays):
+    for name in arrays:
+        if name.endswith("eta"):
+            arrays[name][3] = 0.0
+
+
+@pytest.mark.parametrize("case", [single, committee])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        enlarge,
+        more_classes,
+        more_classes_everywhere,
+        many_members,
+        other_predictions,
+        huge_predictions,
+        another_loss,
+        outside,
+        infinite,
+        no_columns,
+        steps_of_nothing,
+    ],
+)
+def test_what_no_run_has_written_is_refused(case, edit, tmp_path):
+    if case is single and edit is many_members:
+        return
+    trace, inputs, labels = case()
+    path = edited(trace, tmp_path, edit)
+    with pytest.raises(dl.InputError):
+        certified(type(trace).load(path), inputs, labels)
+    data = tmp_path / "data.npz"
+    np.savez(data, inputs=inputs, labels=labels)
+    zeros = tmp_path / "zeros.npz"
+    np.savez(zeros, weights=np.zeros((3, 5 if case is single else 6)))
+    result = call("certify", path, "--data", data, "--comparator", zeros)
+    assert result.exit_code == 1 and "Error" in result.output
+
+
+def test_edited_traces_are_refused_or_audited_and_nothing_else(tmp_path):
+    """Twenty edits of every case; the fuzz job makes many more."""
+    for case in CASES:
+        trace, inputs, labels = case()
+        for seed in range(20):
+            random = np.random.default_rng(seed)
+            about, arrays = mutated(random, *trace.to_saved())
+            path = archive.write(tmp_path / "edited.npz", about, arrays)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    str(certified(type(trace).load(path), inputs, labels))
+                except dl.InputError:
+                    pass
+
+
+def test_an_edited_model_is_refused_or_loaded_and_nothing_else(tmp_path):
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        learner = dl.OGD(L.Logistic(T.Multiclass(3))) if seed % 2 else dl.auto(T.Multiclass(3))
+        learner.run(X, Y)
+        path = archive.write(tmp_path / "model", *mutated(random, *learner.to_saved()))
+        try:
+            again = dl.load(path)
+        except dl.InputError:
+            continue
+        members = getattr(again, "members", [again])
+        for member in members:
+            inside = member.domain.radius
+            assert np.linalg.norm(member.weights) <= inside * (1.0 + 1e-5)
+
+
+@pytest.mark.parametrize("domain", [dl.domains.Unbounded(), dl.domains.Ball(2.0)])
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e200, 7.0])
+def test_a_model_with_weights_that_it_cannot_have_is_refused(domain, value, tmp_path):
+    learner = dl.OGD(L.Logistic(T.Multiclass(3)), domain=domain)
+    learner.run(X, Y)
+    about, arrays = learner.to_saved()
+    arrays["weights"][:] = value
+    path = archive.write(tmp_path / "model", about, arrays)
+    if value == 7.0 and isinstance(domain, dl.domains.Unbounded):
+        dl.load(path)
+        return
+    with pytest.raises(dl.InputError, match="finite|outside"):
+        dl.load(path)
+
+
+def test_a_model_whose_norm_is_not_that_of_its_weights_is_refused(tmp_path):
+    """Weights whose norm counts as 0 would leave their ball in the next rounds."""
+    from driftline.kernels import program as at
+
+    learner = dl.OGD(L.Logistic(T.Multiclass(3)), domain=dl.domains.Ball(1.0))
+    learner.run(X, Y)
+    about, arrays = learner.to_saved()
+    arrays["state"][at.NORM_SQ] = 0.0
+    path = archive.write(tmp_path / "model", about, arrays)
+    with pytest.raises(dl.InputError, match="the state has another"):
+        dl.load(path)
+
+
+# -- version 0.1.0
+
+
+def old_arrays(trace):
+    """Return the arrays of a single trace as version 0.1.0 wrote them."""
+    about = json.dumps({"config": trace.config, "digest": trace.digest})
+    made = trace.to_dict() | {"about": np.array(about), "first_weights": trace.first_weights}
+    return made if trace.restarted is None else made | {"restarted": trace.restarted}
+
+
+def old_file(trace, path):
+    """Write a trace as version 0.1.0 did."""
+    if isinstance(trace, dl.Trace):
+        arrays = old_arrays(trace)
+    else:
+        names = ("risk", "target_loss", "prediction", "weights", "member_risk")
+        arrays = {name: getattr(trace, name) for name in names}
+        first = trace.first
+        about = {"members": len(trace.members), "combine": first.combine, "rounds": first.rounds}
+        about["digest"], arrays["shares"] = first.digest, first.shares.state
+        if first.scaling is not None:
+            about["scaling"], arrays["scaling"] = first.scaling.config(), first.scaling.state
+        for j, member in enumerate(trace.members):
+            arrays |= {f"{j}.{name}": array for name, array in old_arrays(member).items()}
+        arrays["about"] = np.array(json.dumps(about))
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_traces_of_version_0_1_0_are_read_and_say_what_was_not_checked(case, tmp_path):
+    trace, inputs, labels = case()
+    again = type(trace).load(old_file(trace, tmp_path / "old.npz"))
+    made, now = certified(again, inputs, labels), certified(trace, inputs, labels)
+    assert made.valid, str(made)
+    assert "not checked: " in str(made) and made.unchecked and not now.unchecked
+    if case in (single, drawing):
+        assert any("draw" in note for note in made.unchecked)
+    if isinstance(trace, dl.Trace):
+        assert made.expected == pytest.approx(now.expected, rel=1e-5)
+        assert made.worst_case >= now.worst_case - 1e-9 if case is single else True
+
+
+def test_old_files_are_bounded_before_they_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(old_trace, "MOST_BYTES", 1 << 20)
+    arrays = old_arrays(single()[0]) | {"loss": np.zeros(1 << 19)}
+    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
+    with pytest.raises(dl.InputError, match="would unpack to"):
+        dl.Trace.load(tmp_path / "bomb.npz")
+
+
+@pytest.mark.parametrize(
+    "extra, expected",
+    [
+        ({"more": np.zeros(3)}, "not the arrays of a trace: more.npy"),
+        ({"loss": np.array([object()] * 40)}, "loss.npy holds object"),
+        ({"loss": np.zeros(40, np.complex128)}, "loss.npy holds complex128"),
+        ({"about": np.zeros(3)}, "about.npy holds float64"),
+        ({"first_weights": np.zeros(3)}, "first weights must be rows"),
+        ({"risk": np.zeros(39)}, "differ in length"),
+        ({"eta": np.full(40, np.inf)}, "finite"),
+    ],
+)
+def test_old_files_with_strange_arrays_are_refused(extra, expected, tmp_path):
+    np.savez_compressed(tmp_path / "old.npz", **(old_arrays(single()[0]) | extra))
+    with pytest.raises(dl.InputError, match=expected):
+        dl.Trace.load(tmp_path / "old.npz")
+
+
+def test_an_old_committee_says_how_many_members_it_has(tmp_path):
+    trace, _, _ = committee()
+    path = old_file(trace, tmp_path / "old.npz")
+    with zipfile.ZipFile(path) as file:
+        assert "member_risk.npy" in file.namelist()
+    with np.load(path) as file:
+        arrays = dict(file)
+    about = json.loads(str(arrays["about"])) | {"members": 2**31}
+    np.savez_compressed(path, **(arrays | {"about": np.array(json.dumps(about))}))
+    with pytest.raises(dl.InputError, match="6 members in the file, but it says 2147483648"):
+        CommitteeTrace.load(path)

@@ -13,7 +13,7 @@ import numpy as np
 from driftline import archive, old_trace
 from driftline.errors import DAMAGE, InputError
 
-__all__ = ["Origin", "Trace", "column", "read_file", "with_suffix"]
+__all__ = ["Origin", "Trace", "at_most_rounding", "column", "read_file", "with_suffix"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = ("gap", "restarted")
@@ -105,7 +105,7 @@ class Trace:
     @property
     def admissible(self) -> np.ndarray:
         """Whether each round's step was at most the upper end of its range, up to rounding."""
-        return self.residual <= 1e-9 * np.maximum(self.loss, 1e-9)
+        return at_most_rounding(self.residual, self.loss)
 
     def summary(self) -> dict[str, float]:
         """Return totals and the share of rounds with an admissible step."""
@@ -174,6 +174,14 @@ class Trace:
     def load(cls, path: str | Path) -> Trace:
         """Read what :meth:`save` wrote."""
         return read_file(path, "Trace", cls.from_saved)
+
+
+def at_most_rounding(residual: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Say where residuals are positive by no more than losses are rounded.
+
+    A small loss is a difference of scores, which are larger, and has their rounding.
+    """
+    return residual <= 1e-9 * np.maximum(loss, 1e-3)
 
 
 def column(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.accounts import Tally, Watched
+from driftline.trace import Origin
 
 L, T, D = dl.losses, dl.tasks, dl.decoders
 Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
@@ -437,3 +438,139 @@ def test_intervals_hold_everywhere(seed):
     assert all(part.expected <= part.exact + slack for part in parts)
     assert made.tightest(4).exact - made.tightest(4).expected <= made.exact
     assert "rounds" in str(made.loosest(4))
+
+
+# -- the worst case
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_cap_below_the_step_of_short_inputs_is_the_least_step(monotone, together):
+    stream = dl.streams.LabelFlips(rounds=2000, flips=1, seed=0)
+    inputs = 0.1 * stream.inputs
+    loss = L.Scaled(L.Logistic(stream.task), 2.0)
+    rate = dl.rates.Polyak(monotone=monotone, cap=3.0)
+    learner = dl.OGD(loss, D.Argmax(loss), rate)
+    comparator = stream.comparator.scaled(9.0)
+    if together:
+        trace = dl.Committee([learner]).run(inputs, stream.labels)
+        made = dl.certify(trace, comparator, inputs, stream.labels).members[0]
+    else:
+        trace = learner.run(inputs, stream.labels)
+        made = dl.certify(trace, comparator, inputs, stream.labels)
+    assert made.premises.floor == 3.0 and made.premises.spread == 1.0
+    assert made.expected <= made.worst_case and made.valid
+    assert made.worst_case - made.comparator_loss == pytest.approx(
+        20.0 * (10.0 + made.path_length) / 3.0
+    )
+
+
+def test_the_free_rate_multiplies_solver_gaps_by_the_spread_of_its_steps():
+    _, trace, comparator, stream = make("costs, convolutional", "free")
+    made = dl.certify(trace, comparator, *stream)
+    assert made.premises.spread > 10.0
+    more = dataclasses.replace(made, tally=dataclasses.replace(made.tally, gap=made.tally.gap + 1))
+    assert more.worst_case - made.worst_case == pytest.approx(made.premises.spread)
+
+
+def test_the_worst_case_of_a_later_run_knows_the_inputs_of_earlier_ones():
+    """A monotone rate never recovers from a long row, in whichever run it came."""
+    loss = L.Logistic(T.Multiclass(3))
+    inputs, labels = random_stream(loss.task, 200, 0)
+    learner = dl.OGD(loss, domain=dl.domains.Ball(2.0))
+    learner.run(30.0 * inputs, labels)
+    trace = learner.run(inputs, labels)
+    comparator = dl.comparators.Fixed(np.zeros((3, 3)))
+    made = dl.certify(trace, comparator, inputs, labels)
+    assert made.premises.floor <= trace.eta.min() * (1 + 1e-9) < 0.1
+    old = dataclasses.replace(trace, origin=Origin(trace.first_weights))
+    made = dl.certify(old, comparator, inputs, labels)
+    assert made.valid and made.premises.floor <= trace.eta.min() * (1 + 1e-9)
+
+
+# -- what an audit no longer believes
+
+
+def test_every_part_of_a_certificate_keeps_what_was_found():
+    _, trace, comparator, stream = make("logistic, gap-optimal", "polyak", seed=3)
+    made = dl.certify(dataclasses.replace(trace, risk=0.5 * trace.risk), comparator, *stream)
+    parts = [made.over(3, 9), made.tightest(8), *made.intervals(10)]
+    assert all(part.findings == made.findings and not part.valid for part in parts)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_predictions_are_drawn_again(pair):
+    _, trace, comparator, stream = make(pair, "polyak", seed=1)
+    made = dl.certify(trace, comparator, *stream)
+    assert made.valid and not made.unchecked
+    assert made.sampled == pytest.approx(trace.target_loss.sum())
+    zeros = dataclasses.replace(trace, target_loss=np.zeros(len(trace)))
+    found = dl.certify(zeros, comparator, *stream)
+    assert "target losses are not those of the predictions" in str(found)
+    assert found.sampled == pytest.approx(trace.target_loss.sum())
+    if trace.prediction.ndim == 1:
+        turned = trace.prediction[::-1].copy()
+    else:
+        turned = trace.prediction[:, ::-1].copy()
+    if pair in ("sequences", "ndcg", "precision"):  # of different lengths
+        return
+    found = dl.certify(dataclasses.replace(trace, prediction=turned), comparator, *stream)
+    assert "predictions are not what the decoder draws" in str(found)
+
+
+def test_another_rate_or_detector_than_the_stated_one_is_found_out():
+    loss, decoder = scaled(L.Logistic(T.Multiclass(3)), 2.0)
+    stream = random_stream(loss.task, 60, 0)
+    restart = dl.detectors.Cusum(0.3, 1.5, 0.05, 5)
+    comparator = dl.comparators.Fixed(np.zeros((3, 3)))
+
+    def found(trace, **parts):
+        config = trace.config | {name: part.config() for name, part in parts.items()}
+        made = dl.certify(dataclasses.replace(trace, config=config), comparator, *stream)
+        return " ".join(made.findings)
+
+    trace = dl.OGD(loss, decoder, dl.rates.Decaying(0.5), restart=restart).run(*stream)
+    assert trace.restarted.any() and not found(trace)
+    assert "steps are not those of Polyak" in found(trace, rate=dl.rates.Polyak())
+    assert "new starts are not those of Cusum" in found(trace, restart=dl.detectors.Cusum())
+    for t, flag in ((3, True), (int(np.argmax(trace.restarted)), False)):
+        flags = trace.restarted.copy()
+        flags[t] = flag
+        assert "new starts are not those" in found(dataclasses.replace(trace, restarted=flags))
+    alone = dl.OGD(loss, decoder).run(*stream)
+    flags = np.zeros(60, dtype=bool)
+    assert not found(dataclasses.replace(alone, restarted=flags))
+    flags[5] = True
+    assert "new starts are not those of None" in found(dataclasses.replace(alone, restarted=flags))
+
+
+def test_a_step_below_the_range_is_found_out():
+    """Without the past of an older trace, too."""
+    _, trace, comparator, stream = make("logistic, gap-optimal", "polyak", seed=3)
+    steps = trace.eta.copy()
+    steps[20:] *= 1e-3
+    slow = dataclasses.replace(trace, eta=steps)
+    assert "steps are not those of" in str(dl.certify(slow, comparator, *stream))
+    old = dataclasses.replace(slow, origin=Origin(trace.first_weights))
+    assert "steps lie below the least" in str(dl.certify(old, comparator, *stream))
+
+
+def test_a_detector_or_rate_of_ones_own_is_replayed():
+    class Every(dl.detectors.Detector):
+        def memory(self):
+            return (0.0,)
+
+        def sees(self, loss, memory):
+            memory[0] += 1.0
+            return memory[0] >= 7.0
+
+    loss, decoder = scaled(L.Logistic(T.Multiclass(3)), 2.0)
+    stream = random_stream(loss.task, 60, 0)
+    learner = dl.OGD(loss, decoder, dl.rates.AdaGrad(), restart=Every())
+    learner.run(*stream)
+    trace = learner.run(*stream)
+    comparator = dl.comparators.Fixed(np.zeros((3, 3)))
+    made = dl.certify(trace, comparator, *stream)
+    assert made.valid, str(made)
+    later = dataclasses.replace(trace, restarted=np.roll(trace.restarted, 1))
+    assert not dl.certify(later, comparator, *stream).valid

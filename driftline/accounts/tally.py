@@ -94,7 +94,8 @@ class Tally:
     weighted_rest: float = 0.0
     least_eta: float = math.inf
     largest_eta: float = 0.0
-    inadmissible: int = 0
+    farthest: float = 0.0
+    smallest_eta: float = math.inf
 
     def add(self, seen: Watched) -> None:
         """Add rounds that follow those seen so far."""
@@ -131,7 +132,8 @@ class Tally:
         paid, owed = seen.risk > 0.0, seen.comparator_loss > 0.0
         self.least_eta = min(self.least_eta, float(eta[paid].min(initial=math.inf)))
         self.largest_eta = max(self.largest_eta, float(eta[owed].max(initial=0.0)))
-        self.inadmissible += int((residual > 1e-9 * np.maximum(seen.loss, 1e-9)).sum())
+        self.farthest = max(self.farthest, float(new.max()), float(old.max()), seen.end)
+        self.smallest_eta = min(self.smallest_eta, float(eta.min()))
         self.last_eta, self.end = float(eta[-1]), seen.end
 
     @property
@@ -150,6 +152,15 @@ class Tally:
     def weighted_bound(self) -> float:
         """A bound of the total in which every round counts as its step."""
         return self.weighted_loss + 0.5 * (self.first_distance - self.end) + self.weighted_rest
+
+    def rounding(self, precision: float) -> float:
+        """Return how far off the bounds may be, for weights rounded to this relative precision.
+
+        A distance is rounded by that share of it, which counts over twice the step; the errors of
+        rounds go either way, and add up as a random walk does.
+        """
+        walk = 8.0 * precision * math.sqrt(self.rounds)
+        return walk * self.farthest / (2.0 * self.smallest_eta) + 1e-9 * max(1.0, self.surrogate)
 
     def deviation(self, chance: float) -> float:
         """Return what sampled losses exceed expected ones by, but with this small chance.

@@ -15,7 +15,6 @@ from driftline.certificates.premises import premises_of
 from driftline.certificates.replay import Replay, learner_of
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
-from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
@@ -98,7 +97,7 @@ def certify(
     """
     if isinstance(trace, OGD):
         tally = replace(trace.tally)
-        made = premises_of(trace.parts, trace.largest_input**2)
+        made = premises_of(trace.engine)
         return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
     if not isinstance(trace, (Trace, CommitteeTrace)):
         raise InputError(f"expected a trace, or a learner under watch, but got {trace!r}")
@@ -144,7 +143,7 @@ def _certify(
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
-    made = premises_of(parts, float(engine.state[at.LARGEST_INPUT_SQ]), replay.floor)
+    made = premises_of(engine, replay.floor)
     if isinstance(task, RelevanceTask):  # what guessing costs depends on the grades
         guess = float(np.mean([task.guess_of(label) for label in labels]))
         made = replace(made, guess_loss=guess)
@@ -153,7 +152,7 @@ def _certify(
         len(trace),
         tally,
         made,
-        replay.findings(tally.inadmissible),
+        replay.findings(),
         chance,
         Watched.join(parts_seen) if keep else None,
         replay.unchecked(),

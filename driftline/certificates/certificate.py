@@ -48,6 +48,8 @@ class Premises:
     #: The largest share of the comparator's loss that steps of different size may make of it.
     spread: float = 1.0
     theorem: str = ""
+    #: The relative precision of weights.
+    precision: float = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class Certificate:
     @property
     def broken(self) -> list[str]:
         """The bounds that the total exceeds by more than rounding: there should be none."""
-        slack = 1e-9 * max(1.0, self.tally.surrogate)
+        slack = self.tally.rounding(self.premises.precision)
         return [
             form
             for form, value in self.bounds().items()

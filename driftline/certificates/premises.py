@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from driftline.certificates.certificate import Premises
-from driftline.engines import Parts
+from driftline.engines import Engine
+from driftline.kernels import program as at
 from driftline.losses import ConvolutionalFenchelYoung
 from driftline.rates import Constant, Polyak
 
 __all__ = ["premises_of"]
 
 
-def premises_of(parts: Parts, largest_input_sq: float, least: float = 0.0) -> Premises:
-    """Return the constants of the worst case, or why there is none.
+def premises_of(engine: Engine, least: float = 0.0) -> Premises:
+    """Return the constants of the worst case of all that was played, or why there is none.
 
     ``least`` is what no step can lie below, where more is known of it than the parts say; else 0.
     """
+    parts, largest_input_sq = engine.parts, float(engine.state[at.LARGEST_INPUT_SQ])
     loss, decoder, rate, domain, *_ = parts
     floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
     reason, spread = "", 1.0
@@ -47,4 +51,5 @@ def premises_of(parts: Parts, largest_input_sq: float, least: float = 0.0) -> Pr
         reason,
         spread,
         theorem,
+        float(np.finfo(engine.dtype).eps),
     )

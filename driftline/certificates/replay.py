@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from driftline import models
-from driftline.accounts import Watch, Watched
+from driftline.accounts import Watch, Watched, settled
 from driftline.decoders import Decoder
 from driftline.domains import Domain
 from driftline.engines import Block, Snapshot
@@ -25,7 +25,8 @@ from driftline.learner import OGD
 from driftline.losses import Loss
 from driftline.parts import from_config
 from driftline.rates import Polyak, Rate
-from driftline.trace import Origin, Trace
+from driftline.rates.polyak import RESOLUTION
+from driftline.trace import Origin, Trace, at_most_rounding
 
 __all__ = ["Replay", "as_rows", "learner_of", "losses_of", "uniforms_of"]
 
@@ -153,6 +154,7 @@ class Replay:
             models.refuse(self.rows, start + played)
         for name in ("loss", "risk", "grad_sq", "eta"):
             self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
+        self._compare_range(seen, start)
         if self.whole:
             self._compare_steps(seen, columns[at.OWN_ETA], start)
             self._compare_restarts(columns[at.OWN_ALARM] > 0.0, start)
@@ -181,11 +183,31 @@ class Replay:
         return target
 
     def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
-        """Note steps that the rate would not have made, by more than a loss is rounded."""
-        off = np.abs(seen.eta - own)
-        near = (off <= self.rounding * own) | (0.5 * off * seen.grad_sq <= 1e-9 * seen.loss)
-        wrong = np.flatnonzero((own > 0.0) & ~near)
+        """Note steps that the rate would not have made.
+
+        The gap that a Polyak rate divides may be much smaller than the loss, and feels rounding so
+        many times more.
+        """
+        allowed: Any = self.rounding * own
+        if isinstance(self.learner.rate, Polyak):
+            gap = np.maximum(seen.loss - seen.risk, RESOLUTION * seen.loss)
+            allowed = allowed * np.maximum(1.0, seen.loss / np.maximum(gap, 1e-300))
+        wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
+
+    def _compare_range(self, seen: Watched, start: int) -> None:
+        """Note steps of a Polyak rate above the admissible range; other rates promise nothing.
+
+        The residuals of an older trace in single precision feel how its first weights are rounded.
+        """
+        if not isinstance(self.learner.rate, Polyak):
+            return
+        seen = settled(seen, self.learner.parts)
+        residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
+        if not self.whole and self.learner.engine.dtype == np.float32:
+            residual = residual - self.rounding * seen.loss
+        wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss))
+        self._note("steps lie above the admissible range", wrong + start)
 
     def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:
         """Note where the learner started again without an alarm, or did not after one."""
@@ -209,7 +231,7 @@ class Replay:
         if len(rounds):
             self._wrong.setdefault(words, []).extend(rounds.tolist())
 
-    def findings(self, inadmissible: int) -> tuple[str, ...]:
+    def findings(self) -> tuple[str, ...]:
         """Say what differs, once all rounds were played."""
         found = [
             f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round "
@@ -222,12 +244,6 @@ class Replay:
             for words, rounds in self._wrong.items()
         ]
         trace, parts = self.trace, self.learner.parts
-        if inadmissible and isinstance(parts.rate, Polyak):  # others promise nothing
-            first = int(np.argmax(~trace.admissible))
-            found.append(
-                f"{inadmissible} steps lie above the admissible range, the first in round "
-                f"{first}: {trace.eta[first]:.4g} > {trace.largest_eta[first]:.4g}"
-            )
         if not self.whole and (below := trace.eta < self.floor * (1.0 - self.rounding)).any():
             first = int(np.argmax(below))
             found.append(

@@ -72,10 +72,28 @@ def _range(parts: Parts) -> str:
         return "which need not be admissible"
     if isinstance(rate, Constant):
         eta = rate.params(parts.setting)[0]
-        if eta * rate.input_norm**2 <= floor * (1 + 1e-12):
-            return f"eta = {eta:.4g}, admissible for inputs up to norm {rate.input_norm:g}"
+        norm = _longest(parts, eta)
+        if norm >= rate.input_norm * (1 - 1e-12):
+            return f"eta = {eta:.4g}, admissible up to norm {norm:.4g} of {_input(parts)}"
         return f"eta = {eta:.4g}, above the floor and so not always admissible"
     return "whose range is not known"
+
+
+def _longest(parts: Parts, eta: float) -> float:
+    """Return the norm up to which inputs leave a step admissible."""
+    return math.sqrt(parts.decoder.rate_floor / eta)
+
+
+def _input(parts: Parts) -> str:
+    """Say what the norm is one of, where that is not simply the row of a round."""
+    task = parts.loss.task
+    if isinstance(task, Sequence) and task.transitions:
+        return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
+    if isinstance(task, Sequence):
+        return "a position" + (" with the constant 1" if parts.intercept else "")
+    if task.ragged:
+        return "all documents of a query together"
+    return "an input" + (" with the constant 1" if parts.intercept else "")
 
 
 def _bound(parts: Parts) -> str:
@@ -90,24 +108,53 @@ def _bound(parts: Parts) -> str:
         return "none: loss and decoder have no surrogate gap"
     if not math.isfinite(domain.diameter):
         return "none beforehand: the domain is unbounded; a run can still be certified"
-    eta = rate.params(parts.setting)[0] if isinstance(rate, Constant) else decoder.rate_floor
-    steady = isinstance(rate, Constant) and eta <= decoder.rate_floor * (1 + 1e-12)
-    if not (steady or isinstance(rate, Polyak)):
-        return f"none beforehand: {rate!r} may leave the admissible range; a run can be certified"
-    half = domain.diameter**2 / (2.0 * eta)
-    path = domain.diameter / eta
-    if isinstance(rate, Polyak) and not rate.monotone:
+    if parts.restart is not None:
+        return (
+            "none beforehand: the learner starts again, and what that costs is not bounded; a run "
+            "can be certified"
+        )
+    if isinstance(rate, Constant):
+        eta = rate.params(parts.setting)[0]
+        norm, given = _longest(parts, eta), rate.input_norm
+        if norm < given * (1 - 1e-12):
+            return (
+                f"none beforehand: {rate!r} may leave the admissible range; a run can be certified"
+            )
+        return f"{_total(parts, eta)} up to norm {norm:.4g} of {_input(parts)}, by {_source(parts)}"
+    if not isinstance(rate, Polyak):
+        return _left(rate)
+    eta, plain = decoder.rate_floor, _input(parts) == "an input"
+    if not rate.monotone:
+        where = "for inputs up to norm 1" if plain else f"over B^2, {_largest(parts)}"
         return (
             f"sum of eta_t E[loss_t] <= sum of eta_t L_t(U_t) + {domain.diameter:g} "
-            f"({domain.diameter / 2:g} + P_T), with eta_t >= {eta:.4g} for inputs up to norm 1"
+            f"({domain.diameter / 2:g} + P_T), with eta_t >= {eta:.4g} {where}"
         )
-    source = "theorem 1 (surrogate gap)" if decoder.surrogate_gap > 0.0 else "its rate floor"
-    if isinstance(loss, ConvolutionalFenchelYoung):
-        source = "theorem 2 (convolutional)"
-    return (
-        f"E[total target loss] <= F_T + {half:.5g} + {path:.5g} P_T for inputs up to norm 1, by "
-        f"{source}"
-    )
+    if plain:
+        return f"{_total(parts, eta)} for inputs up to norm 1, by {_source(parts)}"
+    return f"{_total(parts, eta, 'B^2 ')}, {_largest(parts)}, by {_source(parts)}"
+
+
+def _left(rate: Any) -> str:
+    return f"none beforehand: {rate!r} may leave the admissible range; a run can be certified"
+
+
+def _total(parts: Parts, eta: float, factor: str = "") -> str:
+    """Say the bound for steps of this size at least, times a factor."""
+    diameter = parts.domain.diameter
+    price = f"{diameter**2 / (2.0 * eta):.5g} + {diameter / eta:.5g} P_T"
+    return f"E[total target loss] <= F_T + {f'{factor}({price})' if factor else price}"
+
+
+def _largest(parts: Parts) -> str:
+    return f"B >= 1 the largest norm of {_input(parts)}"
+
+
+def _source(parts: Parts) -> str:
+    """Name the theorem."""
+    if isinstance(parts.loss, ConvolutionalFenchelYoung):
+        return "theorem 2 (convolutional)"
+    return "theorem 1 (surrogate gap)" if parts.decoder.surrogate_gap > 0.0 else "its rate floor"
 
 
 def _plain(parts: Parts) -> list[str]:

@@ -410,7 +410,11 @@ class OGD:
         return scores
 
     def distribution(self, x: Any) -> Distribution:
-        """Return the predictions that an input may get, and their probabilities."""
+        """Return predictions and weights with the expected losses that an input's draws have.
+
+        Of classes, signs and levels, the draws and their probabilities; see
+        :meth:`Decoder.distribution <driftline.decoders.Decoder.distribution>`.
+        """
         return self.decoder.distribution(self.scores(x))
 
     def predict(self, x: Any) -> Any:

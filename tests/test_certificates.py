@@ -179,6 +179,7 @@ def straight_line(comparator_moves, restarts=()):
     u = np.where(np.arange(rounds) < 15, 0.7, -0.4) if comparator_moves else np.full(rounds, 0.7)
     columns = {name: np.empty(rounds) for name in Watched.__dataclass_fields__ if name != "end"}
     columns["restarted"] = np.isin(np.arange(rounds), restarts)
+    columns["idle"] = np.zeros(rounds, dtype=bool)
     for t in range(rounds):
         old, w = w, 0.0 if t in restarts else w
         slope, eta = generator.standard_normal(), float(generator.uniform(0.1, 1.0))
@@ -204,7 +205,7 @@ def test_exact_and_weighted_forms_are_equations_on_linear_losses(moves, restarts
 
 @pytest.mark.parametrize(
     "term",
-    ["comparator_loss", "telescope", "residual", "first_distance", "end", "gap"],
+    ["owed", "telescope", "residual", "first_distance", "end", "gap"],
 )
 def test_leaving_out_any_term_breaks_the_equation(term):
     tally = Tally()
@@ -212,7 +213,7 @@ def test_leaving_out_any_term_breaks_the_equation(term):
     tally.gap = 0.25  # stands for what a solver left
     broken = dataclasses.replace(tally, **{term: 0.0})
     assert abs(broken.exact - tally.exact) > 1e-3
-    if term not in ("telescope", "gap", "comparator_loss", "residual"):
+    if term not in ("telescope", "gap", "owed", "residual"):
         assert abs(broken.weighted_bound - tally.weighted_bound) > 1e-3
     for other in ("weighted_loss", "weighted_rest"):
         assert (
@@ -226,7 +227,8 @@ def test_the_diameter_form_needs_all_its_terms(term):
     """A comparator that runs away each time the learner has come near, at falling steps."""
     rounds, w = 12, 0.5 if term == "rises" else 0.0
     names = [name for name in Watched.__dataclass_fields__ if name != "end"]
-    columns = {name: np.zeros(rounds) for name in names} | {"restarted": np.zeros(rounds, bool)}
+    flags = {name: np.zeros(rounds, bool) for name in ("restarted", "idle")}
+    columns = {name: np.zeros(rounds) for name in names} | flags
     u = 0.5 if term != "rises" else -0.5
     before = u
     for t in range(rounds):
@@ -370,7 +372,7 @@ def test_sampled_totals_stay_below_their_deviation():
             ones = np.ones(400)
             tally = Tally()
             quiet = np.zeros(400, dtype=bool)
-            seen = (ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, quiet)
+            seen = (ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, quiet, quiet)
             tally.add(Watched(*seen, 0.0))
             above += tally.sampled > tally.risk + tally.deviation(0.05)
             assert tally.deviation(0.05) < 8 * np.sqrt(tally.variance) + 8
@@ -491,6 +493,18 @@ def test_the_worst_case_of_a_later_run_knows_the_inputs_of_earlier_ones():
 # -- what an audit no longer believes
 
 
+def test_diameter_may_be_above_the_worst_case_where_early_rounds_make_no_step():
+    """They record the floor for inputs of norm 1, and short inputs have a higher one."""
+    loss = L.SmoothHinge(T.Binary())
+    inputs, labels = 0.1 * np.ones((30, 1)), np.ones(30, dtype=int)
+    learner = dl.OGD(loss, initial=[[10.0]], domain=dl.domains.Ball(20.0))
+    trace = learner.run(inputs, labels)
+    assert (trace.grad_sq == 0.0).all() and (trace.eta == learner.decoder.rate_floor).all()
+    made = dl.certify(trace, dl.comparators.Fixed([[-10.0]]), inputs, labels)
+    assert made.exact <= made.diameter and made.worst_case < made.diameter
+    assert made.valid
+
+
 def test_every_part_of_a_certificate_keeps_what_was_found():
     _, trace, comparator, stream = make("logistic, gap-optimal", "polyak", seed=3)
     made = dl.certify(dataclasses.replace(trace, risk=0.5 * trace.risk), comparator, *stream)
@@ -574,3 +588,75 @@ def test_a_detector_or_rate_of_ones_own_is_replayed():
     assert made.valid, str(made)
     later = dataclasses.replace(trace, restarted=np.roll(trace.restarted, 1))
     assert not dl.certify(later, comparator, *stream).valid
+
+
+def test_the_comparators_loss_is_its_loss_where_rounds_made_no_step():
+    loss = L.SparseMAP(T.Multilabel(2), 0.1)
+    decoder = D.NearestVertex(loss, allow_no_gap=True)
+    inputs, labels = random_stream(loss.task, 60, 0)
+    trace = dl.OGD(loss, decoder).run(inputs, labels)
+    comparator = dl.comparators.Fixed(np.full((2, 3), 0.3))
+    made = dl.certify(trace, comparator, inputs, labels)
+    plain = dl.certificates.surrogate_losses(comparator, loss, inputs, labels)
+    assert made.rounds_seen.idle.any()
+    assert made.comparator_loss == pytest.approx(plain.sum()) != pytest.approx(made.tally.owed)
+    assert made.valid and made.expected <= made.exact + 1e-9
+
+
+@pytest.mark.parametrize("norm", [1e-20, 1e10, 1e20])
+def test_bounds_hold_up_to_rounding_at_any_norm(norm):
+    task = T.NDCG(2)
+    for seed in range(10):
+        documents, grades = random_stream(task, 40, seed)
+        documents = [norm * rows for rows in documents]
+        loss = L.ConvolutionalFenchelYoung(task, Q(0.5))
+        trace = dl.OGD(loss, domain=dl.domains.Ball(6.0)).run(documents, grades)
+        comparator = random_comparator((1, 3), 40, seed, 3.0)
+        made = dl.certify(trace, comparator, documents, grades)
+        assert made.valid, (seed, str(made))
+
+
+class Halfspace(dl.domains.Domain):
+    """Weights whose first entry is 1 at least, up to 9: no weights of 0."""
+
+    diameter = 16.0
+
+    def project(self, weights):
+        weights = np.clip(weights, -4.0, 4.0)
+        weights[0, 0] = max(weights[0, 0], 1.0)
+        return weights
+
+
+def test_weights_begin_inside_a_domain_of_ones_own_and_do_so_again():
+    loss, decoder = scaled(L.Logistic(T.Multiclass(3)), 2.0)
+    stream = random_stream(loss.task, 60, 0)
+    restart = dl.detectors.Cusum(0.3, 1.5, 0.05, 5)
+    first = np.zeros((3, 3))
+    first[0, 0] = 1.0
+    learner = dl.OGD(loss, decoder, domain=Halfspace(), restart=restart)
+    np.testing.assert_array_equal(learner.scores([2.0, 0.0, 0.0]), [2.0, 0.0, 0.0])
+    trace = learner.run(*stream)
+    assert trace.restarted.any()
+    np.testing.assert_array_equal(trace.first_weights, first)
+    learner.engine.set_back()
+    np.testing.assert_array_equal(learner.weights, first)
+    made = dl.certify(trace, dl.comparators.Fixed(first), *stream)
+    assert made.valid, str(made)
+
+
+def test_guessing_costs_what_it_is_said_to():
+    task = T.FScore(3)
+    guesses = [[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+    losses = [np.mean([task.loss(guess, label) for guess in guesses]) for label in guesses]
+    assert task.guess_loss == pytest.approx(max(losses))
+
+    def top(theta):
+        return np.eye(3)[np.argmax(theta)]
+
+    task = T.Oracle(3, top, loss_factor=-1.0, squared_norm=1.0)
+    learner = dl.OGD(L.ConvolutionalFenchelYoung(task, Q(1.0)))
+    learner.watch(dl.comparators.Fixed(np.zeros((3, 2))))
+    inputs = np.random.default_rng(0).standard_normal((5, 2))
+    learner.run(inputs, np.eye(3, dtype=int)[[0, 1, 2, 0, 1]])
+    words = str(dl.certify(learner))
+    assert "nothing right" in words and "uniform guessing" not in words

@@ -267,3 +267,38 @@ def test_pairs_without_a_gap_can_be_asked_for(make, base):
 def test_two_tied_classes_leave_no_decoder_a_gap_from_base_four_on():
     values, _ = logistic(classes=2, base=4.0).values(np.zeros(2))
     assert linear_program(values) >= 1 - 1e-12
+
+
+def test_a_multiple_of_a_convolutional_loss_is_refused_for_what_it_is():
+    loss = dl.losses.Scaled(dl.losses.ConvolutionalFenchelYoung(dl.tasks.Multiclass(3)), 2.0)
+    for make in (dl.OGD, dl.decoders.Convolutional):
+        with pytest.raises(dl.NoGuaranteeError, match="a regularizer of another scale"):
+            make(loss)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        dl.losses.Logistic(dl.tasks.Multiclass(4)),
+        dl.losses.Logistic(dl.tasks.Binary()),
+        dl.losses.SparseMAP(dl.tasks.Ordinal(4), 2.0),
+        dl.losses.SparseMAP(dl.tasks.LabelRanking(4), 1.0),
+        dl.losses.ConvolutionalFenchelYoung(dl.tasks.NDCG(2)),
+    ],
+    ids=repr,
+)
+def test_a_distribution_has_the_expected_losses_of_draws(loss):
+    """Of single numbers it is that of the draws; of orders it only has the same mean."""
+    decoder, task = dl.decoders.default_decoder(loss)[1], loss.task
+    random, count = np.random.default_rng(0), 4000
+    for _ in range(3):
+        theta = random.standard_normal(4 if task.ragged else task.dim)
+        atoms, weights = decoder.distribution(theta)
+        uniforms = (np.arange(count)[:, np.newaxis] + 0.5) / count
+        drawn = [decoder.draw(theta, u) for u in uniforms]
+        mean = np.mean([task.encode_loss(made) for made in drawn], axis=0)
+        listed = weights @ np.array([task.encode_loss(atom) for atom in atoms])
+        np.testing.assert_allclose(mean, listed, atol=0.03)
+        if np.ndim(atoms) == 1:
+            shares = [np.mean(np.asarray(drawn) == atom) for atom in atoms]
+            np.testing.assert_allclose(shares, weights, atol=2.0 / count)

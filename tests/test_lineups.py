@@ -57,13 +57,20 @@ def test_no_task_is_left_out():
 
 
 @every_task
-def test_every_member_has_a_guarantee(name):
+def test_members_say_which_of_them_have_a_guarantee_beforehand(name):
+    """All can be certified; those with free or monotone rates that never start again have one."""
     members = dl.auto(TASKS[name]).members
     assert 2 <= len(members) <= 6
     assert len({repr(member) for member in members}) == len(members)
+    beforehand = 0
     for member in members:
         assert member.parts.decoder.rate_floor > 0.0
-        assert member.parts.domain.diameter < np.inf
+        assert member.parts.domain.diameter < np.inf and member.loss.convex
+        bound = next(line for line in member.describe().splitlines() if line.startswith("bound"))
+        sure = isinstance(member.rate, dl.rates.Polyak) and member.parts.restart is None
+        assert ("none beforehand" not in bound) == sure
+        beforehand += sure
+    assert beforehand >= 1
 
 
 @every_task

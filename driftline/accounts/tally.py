@@ -29,7 +29,8 @@ class Watched:
     comparator's, ``old_distance`` that after the step before to the comparator's of that round,
     ``move`` how far the comparator's two lie apart; ``end`` is the squared distance after the last
     step. ``restarted`` says where the learner had started again: there the distances are those of
-    different weights.
+    different weights; ``idle`` where it made no step although it would have had to, which counts as
+    what it cost.
     """
 
     loss: np.ndarray
@@ -43,6 +44,7 @@ class Watched:
     old_distance: np.ndarray
     move: np.ndarray
     restarted: np.ndarray
+    idle: np.ndarray
     end: float
 
     def __len__(self) -> int:
@@ -68,7 +70,10 @@ class Watched:
 
 @dataclass
 class Tally:
-    """Sums over the rounds seen so far; ``largest_loss`` is the largest target loss there is."""
+    """Sums over the rounds seen so far; ``largest_loss`` is the largest target loss there is.
+
+    ``owed`` is what bounds have in place of ``comparator_loss``: the same, but for idle rounds.
+    """
 
     largest_loss: float = 1.0
     rounds: int = 0
@@ -76,6 +81,7 @@ class Tally:
     sampled: float = 0.0
     surrogate: float = 0.0
     comparator_loss: float = 0.0
+    owed: float = 0.0
     path_length: float = 0.0
     residual: float = 0.0
     gap: float = 0.0
@@ -102,6 +108,8 @@ class Tally:
         if not len(seen):
             return
         eta, residual = seen.eta, 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
+        residual = np.where(seen.idle, 0.0, residual)
+        owed = np.where(seen.idle, seen.risk, seen.comparator_loss)
         before = np.r_[self.last_eta, eta[:-1]]
         new, old, move = seen.distance, seen.old_distance, seen.move
         again = seen.restarted
@@ -117,6 +125,7 @@ class Tally:
         self.sampled += float(seen.target_loss.sum())
         self.surrogate += float(seen.loss.sum())
         self.comparator_loss += float(seen.comparator_loss.sum())
+        self.owed += float(owed.sum())
         self.path_length += float(move.sum())
         self.residual += float(residual.sum())
         self.gap += float(seen.gap.sum())
@@ -127,11 +136,10 @@ class Tally:
         self.restarts += int(again.sum())
         self.started += float((new[again] / (2.0 * eta[again])).sum())
         self.weighted_risk += float((eta * seen.risk).sum())
-        self.weighted_loss += float((eta * seen.comparator_loss).sum())
+        self.weighted_loss += float((eta * owed).sum())
         self.weighted_rest += float((eta * (residual + seen.gap) + 0.5 * (new - old)).sum())
-        paid, owed = seen.risk > 0.0, seen.comparator_loss > 0.0
-        self.least_eta = min(self.least_eta, float(eta[paid].min(initial=math.inf)))
-        self.largest_eta = max(self.largest_eta, float(eta[owed].max(initial=0.0)))
+        self.least_eta = min(self.least_eta, float(eta[seen.risk > 0.0].min(initial=math.inf)))
+        self.largest_eta = max(self.largest_eta, float(eta[owed > 0.0].max(initial=0.0)))
         self.farthest = max(self.farthest, float(new.max()), float(old.max()), seen.end)
         self.smallest_eta = min(self.smallest_eta, float(eta.min()))
         self.last_eta, self.end = float(eta[-1]), seen.end
@@ -140,13 +148,13 @@ class Tally:
     def exact(self) -> float:
         """The bound that loses nothing but the convexity of the losses and the projections."""
         ends = self.first_distance / (2.0 * self.first_eta) - self.end / (2.0 * self.last_eta)
-        return self.comparator_loss + ends + self.telescope + self.residual + self.gap
+        return self.owed + ends + self.telescope + self.residual + self.gap
 
     def diameter(self, diameter: float) -> float:
         """Return the bound that knows only the distances at starts, and else the diameter."""
         first = self.first_distance / (2.0 * self.first_eta) + self.started
         later = 0.5 * diameter**2 * self.rises + diameter * self.charged
-        return self.comparator_loss + first + later + self.residual + self.gap
+        return self.owed + first + later + self.residual + self.gap
 
     @property
     def weighted_bound(self) -> float:

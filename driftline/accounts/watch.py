@@ -108,13 +108,7 @@ def settled(seen: Watched, parts: Parts) -> Watched:
     """
     if parts.decoder.rate_floor > 0.0 or not isinstance(parts.rate, Polyak):
         return seen
-    idle = seen.loss - seen.risk <= RESOLUTION * seen.loss
-    return replace(
-        seen,
-        loss=np.where(idle, seen.risk, seen.loss),
-        grad_sq=np.where(idle, 0.0, seen.grad_sq),
-        comparator_loss=np.where(idle, seen.risk, seen.comparator_loss),
-    )
+    return replace(seen, idle=seen.loss - seen.risk <= RESOLUTION * seen.loss)
 
 
 def _seen(
@@ -140,6 +134,7 @@ def _seen(
         old[:count],
         move[:count],
         _flags(block, count),
+        np.zeros(count, dtype=bool),
         end,
     )
 

@@ -41,6 +41,8 @@ class Premises:
     floor: float
     guess_loss: float
     largest_loss: float
+    #: What the guess is.
+    guess: str
     #: Whether the loss is convex, without which nothing holds.
     convex: bool = True
     #: Why no theorem promises anything, "" if one does.
@@ -122,7 +124,7 @@ class Certificate:
             )
         starts = 1 + self.tally.restarts
         price = made.diameter * (starts * made.diameter / 2.0 + self.path_length) / made.floor
-        owed = theirs + self.tally.gap
+        owed = self.tally.owed + self.tally.gap
         return (made.spread * owed if owed else 0.0) + price
 
     @property
@@ -260,7 +262,7 @@ class Certificate:
             f"  comparator's loss F      {self.comparator_loss:12.5g}   path length P = "
             f"{self.path_length:.5g}",
             f"  surrogate regret         {self.surrogate_regret:12.5g}   expected loss minus F",
-            f"  uniform guessing         {self.trivial:12.5g}",
+            f"  {made.guess:<24} {self.trivial:12.5g}",
             "bounds of the expected loss",
         ]
         notes = {

@@ -21,7 +21,7 @@ def table(made: CommitteeCertificate) -> str:
         _line("weighted average", made.average, _pays(made)),
         _line("best member", made.best_total, f"member {made.best}; regret {made.regret:.5g}"),
         *_sequence(made),
-        _line("uniform guessing", made.trivial),
+        _line(made.members[0].premises.guess, made.trivial),
     ]
     if made.no_regret_bound:
         lines.append(f"no bound of the committee: {made.no_regret_bound}")

@@ -47,6 +47,7 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
         floor,
         getattr(loss.task, "guess_loss", math.inf),
         loss.task.largest_loss,
+        loss.task.guess,
         loss.convex,
         reason,
         spread,

@@ -204,6 +204,7 @@ class Replay:
             return
         seen = settled(seen, self.learner.parts)
         residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
+        residual[seen.idle] = 0.0
         if not self.whole and self.learner.engine.dtype == np.float32:
             residual = residual - self.rounding * seen.loss
         wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss))

@@ -45,7 +45,9 @@ def auto(
     before, for no setting is best on every stream: small steps bear noise, large ones follow
     changes, and who starts again can afford steps that decay.
     With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
-    ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`.
+    ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
+    1000 documents, or twice as many as are chosen of them: a round costs as many operations as
+    there are pairs.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=5000, flips=5, seed=0)

@@ -19,6 +19,10 @@ from driftline.tasks import (
 
 __all__ = ["certain_loss", "detector"]
 
+#: Queries of so many documents are taken at least: their pairs are what a round costs, and bounds
+#: grow with the number.
+DOCUMENTS = 1000
+
 
 def certain_loss(task: Any) -> Scaled | None:
     """Return twice the least multiple of a loss that `Argmax` has a guarantee for, None if unknown.
@@ -29,7 +33,7 @@ def certain_loss(task: Any) -> Scaled | None:
     if isinstance(task, (Multiclass, Binary, Multilabel)):
         return Scaled(Logistic(task), 2.0)
     if isinstance(task, RelevanceTask):
-        return Scaled(PairwiseLogistic(task, most=1000), 2.0)
+        return Scaled(PairwiseLogistic(task, most=max(DOCUMENTS, 2 * task.fewest)), 2.0)
     if isinstance(task, Sequence):
         return Scaled(CRF(task), 2.0)
     if isinstance(task, StructuredTask):

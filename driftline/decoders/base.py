@@ -77,7 +77,12 @@ class Decoder(Part):
         return self._decode(theta, np.zeros(np.size(theta)), 0.0)[0]
 
     def distribution(self, theta: np.ndarray) -> Distribution:
-        """Return the predictions of positive probability and their weights."""
+        """Return few predictions and their weights, with the mean loss encoding of draws.
+
+        Every label so has the expected loss that it has when predictions are drawn. Of classes,
+        signs and levels these are the probabilities of the draws. Of others draws may come from
+        another distribution with this mean, as orders do: there may be too many to be listed.
+        """
         return self.loss.task.decompose(self.mean_loss_encoding(theta))
 
     def risk(self, theta: np.ndarray, label: Any) -> float:

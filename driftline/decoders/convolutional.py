@@ -10,7 +10,7 @@ import numpy as np
 from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, dot, kernel
-from driftline.losses import ConvolutionalFenchelYoung, Loss
+from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.tasks import Distribution
 from driftline.tasks.base import draw_atom
 
@@ -46,6 +46,12 @@ class Convolutional(Decoder):
 
     def __post_init__(self) -> None:
         """Refuse other losses."""
+        if isinstance(self.loss, Scaled):
+            raise NoGuaranteeError(
+                "a multiple of a convolutional loss has no decoder, since the target loss is part "
+                f"of the loss and is not multiplied: give {self.loss.loss!r} a regularizer of "
+                "another scale instead"
+            )
         if not isinstance(self.loss, ConvolutionalFenchelYoung):
             raise NoGuaranteeError(
                 f"Convolutional needs a ConvolutionalFenchelYoung loss, not {self.loss!r}"
@@ -77,7 +83,7 @@ class Convolutional(Decoder):
         )
 
     def distribution(self, theta: np.ndarray) -> Distribution:
-        """Return the predictions of positive probability and their weights."""
+        """Return few predictions and their weights, with the mean loss encoding of draws."""
         found = self._by_solver(theta)
         return super().distribution(theta) if found is None else found
 

@@ -31,7 +31,7 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
     family = loss
     while isinstance(family, Scaled):
         family = family.loss
-    if isinstance(loss, ConvolutionalFenchelYoung):
+    if isinstance(family, ConvolutionalFenchelYoung):
         return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):
         return loss, NearestVertex(loss)

@@ -161,10 +161,18 @@ class Engine:
             self.transposed, self.features = self.wants_transposed(rows), rows.features
             shape = self._shape(rows)[::-1] if self.transposed else self._shape(rows)
             self.stored = zeros_on_lines(shape, self.dtype, apart=not self.transposed)
+            self._begin(self.stored)
             self.state[at.REFRESH] = max(4096, self.stored.size)
         elif self.transposed != self.wants_transposed(rows):
             self.stored = on_lines(self.stored.T, apart=self.transposed)
             self.transposed = not self.transposed
+
+    def _begin(self, stored: np.ndarray) -> np.ndarray:
+        """Set weights to 0, or to what is nearest to that in a domain of one's own."""
+        stored[:] = 0.0
+        if self.parts.domain.radius is None:  # such weights are never transposed
+            stored[:] = self.parts.domain.project(stored)
+        return stored
 
     def _shape(self, rows: Rows) -> tuple[int, int]:
         task = self.parts.loss.task
@@ -184,12 +192,12 @@ class Engine:
         return Snapshot(stored, self.transposed, self.state.copy())
 
     def filled(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot from before the first input with the zeros that weights began as."""
+        """Return a snapshot from before the first input with what weights began as."""
         if snapshot.stored is not None or self.stored is None:
             return snapshot
         state = snapshot.state.copy()
         state[at.REFRESH] = max(4096, self.stored.size)
-        return Snapshot(np.zeros_like(self.stored), self.transposed, state)
+        return Snapshot(self._begin(np.empty_like(self.stored)), self.transposed, state)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot."""
@@ -232,13 +240,13 @@ class Engine:
 
     def scores(self, rows: Rows, t: int) -> np.ndarray:
         """Return the scores of one row, at the cost of its entries."""
-        stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored
+        stored = self._begin(np.empty(self._shape(rows))) if self.stored is None else self.stored
         scores = rows.scores(stored, self.transposed, t, self.parts.intercept)
         return scores * self.state[at.SCALE]
 
     def all_scores(self, rows: Any) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""
-        stored = np.zeros(self._shape(rows)) if self.stored is None else self.stored
+        stored = self._begin(np.empty(self._shape(rows))) if self.stored is None else self.stored
         scores: np.ndarray = rows.all_scores(stored, self.transposed, self.parts.intercept)
         return scores * self.state[at.SCALE]
 
@@ -286,9 +294,9 @@ class Engine:
                 return
 
     def set_back(self) -> None:
-        """Start again: no weights, and nothing remembered by rate and detector."""
+        """Start again: first weights, and nothing remembered by rate and detector."""
         assert self.stored is not None
-        self.stored[:] = 0.0
+        self._begin(self.stored)
         state = self.state
         state[at.SCALE], state[at.NORM_SQ], state[at.INNER] = 1.0, 0.0, 0.0
         state[at.REFRESH] = state[at.ROUNDS] + max(4096, self.stored.size)

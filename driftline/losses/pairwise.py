@@ -62,6 +62,11 @@ class PairwiseLogistic(Loss):
             raise InputError(f"PairwiseLogistic takes NDCG or PrecisionAtK, not {self.task!r}")
         if int(self.most) != self.most or self.most < 2:
             raise InputError(f"there must be 2 documents or more, not {self.most!r}")
+        if not self._swap(self.most) > 0.0:
+            raise InputError(
+                f"all orders of up to {self.most} documents earn the same under {self.task!r}, so "
+                "that there is nothing to learn: give PairwiseLogistic a larger `most`"
+            )
 
     def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
@@ -71,7 +76,8 @@ class PairwiseLogistic(Loss):
         if theta.size > self.most:
             raise InputError(
                 f"a query has {theta.size} documents, but the loss's constant is stated for "
-                f"{self.most}: give PairwiseLogistic a larger `most`"
+                f"{self.most}: give PairwiseLogistic a larger `most` (auto has no such option, and "
+                "takes 1000, or twice as many as are chosen)"
             )
         better, worse = np.nonzero(target[:, np.newaxis] > target)
         if not better.size:

@@ -64,6 +64,9 @@ class Task(Part):
     #: The largest target loss.
     largest_loss: float = 1.0
 
+    #: What ``guess_loss``, the loss that a bound is compared with, is the loss of.
+    guess: ClassVar[str] = "uniform guessing"
+
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
     #: metric and 2 for the square of one; infinite where none is known.

@@ -46,7 +46,6 @@ class FScore(Task):
 
     labels: int
 
-    guess_loss: ClassVar[float] = 1.0
     triangle: ClassVar[float] = 1.5
 
     def __post_init__(self) -> None:
@@ -60,6 +59,11 @@ class FScore(Task):
                 "operations",
                 stacklevel=3,
             )
+
+    @property
+    def guess_loss(self) -> float:
+        """The worst expected loss of a uniform guess, which is that of no tags at all."""
+        return 1.0 - 2.0**-self.labels
 
     @property
     def dim(self) -> int:

@@ -76,6 +76,11 @@ class PrecisionAtK(RelevanceTask):
             raise InputError(f"{self.k} of {self.items} items cannot be chosen")
 
     @property
+    def fewest(self) -> int:
+        """One more than are chosen: all of fewer are."""
+        return self.k + 1
+
+    @property
     def prediction_size(self) -> int:
         """As many as are chosen."""
         return self.k

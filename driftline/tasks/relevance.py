@@ -75,6 +75,9 @@ class RelevanceTask(PaddedTask):
 
     guess_loss: ClassVar[float] = 1.0
 
+    #: Queries of fewer documents have the same loss whatever is predicted.
+    fewest: int = 2
+
     def discounts(self, size: int) -> np.ndarray:
         """Return what the ranks earn, for this number of documents."""
         raise InputError(f"{type(self).__name__} does not say its discounts")

@@ -245,3 +245,43 @@ class TestHinge:
 def test_bad_input_is_named(make, words):
     with pytest.raises(dl.InputError, match=words):
         make()
+
+
+SHARP = [
+    dl.losses.FenchelYoung(dl.tasks.Multiclass(2), dl.regularizers.Entropy(0.7)),
+    dl.losses.FenchelYoung(dl.tasks.Multilabel(2), dl.regularizers.Entropy(1.5)),
+    dl.losses.CRF(dl.tasks.Sequence(2, transitions=False)),
+    dl.losses.CRF(dl.tasks.Sequence(2), base=3.0),
+    dl.losses.PairwiseLogistic(dl.tasks.NDCG(1), most=2),
+]
+
+
+@pytest.mark.parametrize("loss", SHARP, ids=repr)
+def test_self_bounds_of_structured_losses_are_attained(loss):
+    """One position, two documents, all tags alike: no smaller constant would do."""
+    worst, task = 0.0, loss.task
+    for gap in np.linspace(0.0, 4.0, 801):
+        match task:
+            case dl.tasks.Multilabel():
+                theta, label = np.full(2, -gap / 2), [1, 1]
+            case dl.tasks.Sequence():
+                theta, label = np.array([0.0, gap]), [0]
+            case dl.tasks.NDCG():
+                theta, label = np.array([0.0, gap]), [1, 0]
+            case _:
+                theta, label = np.array([0.0, gap]), 0
+        value, grad = loss.value_and_grad(theta, label)
+        worst = max(worst, grad @ grad / (2.0 * value))
+    assert worst == pytest.approx(loss.self_bound, rel=1e-3)
+
+
+@pytest.mark.parametrize("documents", [3, 6, 10])
+def test_the_pairwise_self_bound_is_attained_by_one_relevant_document(documents):
+    loss = dl.losses.PairwiseLogistic(dl.tasks.NDCG(1), most=documents)
+    label = np.eye(documents, dtype=int)[0]
+    worst = 0.0
+    for gap in np.linspace(0.0, 4.0, 401):
+        theta = np.r_[0.0, np.full(documents - 1, gap)]
+        value, grad = loss.value_and_grad(theta, label)
+        worst = max(worst, grad @ grad / (2.0 * value))
+    assert worst == pytest.approx(loss.self_bound, rel=1e-3)

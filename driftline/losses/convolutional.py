@@ -44,7 +44,8 @@ from driftline.losses.convolutional_kernels import (
     tags_entropy,
     tags_quadratic,
 )
-from driftline.losses.logistic import EXTRA, SELF_BOUND
+from driftline.losses.fenchel_young import least_curvature
+from driftline.losses.logistic import EXTRA
 from driftline.polytopes import (
     ActiveSet,
     Affine,
@@ -278,20 +279,9 @@ class ConvolutionalFenchelYoung(Loss):
     def rate_floor(self) -> float:
         r"""The largest known number with :math:`L - E[\ell] \ge \frac12` floor :math:`\|g\|^2`.
 
-        In general the modulus of strong convexity. For the entropy on the simplex
-        :math:`L_\Omega = -\lambda \ln p` and :math:`\|g\|^2 \le 2 (1 - p)^2`, with p the
-        probability of the label, so that the floor is :math:`\lambda` over the largest
-        :math:`(1-p)^2 / (-\ln p) = 0.4073`, that is :math:`2.455 \lambda`; on the cube of
-        plus and minus ones every coordinate has :math:`g^2 = 4 (1 - p)^2`, and it is half of that.
+        That of the Fenchel-Young loss at the moved scores, which is what they differ by.
         """
-        omega, hull = self._omega, self._hull(self.task.label_hull)
-        if isinstance(omega, Entropy) and isinstance(hull, (Simplex, Positions)):
-            return omega.scale / SELF_BOUND
-        if isinstance(omega, Entropy) and isinstance(hull, Cube):
-            return 2.0 * omega.scale / (SELF_BOUND * (hull.high - hull.low) ** 2)
-        modulus = omega.strong_convexity(hull, "l2")
-        assert modulus is not None
-        return modulus
+        return least_curvature(self._omega, self._hull(self.task.label_hull))
 
     # -- the compiled side
 

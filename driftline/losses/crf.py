@@ -6,10 +6,11 @@ r"""The loss of a conditional random field: minus the log-probability of the tru
     - \langle \theta, \rho(y) \rangle}{\ln b}, \qquad
     \nabla L(\theta, y) = \frac{\mu(\theta) - \rho(y)}{\ln b},
 
-with :math:`\mu` the marginals of the Gibbs distribution. The second derivative of the
-normaliser is the covariance of the encoding, whose largest eigenvalue is at most a quarter of
-the largest squared distance of two encodings: :math:`(2n-1)/2` for n positions. So
-:math:`\|g\|^2 \le 2 M (2n-1) L` with :math:`M = 1 / (2 \ln b)`.
+with :math:`\mu` the marginals of the Gibbs distribution. Each of the n positions and n - 1 pairs of
+neighbours has marginals that add up to 1, and that of the label is at least the probability p of
+the whole sequence; so each adds at most :math:`2 (1 - p)^2` to :math:`\|\mu - \rho(y)\|^2`. Since
+:math:`(1 - p)^2 \le -0.4073 \ln p`, :math:`\|g\|^2 \le 2 M (2n-1) L` with
+:math:`M = 0.4073 / \ln b`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
 from driftline.losses.fenchel_young import FenchelYoung
+from driftline.losses.logistic import SELF_BOUND
 from driftline.regularizers import Entropy
 from driftline.tasks import Multiclass, Multilabel, Sequence
 
@@ -87,7 +89,7 @@ class CRF(Loss):
         """M for an encoding of norm 1; the length is part of the inputs' norm."""
         if self._entropic is not None:
             return self._entropic.self_bound / math.log(self.base)
-        return 0.5 / math.log(self.base)
+        return SELF_BOUND / math.log(self.base)
 
     @property
     def argmax_ratio(self) -> float:

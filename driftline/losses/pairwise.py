@@ -34,11 +34,15 @@ class PairwiseLogistic(Loss):
     A relative of RankNet, made for :class:`~driftline.decoders.Argmax`, which sorts by score: its
     kappa is 1, so that twice this loss has a surrogate gap of 1/2, without randomness.
 
-    With m documents the weights :math:`a_{ij}` of one of them add up to :math:`\delta m / w_1` at
-    most, and a pair's loss has :math:`\phi'^2 \le 2 \cdot 0.2037\, \phi / \ln 2`. By Cauchy and
-    Schwarz, document by document, :math:`\|g\|^2 \le 2 M L` with
-    :math:`M = 0.4073\, \delta m / (w_1 \ln 2)`. It is stated for ``most`` documents, and larger
-    queries are refused.
+    The gradient is :math:`\sum a_{ij} \phi'_{ij} (e_j - e_i)`, hence
+    :math:`\|g\|^2 \le \lambda \sum a_{ij} \phi_{ij}'^2` with :math:`\lambda` the largest eigenvalue
+    of the Laplacian of the graph with weights :math:`a`. Since
+    :math:`|g_i - g_j| = \int 1[s \text{ separates them}]\, ds`, this is a mean of Laplacians of
+    complete bipartite graphs, whose largest eigenvalue is the number m of documents, so that
+    :math:`\lambda \le \delta m / w_1`. A pair's loss has
+    :math:`\phi'^2 \le 2 \cdot 0.2037\, \phi / \ln 2`. Together,
+    :math:`M = 0.2037\, \delta m / (w_1 \ln 2)`; one relevant document attains it. It is stated for
+    ``most`` documents, and larger queries are refused.
 
     >>> from driftline.tasks import NDCG
     >>> loss = PairwiseLogistic(NDCG(max_relevance=1))
@@ -97,4 +101,4 @@ class PairwiseLogistic(Loss):
     def self_bound(self) -> float:
         """M for up to ``most`` documents."""
         first = float(self.task.discounts(self.most)[0])
-        return SELF_BOUND * self._swap(self.most) * self.most / (first * math.log(2.0))
+        return 0.5 * SELF_BOUND * self._swap(self.most) * self.most / (first * math.log(2.0))

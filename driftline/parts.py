@@ -33,6 +33,11 @@ ROOMS = (
 )
 
 
+#: Numbers of these parts are sizes, which take memory when a part is made. None read from a file
+#: may be larger than this.
+SIZED, LARGEST = ("tasks.", "polytopes.", "losses."), 10**6
+
+
 class Part:
     """Base of all parts: knows its registered name and its configuration.
 
@@ -139,6 +144,10 @@ def from_config(config: Any) -> Any:
     known = cls.field_names()
     if unknown := sorted(set(fields) - set(known)):
         raise InputError(f"{name} has no field {unknown[0]!r}; it has {list(known)}")
+    for key, value in fields.items():
+        large = isinstance(value, (int, float)) and not -LARGEST <= value <= LARGEST
+        if large and name.startswith(SIZED):
+            raise InputError(f"{key!r} of {name} is {value}, larger than any task that was learned")
     return cls(**{key: from_config(value) for key, value in fields.items()})
 
 

@@ -255,4 +255,8 @@ def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Origi
         raise InputError(f"a state is a row of numbers, not {state.dtype} of shape {state.shape}")
     if (state is None) != (generator is None):
         raise InputError("a state and a generator must be given both or neither")
-    return Origin(weights, transposed, state, generator, ahead)
+    origin = Origin(weights, transposed, state, generator, ahead)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(origin.first_weights).all():
+            raise InputError("the state has a scale that makes first weights infinite")
+    return origin

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import warnings
 import zipfile
 
@@ -62,8 +63,10 @@ CASES = (single, committee, restarting, drawing, documents, words)
 
 def certified(trace, inputs, labels):
     """Return the certificate against weights of 0."""
-    alone = isinstance(trace, dl.Trace)
-    zeros = dl.comparators.Fixed(np.zeros(trace.first_weights.shape)) if alone else None
+    zeros = None
+    if isinstance(trace, dl.Trace):
+        shape = (1, 1) if trace.origin is None else trace.first_weights.shape
+        zeros = dl.comparators.Fixed(np.zeros(shape))
     return dl.certify(trace, zeros, inputs, labels)
 
 
@@ -189,20 +192,47 @@ def test_what_no_run_has_written_is_refused(case, edit, tmp_path):
     assert result.exit_code == 1 and "Error" in result.output
 
 
+def audit_edits(trace, inputs, labels, seeds, folder):
+    """Edit a trace in many ways, and audit each; return how many were refused, found, believed."""
+    counts = {"refused": 0, "found": 0, "valid": 0}
+    for seed in seeds:
+        about, arrays = mutated(np.random.default_rng(seed), *trace.to_saved())
+        path = archive.write(folder / "edited.npz", about, arrays)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                made = certified(type(trace).load(path), inputs, labels)
+                counts["valid" if made.valid else "found"] += bool(str(made))
+            except dl.InputError:
+                counts["refused"] += 1
+    return counts
+
+
+@pytest.mark.parametrize("field, case", [("items", documents), ("classes", single)])
+def test_sizes_that_would_fill_the_memory_are_refused(field, case, tmp_path):
+    trace, inputs, labels = case()
+
+    def enlarge_task(about, arrays):
+        about["config"]["loss"]["task"][field] = 2**36
+
+    path = edited(trace, tmp_path, enlarge_task)
+    with pytest.raises(dl.InputError, match="larger than any task"):
+        certified(dl.Trace.load(path), inputs, labels)
+
+
 def test_edited_traces_are_refused_or_audited_and_nothing_else(tmp_path):
-    """Twenty edits of every case; the fuzz job makes many more."""
+    """Twenty edits of every case; the test below makes many more."""
     for case in CASES:
-        trace, inputs, labels = case()
-        for seed in range(20):
-            random = np.random.default_rng(seed)
-            about, arrays = mutated(random, *trace.to_saved())
-            path = archive.write(tmp_path / "edited.npz", about, arrays)
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                try:
-                    str(certified(type(trace).load(path), inputs, labels))
-                except dl.InputError:
-                    pass
+        counts = audit_edits(*case(), range(20), tmp_path)
+        assert counts["refused"] > 5
+
+
+@pytest.mark.hard
+def test_six_thousand_edited_traces_are_refused_or_audited_and_nothing_else(tmp_path):
+    first = int(os.environ.get("DRIFTLINE_SEED", np.random.SeedSequence().entropy % 10**9))
+    print(f"DRIFTLINE_SEED={first}")
+    for case in CASES:
+        print(case.__name__, audit_edits(*case(), range(first, first + 1000), tmp_path))
 
 
 def test_an_edited_model_is_refused_or_loaded_and_nothing_else(tmp_path):

@@ -12,6 +12,7 @@ import driftline as dl
 from driftline.certificates.plots import _bound_curves, plot
 from driftline.cli.certify import certify
 from driftline.cli.guarantees import guarantees
+from driftline.experiments.adversary import play_adversary
 from driftline.experiments.constant_mistakes import HalfwayFlip
 from driftline.experiments.guarantees import (
     constant_mistakes,
@@ -357,3 +358,26 @@ def test_guarantees_prints_tables_and_draws(tmp_path):
 def test_bad_input_is_named(call, words):
     with pytest.raises(dl.InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [dl.rates.Constant(), dl.rates.AdaGrad(), dl.rates.Polyak(), dl.rates.Polyak(monotone=False)],
+    ids=repr,
+)
+def test_an_adversary_costs_every_learner_half_in_every_round(rate):
+    """And so at least a sixth of what the comparator pays and moves, whichever way it goes."""
+    loss = dl.losses.SmoothHinge(dl.tasks.Multiclass(2))
+    certain = dl.losses.Scaled(loss, 4.0)
+    for decoder in (
+        dl.decoders.GapOptimal(loss),
+        dl.decoders.UniformMix(loss),
+        dl.decoders.StepOptimal(loss),
+        dl.decoders.Argmax(certain),
+    ):
+        learner = dl.OGD(decoder.loss, decoder, rate, dl.domains.Ball(2.0))
+        labels, risk = play_adversary(learner, 60)
+        assert risk.min() >= 0.5 - 1e-12
+        losses = 3.0 * (labels != labels[0]).sum()
+        moves = np.sqrt(2.0) * (np.diff(labels) != 0).sum()
+        assert risk.sum() >= max(losses, moves) / 6.0

@@ -154,3 +154,25 @@ def test_what_is_not_convex_cannot_be_fitted():
     inputs, labels = stream(T.Multiclass(3))
     with pytest.raises(dl.InputError, match="not convex"):
         best_fixed(L.Hinge(T.Multiclass(3), 0.5), inputs, labels)
+
+
+@pytest.mark.parametrize("flips", [0, 3])
+def test_weights_for_the_least_bound_have_a_smaller_one(flips):
+    stream = dl.streams.LabelFlips(rounds=1000, flips=flips, seed=0)
+    random = np.random.default_rng(0)
+    labels = np.where(random.random(1000) < 0.1, -stream.labels, stream.labels)
+    learner = dl.OGD(dl.losses.Logistic(stream.task))
+    trace = learner.run(stream.inputs, labels)
+    step = float(trace.eta.min())
+    given = {"segments": flips + 1, "candidates": stream.starts[1:]}
+    plain, tight = (
+        dl.certificates.best_piecewise(learner.loss, stream.inputs, labels, step=s, **given)
+        for s in (None, step)
+    )
+    assert tight.loss >= plain.loss - plain.gap and tight.gap >= tight.loss - plain.loss - 1e-9
+    far, near = (dl.certify(trace, h.comparator, stream.inputs, labels) for h in (plain, tight))
+    assert near.valid and near.diameter < far.diameter
+    if flips:  # the worst case has the diameter in place of the first weights
+        assert near.path_length < far.path_length and near.worst_case < 0.95 * far.worst_case
+    with pytest.raises(dl.InputError, match="step must be positive"):
+        dl.certificates.best_piecewise(learner.loss, stream.inputs, labels, step=0.0, **given)

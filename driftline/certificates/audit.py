@@ -12,7 +12,8 @@ from driftline.accounts import Tally, Watched, settled
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.premises import premises_of
-from driftline.certificates.replay import Replay, learner_of
+from driftline.certificates.recorded import learner_of
+from driftline.certificates.replay import Replay
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.learner import OGD

@@ -12,7 +12,7 @@ from driftline.certificates.audit import certify
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
 from driftline.certificates.inside import Inside
-from driftline.certificates.replay import as_rows, learner_of, losses_of, uniforms_of
+from driftline.certificates.recorded import as_rows, learner_of, losses_of, uniforms_of
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
 from driftline.committee.trace import First

@@ -1,0 +1,89 @@
+"""What a trace says of its learner, as objects that can play: everything is checked on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.decoders import Decoder
+from driftline.domains import Domain
+from driftline.engines import Snapshot
+from driftline.errors import DAMAGE, InputError
+from driftline.learner import OGD
+from driftline.losses import Loss
+from driftline.parts import from_config
+from driftline.rates import Rate
+from driftline.trace import Trace
+
+__all__ = ["as_rows", "learner_of", "losses_of", "uniforms_of"]
+
+KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
+
+
+def learner_of(trace: Trace) -> OGD:
+    """Return a learner as the trace says it was made, with the weights that it started from."""
+    config, origin = trace.config, trace.origin
+    if not config:
+        raise InputError("the trace does not say which learner made it")
+    if origin is None:
+        raise InputError(
+            "the trace has no first weights, so it cannot be replayed: run with audit=True"
+        )
+    rows, columns = origin.weights.T.shape if origin.transposed else origin.weights.shape
+    try:
+        loss = from_config(config["loss"])  # first, since all others may be as large as its task
+        if (expected := loss.task.weight_rows) != rows:
+            raise InputError(f"{loss.task!r} has weights of {expected} rows, not {rows}")
+        parts: dict[str, Any] = {name: from_config(config[name]) for name in KINDS}
+        for name, kind in KINDS.items():
+            if not isinstance(parts[name], kind):
+                raise InputError(f"{parts[name]!r} is no {name} of a learner")
+        restart, intercept = from_config(config.get("restart")), config["intercept"]
+        if not isinstance(intercept, bool):
+            raise InputError(f"a learner has an intercept or not, and never {intercept!r}")
+        dtype = origin.weights.dtype
+        if config.get("dtype", dtype.name) != dtype.name:
+            raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
+        made = OGD(**parts, restart=restart, intercept=intercept, dtype=dtype)
+        made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
+        if origin.state is None:
+            made.engine.start(np.array(origin.weights, order="C"))
+        else:
+            features = columns - made.parts.intercept - loss.task.extra_columns
+            made.engine.resume(Snapshot(origin.weights, origin.transposed, origin.state), features)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
+    return made
+
+
+def uniforms_of(generator: Mapping[str, Any] | None, ahead: float | None, count: int) -> np.ndarray:
+    """Return the random numbers of so many rounds; 1/2 for each where nothing is known of them."""
+    if generator is None:
+        return np.full(count, 0.5)
+    source = np.random.default_rng(0)
+    try:
+        source.bit_generator.state = generator
+    except DAMAGE as error:
+        raise InputError(f"the trace has no state of a generator: {error!r}") from error
+    first = [] if ahead is None else [ahead]
+    return np.r_[first, source.random(count - len(first))]
+
+
+def as_rows(predictions: np.ndarray) -> np.ndarray:
+    """Return predictions as a row each."""
+    return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
+
+
+def losses_of(task: Any, rows: np.ndarray, labels: Any) -> np.ndarray:
+    """Return the target loss of every prediction; refuse what is none."""
+    if task.zero_one:
+        if rows.shape[1] != 1:
+            raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")
+        wrong = task.check_labels(rows[:, 0]) != np.asarray(labels)
+        return np.asarray(wrong.any(axis=1), dtype=np.float64)
+    pairs = zip(rows, labels, strict=True)
+    return np.array([task.loss(task.prediction(row), task.label(label)) for row, label in pairs])

@@ -660,3 +660,25 @@ def test_guessing_costs_what_it_is_said_to():
     learner.run(inputs, np.eye(3, dtype=int)[[0, 1, 2, 0, 1]])
     words = str(dl.certify(learner))
     assert "nothing right" in words and "uniform guessing" not in words
+
+
+@pytest.mark.parametrize(
+    "column, value, words",
+    [
+        ("eta", np.inf, "finite"),
+        ("eta", 0.0, "positive"),
+        ("risk", np.nan, "finite"),
+        ("loss", np.zeros(3), "differ in length"),
+        ("prediction", np.zeros(40), "must be int64"),
+        ("restarted", np.zeros(40), "must be bool"),
+        ("origin", Origin(np.zeros((300_000, 3))), "weights of 3 rows, not 300000"),
+    ],
+)
+def test_a_trace_in_memory_is_checked_as_one_from_a_file(column, value, words):
+    _, trace, comparator, stream = make("logistic, gap-optimal", "polyak")
+    if isinstance(value, float):
+        changed = getattr(trace, column).copy()
+        changed[7] = value
+        value = changed
+    with pytest.raises(dl.InputError, match=words):
+        dl.certify(dataclasses.replace(trace, **{column: value}), comparator, *stream)

@@ -125,6 +125,7 @@ def _certify(
     progress: Callable[[int], None] | None,
 ) -> Certificate:
     """Return the certificate of a single learner's run."""
+    trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task
     rows, labels = task.rows_of(inputs), task.check_labels(labels)

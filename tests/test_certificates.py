@@ -682,3 +682,32 @@ def test_a_trace_in_memory_is_checked_as_one_from_a_file(column, value, words):
         value = changed
     with pytest.raises(dl.InputError, match=words):
         dl.certify(dataclasses.replace(trace, **{column: value}), comparator, *stream)
+
+
+def test_a_ball_around_ones_own_weights_has_the_bounds_of_its_diameter():
+    """Weights learned before, and a small ball around them: the bound is small, too."""
+    stream = dl.streams.LabelFlips(rounds=600, flips=0, seed=0, form="matrix")
+    loss, decoder = scaled(L.Logistic(stream.task), 2.0)
+    before = dl.OGD(loss, decoder)
+    before.run(stream.inputs[:300], stream.labels[:300])
+    later = stream.inputs[300:], stream.labels[300:]
+    near = dl.domains.BallAround(before.weights, 1.0)
+    learner = dl.OGD(loss, decoder, domain=near, initial=before.weights)
+    trace = learner.run(*later)
+    made = dl.certify(trace, dl.comparators.Fixed(before.weights), *later)
+    assert made.valid and made.premises.diameter == 1.0
+    assert np.linalg.norm(learner.weights - before.weights) <= 0.5 + 1e-9
+    wide = before.run(*later)
+    assert (
+        made.worst_case < 0.5 * dl.certify(wide, made_of(before.weights, 10.0), *later).worst_case
+    )
+    with pytest.raises(dl.InputError, match="must lie in the domain"):
+        dl.certify(trace, dl.comparators.Fixed(np.zeros((2, 2))), *later)
+    with pytest.raises(dl.InputError, match="rows of finite numbers"):
+        dl.domains.BallAround([1.0, 2.0], 1.0)
+    with pytest.raises(dl.InputError, match="the centre of their ball has"):
+        dl.OGD(loss, decoder, domain=near).run(np.ones((3, 5)), [0, 1, 0])
+
+
+def made_of(weights, radius):
+    return dl.comparators.Fixed(weights * min(1.0, radius / np.linalg.norm(weights)))

@@ -90,6 +90,7 @@ PARTS = [
     dl.rates.Polyak(monotone=False, cap=2.0),
     dl.domains.Ball(3.0),
     dl.domains.Unbounded(),
+    dl.domains.BallAround([[1.0, 2.0], [3.0, 4.0]], 2.0),
 ]
 
 

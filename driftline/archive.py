@@ -10,19 +10,18 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from driftline import files
 from driftline.errors import InputError
 from driftline.version import __version__
 
-__all__ = ["read", "write"]
+__all__ = ["packed", "read", "unpacked", "write"]
 
 #: The version of the format. Files of later versions are refused.
 FORMAT = 1
@@ -36,28 +35,27 @@ NAME = re.compile(r"[a-z0-9_][a-z0-9_.]{0,99}\.npy")
 
 
 def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Path:
-    """Write a file, in whole or not at all."""
-    path = Path(path)
+    """Write a file, in whole or not at all; when this returns, it is on the disk."""
+    return files.replace(path, packed(about, arrays))
+
+
+def packed(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Return the bytes of a file; equal content has equal bytes, whenever it is written."""
     text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w") as archive:
-            archive.writestr(ABOUT, text)
-            for name, array in arrays.items():
-                content = io.BytesIO()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(_entry(ABOUT), text)
+        for name, array in arrays.items():
+            with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as content:
                 np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
-                archive.writestr(f"{name}.npy", content.getvalue())
-        with os.fdopen(handle, "wb") as file:
-            file.write(_sealed(made.getvalue()))
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(draft, 0o666 & ~mask)  # a draft is private, a file is as others are
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-    return path
+    return _sealed(made.getvalue())
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    """Return an entry without a time: clocks may be anywhere, and ZIP begins in 1980."""
+    made = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    made.external_attr = 0o600 << 16
+    return made
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -65,14 +63,18 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    content = path.read_bytes()
+    return unpacked(path.read_bytes(), path)
+
+
+def unpacked(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what :func:`packed` was given, or refuse the bytes; ``name`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if content != _sealed(content[:-SEAL]):
                 raise InputError("its seal is broken: it is damaged, or was edited")
             return _read(archive, len(content))
     except Exception as error:  # whatever a damaged file makes the readers raise
-        raise InputError(f"{path} is not a file of driftline: {error}") from error
+        raise InputError(f"{name} is not a file of driftline: {error}") from error
 
 
 def _sealed(content: bytes) -> bytes:

@@ -1,0 +1,232 @@
+"""Files that survive a kill and a loss of power: whole or as before, and longer or cut.
+
+All that must last goes through :data:`disk`, one method for each thing that a machine can be
+interrupted between. Tests put another one in its place, which stops there or drops what was not
+synced.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Appended", "Disk", "draft_of", "drafted", "remove", "replace"]
+
+#: How much is read at a time.
+CHUNK = 1 << 20
+
+
+class Disk:
+    """What is done to files, as the operating system does it."""
+
+    def open(self, path: Path) -> int:
+        """Open a file for reading and writing; it is made if it is not there, as others are."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+    def write(self, handle: int, content: bytes) -> None:
+        """Write at the position of a handle."""
+        left = memoryview(content)
+        while left:
+            left = left[os.write(handle, left) :]
+
+    def truncate(self, handle: int, length: int) -> None:
+        """Cut a file."""
+        os.ftruncate(handle, length)
+
+    def sync(self, handle: int) -> None:
+        """Wait until all that a file holds is on the disk."""
+        if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, whose fsync stops at the drive's cache
+            with suppress(OSError):
+                fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+                return
+        os.fsync(handle)
+
+    def rename(self, old: Path, new: Path) -> None:
+        """Give a file another name; a file that had it is gone."""
+        os.replace(old, new)
+
+    def remove(self, path: Path) -> None:
+        """Take a file away, if it is there."""
+        path.unlink(missing_ok=True)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Wait until the names in a folder are on the disk."""
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot
+                raise
+        finally:
+            os.close(handle)
+
+
+#: The machine's own.
+disk = Disk()
+
+
+def draft_of(path: Path) -> Path:
+    """Return where a file is written before it is whole; the next writer takes the same place.
+
+    >>> draft_of(Path("out/model")).name
+    '.part.model'
+    """
+    return path.with_name(f".part.{path.name}")
+
+
+def replace(path: str | Path, content: bytes) -> Path:
+    """Write a file, in whole or not at all; when this returns, it is on the disk."""
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a pipe or a device, written to at once
+        path.write_bytes(content)
+        return path
+    with drafted(path) as draft:
+        handle = disk.open(draft)
+        try:
+            disk.write(handle, content)
+        finally:
+            os.close(handle)
+    return path
+
+
+@contextmanager
+def drafted(path: str | Path) -> Iterator[Path]:
+    """Give the place of an empty draft, which becomes the file when all went well.
+
+    Only one writes a draft at a time: another one that writes the same file waits. A draft that
+    was left behind is taken up, and emptied.
+    """
+    path = Path(os.path.realpath(path))
+    draft = draft_of(path)
+    handle = _locked(draft)
+    try:
+        disk.truncate(handle, 0)
+        yield draft
+        disk.sync(handle)
+        disk.rename(draft, path)
+    except BaseException:
+        disk.remove(draft)
+        raise
+    finally:
+        os.close(handle)
+    disk.sync_folder(path.parent)
+
+
+def _locked(draft: Path) -> int:
+    """Open a draft that is one's own and that no other writes."""
+    while True:
+        try:
+            handle = disk.open(draft)
+        except OSError as error:
+            if not _foreign(draft, error):
+                raise
+            disk.remove(draft)
+            continue
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                disk.remove(draft)  # who made it may still write to it
+            elif _same(found, draft):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # whoever had it has renamed it meanwhile
+
+
+def _same(found: os.stat_result, path: Path) -> bool:
+    """Say whether an open file is the one that has a name now."""
+    try:
+        return os.path.samestat(found, os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _foreign(draft: Path, error: OSError) -> bool:
+    """Say whether a draft cannot be opened since it is a link or another's."""
+    try:
+        found = os.lstat(draft)
+    except OSError:
+        return False
+    return error.errno == errno.ELOOP or found.st_uid != os.geteuid()
+
+
+def remove(*paths: Path) -> None:
+    """Take files of one folder away, for good."""
+    there = [path for path in paths if path.exists()]
+    for path in there:
+        disk.remove(path)
+    if there:
+        disk.sync_folder(there[0].parent)
+
+
+class Appended:
+    """A file that only grows; what is beyond the last length that was noted can be cut off.
+
+    Parameters
+    ----------
+    path
+        Made if it is not there.
+    length, digest
+        How much of it is kept, and the SHA-256 of that. What does not have it is refused.
+    """
+
+    def __init__(self, path: Path, length: int = 0, digest: str = ""):
+        self.path, self.length = path, length
+        self._hash = hashlib.sha256()
+        self._handle = disk.open(path)
+        try:
+            self._check(digest)
+            if os.fstat(self._handle).st_size > length:
+                disk.truncate(self._handle, length)
+            os.lseek(self._handle, length, os.SEEK_SET)
+            disk.sync(self._handle)
+            disk.sync_folder(path.parent)
+        except BaseException:
+            os.close(self._handle)
+            raise
+
+    def _check(self, digest: str) -> None:
+        left = self.length
+        while left:
+            part = os.read(self._handle, min(CHUNK, left))
+            if not part:
+                raise ValueError(f"{self.path} has become shorter")
+            self._hash.update(part)
+            left -= len(part)
+        if digest not in ("", self.digest):
+            raise ValueError(f"{self.path} has been changed")
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that was written."""
+        return self._hash.hexdigest()
+
+    def write(self, content: bytes) -> None:
+        """Write at the end."""
+        disk.write(self._handle, content)
+        self._hash.update(content)
+        self.length += len(content)
+
+    def read(self) -> Any:
+        """Return a reader of the whole file."""
+        return self.path.open("rb")
+
+    def sync(self) -> None:
+        """Wait until all is on the disk."""
+        disk.sync(self._handle)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

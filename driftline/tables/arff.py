@@ -10,6 +10,7 @@ from typing import Any
 from driftline.errors import InputError
 from driftline.streams.readers.arff import read_header, split_dense, split_sparse, without_comment
 from driftline.streams.readers.lines import Lines, shorten
+from driftline.tables.line_table import LineTable
 from driftline.tables.piece import Piece
 from driftline.tables.source import Source
 from driftline.tables.sparse_piece import SparsePiece
@@ -35,38 +36,48 @@ class SourceLines(Lines):
         return iter(self.source)
 
 
-class ArffTable:
+class ArffTable(LineTable):
     """An ARFF file, plain or compressed by gzip; rows are taken for what the first one is.
 
-    ``rows`` is how many are read at a time, fewer if they are long.
+    ``rows`` is how many are read at a time, fewer if they are long; ``marked`` is whether
+    :meth:`marker` can be asked for positions.
     """
 
     width: int | None = None
     notes: Sequence[str] = ()
 
-    def __init__(self, path: str | Path, *, encoding: str = "utf-8", rows: int = 4096):
-        self.source = Source(path, encoding)
+    def __init__(
+        self, path: str | Path, *, encoding: str = "utf-8", rows: int = 4096, marked: bool = False
+    ):
+        self.source = Source(path, encoding, marked)
         self.name = self.source.name
         self._lines: Any = SourceLines(self.source)
         self.columns, self.kinds = read_header(self._lines)
         self.rows = max(16, min(rows, MOST_VALUES // len(self.columns)))
         self._zeros = ["0" if kind is None else kind[0] for kind in self.kinds]
         self._known = {j: {*kind, ""} for j, kind in enumerate(self.kinds) if kind is not None}
-        texts = self._texts()
-        first = next(texts, None)
+        self._later = self._texts()
+        first = next(self._later, None)
         if first is None:
             raise InputError(f"{self.name} has no rows after @data")
         self.sparse = _is_sparse(first)
-        self._read = (self._row(text) for text in chain([first], texts))
+        self._parsed = (self._row(text) for text in chain([first], self._later))
 
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand at a time."""
-        while part := list(islice(self._read, self.rows)):
+        while True:
+            self._begins()
+            part = list(islice(self._parsed, self.rows))
+            if not part:
+                return
             numbers, rows = [number for number, _ in part], [row for _, row in part]
             if self.sparse:
-                yield SparsePiece(self.name, rows, numbers, self._zeros)
+                yield self._read(SparsePiece(self.name, rows, numbers, self._zeros))
             else:
-                yield Piece(self.name, rows, numbers)
+                yield self._read(Piece(self.name, rows, numbers))
+
+    def _look_back(self) -> None:
+        self._parsed = (self._row(text) for text in self._later)
 
     def _texts(self) -> Iterator[str]:
         """Yield what stands in the lines of rows."""
@@ -99,15 +110,6 @@ class ArffTable:
                 raise self._lines.error(
                     f"{self.columns[place]} must be one of {among}, but is {shorten(row[place])}"
                 )
-
-    @property
-    def progress(self) -> tuple[int, int | None]:
-        """Bytes."""
-        return self.source.done, self.source.size
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.source.close()
 
 
 def _is_sparse(text: str) -> bool:

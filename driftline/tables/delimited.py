@@ -10,6 +10,7 @@ from pathlib import Path
 
 from driftline.errors import InputError
 from driftline.tables.delimited_piece import DelimitedPiece
+from driftline.tables.line_table import LineTable
 from driftline.tables.piece import Piece
 from driftline.tables.source import Source
 
@@ -18,7 +19,7 @@ __all__ = ["DelimitedTable"]
 SIGNS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 
-class DelimitedTable:
+class DelimitedTable(LineTable):
     """A CSV file, with a header or without.
 
     Parameters
@@ -31,6 +32,8 @@ class DelimitedTable:
         Whether the first line has the names; without, columns are called 1, 2 and so on.
     rows
         How many lines are read at a time.
+    marked
+        Whether :meth:`marker` can be asked for positions.
     """
 
     width: int | None = None
@@ -45,8 +48,9 @@ class DelimitedTable:
         delimiter: str | None = None,
         header: bool = True,
         rows: int = 4096,
+        marked: bool = False,
     ):
-        self.source, self.rows = Source(path, encoding), rows
+        self.source, self.rows = Source(path, encoding, marked), rows
         self.name = self.source.name
         first = next((line for line in self.source if line.strip()), None)
         if first is None:
@@ -82,6 +86,7 @@ class DelimitedTable:
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand lines at a time."""
         while True:
+            self._begins()
             first = self.source.number + 1 - len(self._pending)
             lines = self._pending + self.source.lines(self.rows - len(self._pending))
             self._pending = []
@@ -89,7 +94,10 @@ class DelimitedTable:
                 return
             piece = self._piece(lines, first)
             if len(piece):
-                yield piece
+                yield self._read(piece)
+
+    def _look_back(self) -> None:
+        self._pending = []
 
     def _piece(self, lines: list[str], first: int) -> Piece:
         if any('"' in line for line in lines):
@@ -145,15 +153,6 @@ class DelimitedTable:
         raise piece.error(
             row, "", f"expected {expected} values, as in the header, but saw {widths[row]}: {hint}"
         )
-
-    @property
-    def progress(self) -> tuple[int, int | None]:
-        """Bytes."""
-        return self.source.done, self.source.size
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.source.close()
 
 
 def _sniffed(line: str) -> str:

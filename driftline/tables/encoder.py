@@ -191,8 +191,9 @@ def _widened(piece: Piece, width: int) -> Any:
     from scipy.sparse import csr_array
 
     matrix = piece.matrix
-    if matrix.shape[1] > width:
-        entry = int(np.flatnonzero(matrix.indices >= width)[0])
+    beyond = np.flatnonzero(matrix.indices >= width)
+    if len(beyond):
+        entry = int(beyond[0])
         row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
         raise piece.error(
             row,

@@ -31,20 +31,27 @@ def open_table(
     header: bool = True,
     features: int | None = None,
     rows: int = 4096,
+    marked: bool = False,
 ) -> Table:
     """Open a table for reading; ``form`` is one of csv, arff, svmlight and parquet.
 
     By default that is told by the ending of the name, before one of gzip; all else is CSV.
-    ``features`` is how many there are in svmlight, if it cannot be found out.
+    ``features`` is how many there are in svmlight, if it cannot be found out. ``marked`` is whether
+    positions in it can be asked for, which takes a digest of all that is read.
     """
     if form is None:
         endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() != ".gz"]
         form = ENDINGS.get(endings[-1] if endings else "", "csv")
     if form == "csv":
         return DelimitedTable(
-            path, encoding=encoding, delimiter=delimiter, header=header, rows=rows
+            path,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+            rows=rows,
+            marked=marked,
         )
-    options: dict[str, Any] = {"rows": rows}
+    options: dict[str, Any] = {"rows": rows, "marked": marked}
     if form == "arff":
         from driftline.tables.arff import ArffTable
 

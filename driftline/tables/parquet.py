@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.tables.mark import Mark
 from driftline.tables.piece import Piece
 
 __all__ = ["ParquetTable"]
 
 
 class ParquetTable:
-    """A Parquet file; ``rows`` is how many are read at a time."""
+    """A Parquet file; ``rows`` is how many are read at a time.
+
+    ``marked`` is whether :meth:`marker` can be asked for positions.
+    """
 
     width: int | None = None
     sparse = False
     notes: Sequence[str] = ()
 
-    def __init__(self, path: str | Path, *, rows: int = 4096):
+    def __init__(self, path: str | Path, *, rows: int = 4096, marked: bool = False):
         try:
             from pyarrow import ArrowException, parquet
         except ImportError:
@@ -32,7 +37,10 @@ class ParquetTable:
         if str(path) == "-":
             raise InputError("a Parquet file cannot come by standard input: name the file")
         self.name, self.rows, self._done = str(path), rows, 0
-        self._trouble = (ArrowException, OSError)
+        self._digest = _Digest() if marked else None
+        self._last: Any = None  # the last batch, and what is left of it to be read
+        self._rest: Any = None
+        self._trouble: Any = (ArrowException, OSError)
         try:
             self._file = parquet.ParquetFile(path)
         except self._trouble as error:
@@ -48,10 +56,59 @@ class ParquetTable:
         while (batch := self._next()) is not None:
             first, self._done = self._done + 1, self._done + batch.num_rows
             if batch.num_rows:
+                self._settle()
+                self._last = batch
                 yield ParquetPiece(self.name, batch, first)
+
+    def _settle(self) -> None:
+        """Let no position before the end of the last piece be asked for."""
+        if self._digest is not None and self._last is not None:
+            self._digest.add(self._last)
+        self._last = None
+
+    def marker(self, drop: int | None = None) -> Callable[[], Mark]:
+        """Return what gives the position after the last piece, or after so many rows of it."""
+        size = 0 if self._last is None else self._last.num_rows
+        drop = size if drop is None else drop
+        start = self._done - size
+        lines, rest = (self._done, 0) if drop == size else (start, drop)
+        bare = Mark(lines, rest, start + drop, start + drop)
+        made = None if self._digest is None else self._digest.copy()
+        last = self._last.slice(0, drop) if drop else None
+
+        def mark() -> Mark:
+            if made is None:
+                return bare
+            whole = made.copy()
+            if last is not None:
+                whole.add(last)
+            return bare._replace(digest=whole.hexdigest())
+
+        return mark
+
+    def fits(self, mark: Mark) -> bool:
+        """Read on up to a mark, and say whether all before it is what it was."""
+        self._skip(mark.through)
+        return self._done == mark.through and self.marker()().digest == mark.digest
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
+        self._skip(mark.lines)
+
+    def _skip(self, rows: int) -> None:
+        """Read on until so many rows are read, or the file ends."""
+        while self._done < rows and (batch := self._next()) is not None:
+            self._settle()
+            more = rows - self._done
+            self._rest = batch.slice(more) if more < batch.num_rows else None
+            self._last = batch.slice(0, more)
+            self._done += self._last.num_rows
 
     def _next(self) -> Any:
         """Return the next batch, None after the last."""
+        if self._rest is not None:
+            batch, self._rest = self._rest, None
+            return batch
         try:
             return next(self._read, None)
         except self._trouble as error:
@@ -104,3 +161,36 @@ class ParquetPiece(Piece):
                 return None
             made[:, j] = array
         return made
+
+
+class _Digest:
+    """A SHA-256 of every column, so that batches of other sizes give the same."""
+
+    def __init__(self, columns: Sequence[Any] = ()):
+        self.columns = [column.copy() for column in columns]
+
+    def copy(self) -> _Digest:
+        return _Digest(self.columns)
+
+    def add(self, batch: Any) -> None:
+        """Add the values of all columns."""
+        self.columns = self.columns or [hashlib.sha256() for _ in batch.columns]
+        for digest, column in zip(self.columns, batch.columns, strict=True):
+            digest.update(_bytes(column))
+
+    def hexdigest(self) -> str:
+        parts = "".join(column.hexdigest() for column in self.columns)
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _bytes(column: Any) -> bytes:
+    """Return values as bytes, whatever memory they lie in and whatever batch they are of."""
+    if column.to_numpy(zero_copy_only=False).dtype.kind in "fiu":
+        there = np.asarray(column.is_valid()).astype(np.uint8)[:, np.newaxis]
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)[:, np.newaxis].view(np.uint8)
+        return np.hstack([values, there]).tobytes()
+    try:
+        texts = [repr(value) for value in column.to_pylist()]
+    except (ArithmeticError, ValueError):  # values that Python does not have
+        texts = [value.cast("binary").as_py().hex() for value in column]
+    return "\n".join([*texts, ""]).encode("utf-8", "surrogatepass")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.tables.mark import Mark
 
 __all__ = ["Piece", "Table"]
 
@@ -89,6 +90,21 @@ class Table(Protocol):
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the rows in order."""
+        ...
+
+    def marker(self, drop: int | None = None) -> Callable[[], Mark]:
+        """Return what gives the position after the last piece, or after so many rows of it.
+
+        The digest is taken when it is asked for, even if more has been read by then.
+        """
+        ...
+
+    def fits(self, mark: Mark) -> bool:
+        """Read on up to a mark, and say whether all before it is what it was."""
+        ...
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
         ...
 
     @property

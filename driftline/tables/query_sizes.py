@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import accumulate, repeat
 from pathlib import Path
 
 from driftline.tables.source import Source
@@ -37,6 +37,11 @@ class QuerySizes:
     def rows(self) -> int:
         """How many rows all queries have."""
         return sum(self.sizes)
+
+    def ended(self, rows: int) -> list[int]:
+        """Return the sizes of the queries that have no row after the first ``rows``."""
+        ends = accumulate(self.sizes)
+        return [size for size, end in zip(self.sizes, ends, strict=True) if end <= rows]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the query of every row: 1, 2 and so on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import sys
 import zlib
@@ -40,10 +41,13 @@ class Source:
         name.
     encoding
         Of the text. A byte order mark of UTF-8 is left out.
+    marked
+        Whether a digest is kept of all that was read, for :meth:`digest`.
     """
 
-    def __init__(self, path: str | Path, encoding: str = "utf-8"):
-        self.path, self.encoding = path, encoding
+    def __init__(self, path: str | Path, encoding: str = "utf-8", marked: bool = False):
+        self.path, self.encoding, self.marked = path, encoding, marked
+        self._settled, self._recent, self._hash = 0, list[str](), hashlib.sha256()
         self.name = "standard input" if str(path) == "-" else str(path)
         #: How many lines were read, and how many bytes the file has; None if nobody knows.
         self.number = 0
@@ -98,7 +102,39 @@ class Source:
                 line,
             ) from None
         self.number += len(taken)
-        return [line.rstrip("\n") for line in taken]
+        made = [line.rstrip("\n") for line in taken]
+        if self.marked:
+            self._recent += made
+        return made
+
+    # -- positions
+
+    def settle(self) -> None:
+        """Say that no position before this one will be asked for."""
+        _add(self._hash, self._recent)
+        self._settled, self._recent = self.number, []
+
+    def digests(self) -> Callable[[int], str]:
+        """Return what gives the SHA-256 of the first lines, as text, even when more were read.
+
+        It is empty for lines that were not read, or that were settled.
+        """
+        before, recent = self._hash.copy(), self._recent
+        settled, number, marked = self._settled, self.number, self.marked
+
+        def digest(lines: int) -> str:
+            if not marked or not settled <= lines <= number:
+                return ""
+            made = before.copy()
+            _add(made, recent[: lines - settled])
+            return made.hexdigest()
+
+        return digest
+
+    def skip(self, lines: int) -> None:
+        """Read on until so many lines are read, or the file ends."""
+        while self.number < lines and self.lines(min(4096, lines - self.number)):
+            self.settle()
 
     def __iter__(self) -> Iterator[str]:
         """Go on line by line."""
@@ -135,3 +171,8 @@ class Source:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _add(digest: Any, lines: list[str]) -> None:
+    if lines:
+        digest.update(("\n".join(lines) + "\n").encode("utf-8", "surrogatepass"))

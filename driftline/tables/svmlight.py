@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -10,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.tables.line_table import LineTable
+from driftline.tables.mark import Mark
 from driftline.tables.piece import Piece
 from driftline.tables.query_sizes import QuerySizes
 from driftline.tables.source import Source
@@ -24,23 +27,31 @@ EXAMPLE = "lines such as 1 qid:1 3:0.5"
 TOO_LARGE = f"index {{}} is too large: expected {LARGEST} at most"
 
 
-class SvmlightTable:
+class SvmlightTable(LineTable):
     """An svmlight file: labels, queries if there are any, and entries that are not zero.
 
     An index is a column as it is, so that column 0 is empty in files that begin with 1. How many
     there are is found by a first look at the whole file, unless it is said. Lines without ``qid``
-    may have the sizes of their queries in a file beside them.
+    may have the sizes of their queries in a file beside them. ``marked`` is whether :meth:`marker`
+    can be asked for positions.
     """
 
     sparse = True
     notes: Sequence[str] = ()
 
-    def __init__(self, path: str | Path, *, features: int | None = None, rows: int = 4096):
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        features: int | None = None,
+        rows: int = 4096,
+        marked: bool = False,
+    ):
         if features is not None and features > LARGEST + 1:
             raise InputError(f"{features} features are too many: expected {LARGEST + 1} at most")
         look = _look(path) if features is None else None
         self.width: int | None = features if look is None else look[0]
-        self.source, self.rows = Source(path), rows
+        self.source, self.rows = Source(path, marked=marked), rows
         self.name = self.source.name
         self._lines = self._tokens()
         self._first = next(self._lines, None)
@@ -63,12 +74,28 @@ class SvmlightTable:
     def pieces(self) -> Iterator[Piece]:
         """Yield rows, some thousand at a time."""
         while True:
+            self._begins()
             part = [] if self._first is None else [self._first]
             self._first = None
             part += islice(self._lines, self.rows - len(part))
             if not part:
                 return
-            yield self._piece(part)
+            yield self._read(self._piece(part))
+
+    def _look_back(self) -> None:
+        self._first = None
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
+        super().go_to(mark)
+        for _ in islice(self._queries, mark.rows - mark.drop):
+            pass
+
+    def _digest(self, lines: str, rows: int) -> str:
+        """Return the digest of lines, and of the sizes of all queries that these have ended."""
+        if self._sizes is None or not lines:
+            return lines
+        return hashlib.sha256(f"{lines} {self._sizes.ended(rows)}".encode()).hexdigest()
 
     def _piece(self, part: list[tuple[int, list[str]]]) -> Piece:
         from driftline.streams.readers.lines import sparse_rows
@@ -127,15 +154,6 @@ class SvmlightTable:
         if place > LARGEST:
             raise self.source.error(TOO_LARGE.format(index[:40]), line)
         return place, value
-
-    @property
-    def progress(self) -> tuple[int, int | None]:
-        """Bytes."""
-        return self.source.done, self.source.size
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.source.close()
 
 
 def _has_qid(tokens: list[str]) -> bool:

@@ -1,0 +1,36 @@
+"""Where one is in a table, and a fingerprint of all that stands before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from driftline.errors import InputError
+
+__all__ = ["BEGINNING", "Mark"]
+
+
+class Mark(NamedTuple):
+    """A position between two rows, from which a table can be read again as if it never ended.
+
+    ``lines`` is where the piece begins that has the next row, ``drop`` how many of its rows are
+    before the mark, and ``rows`` how many there are before it in all. ``digest`` is the SHA-256 of
+    the first ``through`` lines, which are those of all these rows; in Parquet lines are rows.
+    """
+
+    lines: int = 0
+    drop: int = 0
+    rows: int = 0
+    through: int = 0
+    digest: str = ""
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Mark:
+        """Return a mark from plain data."""
+        numbers = [config[name] for name in cls._fields[:-1]]
+        if not all(type(n) is int and 0 <= n < 2**62 for n in numbers):
+            raise InputError(f"a position in a table cannot be {numbers}")
+        return cls(*numbers, digest=str(config["digest"]))
+
+
+BEGINNING = Mark()

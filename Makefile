@@ -7,12 +7,13 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
   echo "$(PYTHON) -m pip --python $(BIN)/python")
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo test test-all test-browser test-extras bench race race-full docs figures clean
+.PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full docs figures clean
 
 help:
 	@echo "make demo      run the paper's experiment and name the files it wrote"
 	@echo "make test      lint, types, import order, tests, doctests"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make test-hard runs that are killed, 300 times and more; some minutes"
 	@echo "make test-extras   River and PyTorch, which it installs; some gigabytes"
 	@echo "make test-browser  reports in a real browser, chromium"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
@@ -53,7 +54,10 @@ test-browser: setup
 	$(BIN)/pytest -q -m browser
 
 test-all: setup
-	$(BIN)/pytest -q -n 2 -m "slow or not slow"
+	$(BIN)/pytest -q -n 2 -m "not hard"
+
+test-hard: setup
+	$(BIN)/pytest -q -m hard
 
 bench: setup
 	@$(BIN)/python -m benchmarks

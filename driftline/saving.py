@@ -6,10 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from driftline import archive
 from driftline.errors import DAMAGE, InputError
 
-__all__ = ["DAMAGE", "load"]
+__all__ = ["DAMAGE", "load", "loaded"]
 
 #: What a file may hold, and the room it is made in, which is opened when it is asked for.
 KINDS = {
@@ -41,7 +43,11 @@ def load(path: str | Path) -> Any:
     >>> bool((again.run(*rest).loss == learner.run(*rest).loss).all())
     True
     """
-    about, arrays = archive.read(path)
+    return loaded(path, *archive.read(path))
+
+
+def loaded(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """Return the learner of a file that was read."""
     kind = str(about.get("kind"))
     if kind not in KINDS:
         raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")

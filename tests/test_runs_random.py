@@ -81,7 +81,8 @@ def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
     screen, summary, _ = run(table, tmp_path / "out", "--learner", learner)
     assert "certificate\n" in screen and summary["certificate"]["rounds"] == 600
     model = tmp_path / "out" / "model.driftline"
-    screen, summary, report = run(table, tmp_path / "out", "--resume", model)
+    more = write_csv(tmp_path / "more.csv", *data(600, seed=1))
+    screen, summary, report = run(more, tmp_path / "out", "--resume", model)
     made, alone = summary["certificate"], learner != "auto"
     where = "of this run alone" if alone else "since the first round of the model"
     assert f"certificate, {where}\n" in screen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from functools import partial
 
@@ -47,7 +48,8 @@ def test_a_run_goes_on_in_a_folder_of_its_own(parts):
     assert contents(parts / "first") == before
     later = predictions(parts / "new")
     assert later == predictions(parts / "whole")[100:]  # numbered as rounds of the model
-    again = call("run", parts / "first.csv", "--resume", parts / "new" / "model.driftline")
+    third = write_csv(parts / "third.csv", *data(100, seed=1))
+    again = call("run", third, "--resume", parts / "new" / "model.driftline")
     assert again.exit_code == 0
     assert predictions(parts / "new")[:100] == later
     assert [int(row["round"]) for row in predictions(parts / "new")] == list(range(101, 301))
@@ -60,7 +62,9 @@ def test_a_folder_of_another_run_is_refused_before_anything_changes(parts, gone)
     before = contents(parts / "whole"), contents(parts / "first")
     done = goes_on(parts, "--out", parts / "whole")
     assert done.exit_code == 2
-    assert "whole holds another run than" in done.output and "--out" in done.output
+    words = "holds another run than" if gone != "model.driftline" else "but no model"
+    assert f"whole {words}" in done.output or f"predictions.csv, {words}" in done.output
+    assert "--out" in done.output
     assert (contents(parts / "whole"), contents(parts / "first")) == before
 
 
@@ -95,8 +99,12 @@ def test_the_way_to_go_on_says_all_that_must_be_said_again(tmp_path):
     path.write_text("\n".join([lines[0], *lines[1:3] * 3000, lines[3]]) + "\n")
     done = call("run", path, "--resume", model, *more)
     assert done.exit_code == 2 and "column a: expected a number" in done.output
-    assert f"--delimiter semicolon --ignore id --resume {model} --skip 4096" in done.output
     assert Model.load(model).rounds == 2 + 4096
+    last = next(line for line in done.output.splitlines() if line.startswith("  driftline run "))
+    path.write_text("\n".join([lines[0], *lines[1:3] * 3000]) + "\n")
+    done = call(*shlex.split(last)[1:])
+    assert done.exit_code == 0, done.output
+    assert Model.load(model).rounds == 2 + 6000
 
 
 @pytest.mark.parametrize(

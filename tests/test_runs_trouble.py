@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 from functools import partial
 
+import numpy as np
 import pytest
 from commands import call, data, predictions, write_csv
 
 from driftline import tables
 from driftline.cli.traces import read_trace
-from driftline.runs import Model, Run
-from driftline.runs.outputs import Outputs, PredictionFile
+from driftline.runs import Model, Run, schedule
+from driftline.runs.outputs import Outputs
+from driftline.runs.predictions import PredictionFile
 from driftline.tables import DelimitedTable
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "a file")
@@ -59,24 +61,42 @@ def said(done, words):
 @pytest.mark.parametrize("error", [FULL, SHORT], ids=["disk", "memory"])
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(Run, "learn"), (PredictionFile, "write"), (Model, "save"), (Outputs, "save")],
+    [(Run, "learn"), (PredictionFile, "write"), (Model, "to_saved"), (Outputs, "save")],
     ids=lambda value: getattr(value, "__name__", value),
 )
 @pytest.mark.parametrize("resumed", [False, True])
-def test_what_was_saved_before_is_there(tmp_path, table, monkeypatch, owner, name, resumed, error):
-    out = tmp_path / "out"
-    assert call("run", table, "--out", out).exit_code == 0
-    before = contents(out)
-    more = ("--resume", out / "model.driftline") if resumed else ()
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_run_that_failed_goes_on(
+    tmp_path, table, monkeypatch, owner, name, resumed, after, error
+):
+    """What is half learned is not saved; the last checkpoint is."""
+    monkeypatch.setattr(schedule, "SECONDS", 0.0)
+    monkeypatch.setattr(schedule, "SHARE", np.inf)
+    first = write_csv(tmp_path / "first.csv", *data(seed=1))
+    for out in ("whole", "out") if resumed else ():
+        assert call("run", first, "--out", tmp_path / out).exit_code == 0
+
+    def run(out):
+        more = ("--resume", tmp_path / out / "model.driftline") if resumed else ()
+        return call("run", table, "--out", tmp_path / out, *more)
+
+    run("whole")
     with monkeypatch.context() as patched:
-        wrapped(patched, owner, name, 3 if name in ("learn", "write") else 1, error)
-        done = call("run", table, "--out", out, *more)
+        wrapped(patched, owner, name, after, error)
+        done = run("out")
     words = "a file: No space left" if error is FULL else "there is not enough memory (Unable"
     said(done, words)
-    assert "nothing of this run is saved" in done.output
-    assert contents(out) == before
-    assert call("run", table, "--resume", out / "model.driftline").exit_code == 0
-    assert [int(row["round"]) for row in predictions(out)] == list(range(1, 401))
+    rows = 40 * (after - 1)
+    left = f"what was learned from {rows} rows is saved" if rows else "nothing of this run is saved"
+    assert left in done.output
+    if not (resumed or rows):
+        assert not (tmp_path / "out").exists()
+    done = run("out")
+    assert done.exit_code == 0 and (f"after row {rows} " in done.output) == bool(rows)
+    one, two = contents(tmp_path / "whole"), contents(tmp_path / "out")
+    assert one.keys() == two.keys()
+    for same in ("predictions.csv", "model.driftline", "journal.driftline"):
+        assert one[same] == two[same]
 
 
 @pytest.mark.parametrize("error", [FULL, SHORT], ids=["disk", "memory"])
@@ -86,9 +106,8 @@ def test_what_was_learned_before_reading_failed_is_saved(tmp_path, table, monkey
         wrapped(patched, DelimitedTable, "_piece", 4, error)
         done = call("run", table, "--out", tmp_path / "out")
     said(done, "No space left" if error is FULL else "not enough memory")
-    assert "--skip 120" in done.output and len(predictions(tmp_path / "out")) == 120
-    model = tmp_path / "out" / "model.driftline"
-    assert call("run", table, "--resume", model, "--skip", 120).exit_code == 0
+    assert "from 120 rows is saved" in done.output and len(predictions(tmp_path / "out")) == 120
+    assert call("run", table, "--out", tmp_path / "out").exit_code == 0
     assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
 
 

@@ -58,7 +58,7 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     wanted = list(dict.fromkeys(names(options["learners"])))
     if not wanted:
         raise InputError("expected learners to compare, as in --with auto,polyak")
-    ignore, table = names(options.pop("ignore")), table_of(file, options)
+    ignore, table = names(options["ignore"]), table_of(file, options)
     head = next(table.pieces(), None)
     if head is None:
         raise InputError(f"{table.name} has no rows after its header")

@@ -16,7 +16,9 @@ __all__ = [
     "names",
     "reading",
     "refuse_settled",
+    "opener_of",
     "said_again",
+    "said_before",
     "table_of",
     "wishes_of",
 ]
@@ -123,11 +125,16 @@ def names(text: str) -> list[str]:
 
 
 def table_of(file: Path, options: dict[str, Any]) -> Any:
-    """Open the table; what was said about reading is taken out of the options."""
-    from driftline.tables import open_table
+    """Open the table."""
+    return opener_of(file, options, marked=False)()
 
-    said = {name: options.pop(name) for name in ("form", "delimiter", "encoding", "features")}
-    return open_table(file, header=not options.pop("no_header"), **said)
+
+def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Any]:
+    """Return what opens the table, in which positions can be asked for."""
+    from driftline import tables
+
+    said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
+    return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
 
 
 def refuse_settled(more: Sequence[str] = ()) -> None:
@@ -159,10 +166,25 @@ def said_again(options: dict[str, Any]) -> list[str]:
     return made
 
 
+def said_before(context: click.Context) -> list[str]:
+    """Return the command as it was said, without what begins it again."""
+    made = [context.info_name or ""]
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(param, click.Argument):
+            made.insert(1, str(value))
+        elif param.name != "fresh":
+            flags = param.opts if value or not param.secondary_opts else param.secondary_opts
+            made += flags[:1] if isinstance(value, bool) else [flags[0], str(value)]
+    return made
+
+
 def wishes_of(options: dict[str, Any], ignore: list[str]) -> Any:
-    """Return what was said about columns; it is taken out of the options."""
+    """Return what was said about columns."""
     from driftline.tables import Wishes
 
-    lists: dict[str, Any] = {name: names(options.pop(name)) for name in ("label", "levels", "text")}
-    rest = {name: options.pop(name) for name in ("task", "query", "missing", "decimal")}
-    return Wishes(**lists, **rest, ignore=ignore, highest=options.pop("highest_grade"))
+    lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
+    rest = {name: options[name] for name in ("task", "query", "missing", "decimal")}
+    return Wishes(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -37,13 +37,21 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
     MODEL was written by driftline run. Columns are found by name, in any order. If the label is
     among them, it is compared with what is predicted, and the score is printed.
     """
-    from driftline.runs.outputs import drafted
+    from driftline.files import drafted
 
     if out is None:
         _predict(model, file, sys.stdout, quiet, options)
         return
     out.parent.mkdir(parents=True, exist_ok=True)
-    with drafted(out) as target:
+    if out.exists() and not out.is_file():  # a pipe, which is written to at once
+        _write(out, model, file, quiet, options)
+        return
+    with drafted(out) as draft:
+        _write(draft, model, file, quiet, options)
+
+
+def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, Any]) -> None:
+    with out.open("w", encoding="utf-8", newline="") as target:
         _predict(model, file, target, quiet, options)
 
 
@@ -52,13 +60,13 @@ def _predict(path: Path, file: Path, target: Any, quiet: bool, options: dict[str
 
     from driftline.cli.screen import amount, console_of
     from driftline.runs import Model, Reading
-    from driftline.runs.outputs import PredictionFile
+    from driftline.runs.predictions import PredictionFile
 
     model = Model.load(path)
-    ignore, table = names(options.pop("ignore")), table_of(file, options)
+    ignore, table = names(options["ignore"]), table_of(file, options)
     source = Reading(table, model.encoder, ignore=ignore, labelled=None)
     labels = model.encoder.labels
-    writer = PredictionFile(target, model, source.bound.labelled)
+    writer = PredictionFile(target.write, model, source.bound.labelled)
     writer.begin()
     total, count = 0.0, 0
     for rounds in source:

@@ -18,12 +18,15 @@ from driftline.cli.options import (
     reading,
     refuse_settled,
     said_again,
-    table_of,
+    said_before,
     wishes_of,
 )
 from driftline.cli.trouble import FAILURES, Trouble, failing
 
 __all__ = ["run"]
+
+#: What does not change what is learned.
+ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
 
 
 @click.command(
@@ -55,13 +58,20 @@ Examples:
     "--resume", type=MODEL, help="Go on learning from this model; columns are found by name."
 )
 @click.option(
-    "--skip", type=click.IntRange(0), default=0, help="Pass over so many rows of the file first."
+    "--skip",
+    type=click.IntRange(0),
+    help="Pass over so many rows of the file first; by default those that were learned from.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for predictions, model, journal, summary and report; by default results/run/NAME, "
     "or with --resume the folder of the model, where all are continued; not that of another run.",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Begin again, and take away what an earlier run left in the folder.",
 )
 @click.option(
     "--certify/--no-certify",
@@ -82,8 +92,10 @@ def run(file: Path, **options: Any) -> None:
     read in pieces and may be larger than memory.
 
     The score is printed beside two baselines that look at no inputs: the last label again, and
-    the most frequent one so far. Text columns become a feature per category. Ctrl-C saves
-    what was learned.
+    the most frequent one so far. Text columns become a feature per category.
+
+    The run is saved every few seconds, and at Ctrl-C. However it ends, the same command goes on
+    where it was; when all rows were learned from, there is nothing to do.
     """
     if options["resume"] is not None:
         refuse_settled(("learner", "seed"))
@@ -93,7 +105,6 @@ def run(file: Path, **options: Any) -> None:
 class Started(NamedTuple):
     """All that a run needs."""
 
-    table: Any
     source: Any
     run: Any
     outputs: Any
@@ -101,58 +112,112 @@ class Started(NamedTuple):
 
 
 def _run(file: Path, options: dict[str, Any]) -> None:
-    again = said_again(options)
-    started = _begin(file, options)
-    run, outputs = started.run, started.outputs
-    with outputs:
-        trouble, stopped = _learn(started, options["quiet"])
-        if not run.rounds:
-            from driftline.errors import InputError
-
-            raise trouble or InputError(f"{started.table.name} has no rows to learn from")
-        with failing(_lost(outputs)):
-            saved = outputs.save(run)
-    if trouble is not None or stopped:
-        words = ["driftline", "run", str(file), *again, "--resume", str(saved)]
-        words += ["--skip", str(options["skip"] + run.rows)]
-        what = f"What was learned from {run.rows:,} rows is saved. To go on:"
-        started.notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
-    if trouble is not None:
-        raise trouble
-    if not stopped:
-        _refuse_constant(run, saved)
-    with failing(f"what was learned is saved in {saved}"):
-        _tell(file, started, stopped, options)
-    if stopped:
-        raise click.exceptions.Exit(130)
-
-
-def _begin(file: Path, options: dict[str, Any]) -> Started:
-    """Open the table, find out what is in it, and make or load the model."""
     from driftline.cli.screen import console_of
+    from driftline.runs.lock import Lock
+    from driftline.runs.outputs import sweep
+
+    notes, resume = console_of(err=True), options["resume"]
+    usual = Path("results/run") / _stem(file) if resume is None else resume.parent
+    folder = options["out"] or usual
+    again = said_again(options)
+    with Lock(folder) as lock:
+        sweep(folder)
+        start = _start(file, folder, lock.left, options)
+        if start.done:
+            _tell_done(file, folder, start, options)
+            return
+        started = _begin(file, folder, start, options, notes)
+        with started.outputs:
+            _play(file, started, again, options)
+
+
+def _start(file: Path, folder: Path, left: bool, options: dict[str, Any]) -> Any:
+    """Find out how the run begins."""
+    from driftline.cli.options import opener_of
+    from driftline.runs.start import Command, begin
+
+    learning = _learning(options)
+    opened = opener_of(file, options)
+    resume, skip, fresh = options["resume"], options["skip"], options["fresh"]
+    return begin(Command(file, folder, opened, learning, resume, skip, fresh), left)
+
+
+def _learning(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run is begun with, and goes on with."""
+    named = {"form": "format", "highest_grade": "highest-grade", "no_header": "no-header"}
+    return {named.get(name, name): options[name] for name in sorted(options.keys() - {*ANYWAY})}
+
+
+def _begin(file: Path, folder: Path, start: Any, options: dict[str, Any], notes: Any) -> Started:
+    """Find out what is in the table, make the model or take it up."""
     from driftline.errors import InputError
     from driftline.runs import Model, Reading, Run
     from driftline.runs.outputs import Outputs
     from driftline.tables import guess
 
-    notes, resume = console_of(err=True), options["resume"]
-    ignore, table = names(options.pop("ignore")), table_of(file, options)
-    wishes, head = wishes_of(options, ignore), None
-    if resume is None:
+    table, state, quiet = start.table, start.state, options["quiet"]
+    learning = _learning(options)
+    ignore, head, skip = names(options["ignore"]), start.head, 0
+    if state is None:
         head = next(table.pieces(), None)
         if head is None:
             raise InputError(f"{table.name} has no rows after its header")
-        encoder, said = guess(table, head, wishes)
-        model = Model.new(options["learner"], encoder, options["seed"])
-        for note in () if options["quiet"] else said:
+        encoder, said = guess(table, head, wishes_of(options, ignore))
+        run = Run(Model.new(options["learner"], encoder, options["seed"]))
+        for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
     else:
-        model = Model.load(resume)
-    source = Reading(table, model.encoder, head, ignore=ignore, skip=options["skip"])
-    usual = Path("results/run") / _stem(file) if resume is None else resume.parent
-    outputs = Outputs(options["out"] or usual, model, resume)
-    run = Run(model, _kept(options), outputs.journal())
-    return Started(table, source, run, outputs, notes)
+        run = state.run if start.continued else Run(state.run.model, journal=state.run.journal)
+    run.kept = _kept(options)
+    rows = start.known.mark.rows
+    if not rows:
+        skip = options["skip"] or 0
+    elif not quiet:
+        notes.print(f"going on after row {rows:,} of {file}", style="dim", soft_wrap=True)
+    queries = state.queries if rows and state.inputs[-1].mark == start.known.mark else ()
+    source = Reading(
+        table,
+        run.model.encoder,
+        head,
+        ignore=ignore,
+        skip=skip,
+        start=start.known.mark,
+        queries=queries,
+    )
+    return Started(source, run, Outputs(folder, run, start, learning), notes)
+
+
+def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
+    """Learn, save, and tell what came out."""
+    from driftline.errors import InputError
+
+    _, run, outputs, notes = started
+    trouble, signal = _learn(started, options["quiet"])
+    if not run.rounds:
+        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from")
+    if trouble is not None or signal:
+        rows = outputs.known.mark.rows
+        what = f"What was learned from {rows:,} rows is saved. To go on:"
+        words = _words(file, again, outputs, rows)
+        notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
+    if trouble is not None:
+        raise trouble
+    if not signal:
+        _refuse_constant(run, outputs.model)
+    with failing(f"what was learned is saved in {outputs.model}"):
+        _tell(file, started, bool(signal), options)
+    if signal:
+        raise click.exceptions.Exit(128 + signal)
+
+
+def _words(file: Path, again: list[str], outputs: Any, rows: int) -> list[str]:
+    """Return how to go on: the same again, but for a pipe, whose rows are gone."""
+    from driftline.runs.inputs import is_pipe
+
+    if not is_pipe(file):
+        return ["driftline", *said_before(click.get_current_context())]
+    words = ["driftline", "run", str(file), *again, "--resume", str(outputs.model)]
+    return [*words, "--skip", str(rows)]
 
 
 def _kept(options: dict[str, Any]) -> Any:
@@ -164,27 +229,42 @@ def _kept(options: dict[str, Any]) -> Any:
     return Kept(MOST) if options["certify"] is None else None
 
 
-def _learn(started: Started, quiet: bool) -> tuple[Exception | None, bool]:
-    """Learn until the end, an error or Ctrl-C; return the error, and whether it was Ctrl-C."""
+def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
+    """Learn until the end, an error or a signal, and save; return the error, and the signal."""
     from driftline.cli.progress import Progress
     from driftline.errors import InputError
     from driftline.runs.stop import Stop
 
-    table, source, run, outputs, notes = started
-    lost = _lost(outputs)  # what was half learned cannot be saved
-    with Stop() as stop, Progress(notes, quiet) as bar:
-        try:
-            for rounds in source:
-                with stop.later(), failing(lost):
-                    outputs.add(rounds, run.learn(rounds))
-                bar.show(table.progress, run.rows, run.share)
-        except KeyboardInterrupt:
-            if stop.forced:
-                raise
-            return None, True
-        except (InputError, *FAILURES) as error:
-            return error, False
-    return None, False
+    source, run, outputs, notes = started
+    trouble: Exception | None = None
+    with Stop() as stop:
+        with Progress(notes, quiet) as bar:
+            try:
+                for rounds in stop.each(source):
+                    with failing(lambda: _lost(outputs)):  # what is half learned is not saved
+                        outputs.add(rounds, run.learn(rounds), source.position())
+                        if outputs.schedule.due:
+                            outputs.save()
+                    bar.show(source.table.progress, run.rows, run.share, outputs.saved)
+            except (InputError, *FAILURES) as error:
+                trouble = error
+        if run.rounds:
+            with failing(lambda: _lost(outputs)):
+                outputs.save()
+    return trouble, stop.asked
+
+
+def _tell_done(file: Path, folder: Path, start: Any, options: dict[str, Any]) -> None:
+    """Say that there is nothing to do."""
+    from driftline.cli.screen import console_of
+    from driftline.runs.outputs import SUMMARY, sweep_audit
+
+    sweep_audit(folder)
+    if options["as_json"] and (folder / SUMMARY).exists():
+        click.echo((folder / SUMMARY).read_text(encoding="utf-8"), nl=False)
+        return
+    rows = f"all {start.known.mark.rows:,} rows of {file} were learned from"
+    console_of().print(f"Nothing to do: {rows}, see {folder}", soft_wrap=True)
 
 
 def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) -> None:
@@ -192,7 +272,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     from driftline.cli.screen import console_of, promise_lines, score_lines
     from driftline.runs.promise import promise_of
 
-    _, source, run, outputs, notes = started
+    source, run, outputs, notes = started
     with notes.status("Auditing"):
         promise = promise_of(run.model, run.kept, bool(options["certify"]))
     summary = run.summary() | {
@@ -201,20 +281,27 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         "seconds": {"reading": source.seconds, "learning": run.seconds},
         "certificate": promise.to_dict(),
     }
-    files = outputs.finish(run, summary, options["trace"])
+    files = outputs.finish(summary, options["trace"])
+    if not stopped:
+        outputs.save(finished=True)
     if options["as_json"]:
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
     lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
     lines += promise_lines(promise, _where(promise, run))
-    lines.append(f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s")
+    saving = outputs.schedule
+    times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"
+    lines.append(f"{times}, saving {saving.seconds:.1f} s in {saving.count} checkpoints")
     lines += ["Wrote", *(f"  {path}" for path in files)]
     screen.print("\n".join(lines), soft_wrap=True)
 
 
 def _lost(outputs: Any) -> str:
-    return f"nothing of this run is saved, and what was in {outputs.folder} is as it was"
+    """Say what is left when a run fails on the way."""
+    if not outputs.saved:
+        return "nothing of this run is saved"
+    return f"what was learned from {outputs.saved:,} rows is saved: the same command goes on there"
 
 
 def _where(promise: Any, run: Any) -> str:

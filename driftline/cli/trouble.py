@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -35,14 +35,15 @@ def plain_errors() -> Iterator[None]:
 
 
 @contextmanager
-def failing(left: str) -> Iterator[None]:
+def failing(left: str | Callable[[], str]) -> Iterator[None]:
     """Turn the machine's errors into messages that also say what is left."""
     try:
         yield
     except BrokenPipeError:
         raise
     except FAILURES as error:
-        raise Trouble(f"{_in_words(error)}; {left}") from error
+        said = left if isinstance(left, str) else left()
+        raise Trouble(f"{_in_words(error)}; {said}") from error
 
 
 def _in_words(error: MemoryError | OSError) -> str:

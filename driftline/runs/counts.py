@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from driftline.errors import InputError
+
 __all__ = ["Counts"]
 
 #: More classes than these are not told apart.
@@ -24,6 +26,17 @@ class Counts:
     def __init__(self) -> None:
         self.table: np.ndarray | None = np.zeros((0, 0), dtype=np.int64)
         self.tags = False
+
+    @classmethod
+    def from_saved(cls, table: np.ndarray | None, tags: bool) -> Counts:
+        """Return counts from a file; without a table, nothing is counted any more."""
+        made = cls()
+        if table is not None:
+            good = table.ndim == 2 and table.shape[1] == (4 if tags else len(table))
+            if table.dtype != np.int64 or not good or (table < 0).any():
+                raise InputError(f"counts cannot have the shape {table.shape}")
+        made.table, made.tags = table, tags
+        return made
 
     def add(self, labels: Any, predictions: np.ndarray) -> None:
         """Count some rounds; labels that are neither classes nor tags are not counted."""

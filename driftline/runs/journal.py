@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -93,24 +94,33 @@ class Journal:
 
     def save(self, path: str | Path) -> Path:
         """Write the journal to one file of plain data."""
+        about, blocks = self.to_saved()
+        return archive.write(path, about, {"blocks": blocks})
+
+    def to_saved(self) -> tuple[dict[str, Any], np.ndarray]:
+        """Return all of the journal as plain data and an array."""
         about = {"kind": "Journal", "names": self.names, "most": self.most}
-        about |= {"span": self.span, "rounds": self.rounds}
-        return archive.write(path, about, {"blocks": self._blocks})
+        return about | {"span": self.span, "rounds": self.rounds}, self._blocks
 
     @classmethod
     def load(cls, path: str | Path) -> Journal:
         """Read what :meth:`save` wrote, or refuse the file."""
         about, arrays = archive.read(path)
         try:
-            made = cls([str(name) for name in about["names"]], int(about["most"]))
-            made.span, made.rounds = int(about["span"]), int(about["rounds"])
-            blocks = np.asarray(arrays["blocks"], dtype=np.float64)
-            count = -(-made.rounds // made.span)
-            good = about.get("kind") == "Journal" and 0 < made.span <= max(2 * made.rounds, 1)
-            good = good and len(set(made.names)) == len(made.names)
-            if not good or blocks.shape != (count, len(made.names)) or count > made.most:
-                raise InputError(f"{count} blocks cannot have the shape {blocks.shape}")
+            return cls.from_saved(about, arrays["blocks"])
         except DAMAGE as error:
             raise InputError(f"{path} is no journal, or damaged: {error}") from error
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], blocks: np.ndarray) -> Journal:
+        """Return the journal that :meth:`to_saved` was asked of."""
+        made = cls([str(name) for name in about["names"]], int(about["most"]))
+        made.span, made.rounds = int(about["span"]), int(about["rounds"])
+        blocks = np.array(blocks, dtype=np.float64)
+        count = -(-made.rounds // made.span)
+        good = about.get("kind") == "Journal" and 0 < made.span <= max(2 * made.rounds, 1)
+        good = good and len(set(made.names)) == len(made.names)
+        if not good or blocks.shape != (count, len(made.names)) or count > made.most:
+            raise InputError(f"{count} blocks cannot have the shape {blocks.shape}")
         made._blocks = blocks
         return made

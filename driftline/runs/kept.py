@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from driftline.committee import CommitteeTrace
 from driftline.runs.reading import Rounds
 from driftline.trace import Trace
 
-__all__ = ["Kept"]
+__all__ = ["Kept", "joined", "stacked"]
 
 #: So many numbers are kept at most, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
@@ -27,6 +28,7 @@ class Kept:
         self.most, self.size, self.reason = most, 0, ""
         self.rounds: list[Rounds] = []
         self.traces: list[CommitteeTrace] = []
+        self.saved = 0  # how many of these are in a file
 
     @property
     def wants_weights(self) -> bool:
@@ -53,37 +55,52 @@ class Kept:
         """Let go of everything."""
         self.rounds, self.traces, self.reason = [], [], reason
 
+    def unsaved(self) -> tuple[list[Rounds], list[CommitteeTrace]]:
+        """Return what was kept since the last time that it was saved."""
+        return self.rounds[self.saved :], self.traces[self.saved :]
+
     def trace(self) -> CommitteeTrace:
         """Return one trace of all rounds; without a digest, since rows were met in pieces."""
-        first = self.traces[0]
-        members = tuple(
-            _joined([trace.members[j] for trace in self.traces]) for j in range(len(first.members))
-        )
-        names = ("risk", "target_loss", "weights", "member_risk")
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(trace, name) for trace in self.traces]) for name in names
-        }
-        prediction = _stacked([trace.prediction for trace in self.traces])
-        start = None if first.first is None else first.first._replace(digest="")
-        return CommitteeTrace(**columns, prediction=prediction, members=members, first=start)
+        return joined(self.traces)
 
     def inputs(self) -> Any:
         """Return all inputs as a learner takes them."""
-        parts = [rounds.inputs for rounds in self.rounds]
-        if isinstance(parts[0], list):
-            return [group for part in parts for group in part]
-        if hasattr(parts[0], "indptr"):
-            from scipy.sparse import vstack
-
-            return vstack(parts, format="csr")
-        return np.concatenate(parts)
+        return stacked(self.rounds)[0]
 
     def labels(self) -> Any:
         """Return all labels as a learner takes them."""
-        parts = [rounds.labels for rounds in self.rounds]
-        if isinstance(parts[0], list):
-            return [label for part in parts for label in part]
-        return np.concatenate(parts)
+        return stacked(self.rounds)[1]
+
+
+def joined(traces: list[CommitteeTrace]) -> CommitteeTrace:
+    """Return one trace of rounds that follow each other."""
+    first = traces[0]
+    members = tuple(
+        _joined([trace.members[j] for trace in traces]) for j in range(len(first.members))
+    )
+    names = ("risk", "target_loss", "weights", "member_risk")
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(trace, name) for trace in traces]) for name in names
+    }
+    prediction = _stacked([trace.prediction for trace in traces])
+    start = None if first.first is None else first.first._replace(digest="")
+    return CommitteeTrace(**columns, prediction=prediction, members=members, first=start)
+
+
+def stacked(rounds: list[Rounds]) -> tuple[Any, Any]:
+    """Return inputs and labels of rounds that follow each other."""
+    inputs, labels = [part.inputs for part in rounds], [part.labels for part in rounds]
+    if isinstance(labels[0], list):
+        made: Any = [label for part in labels for label in part]
+    else:
+        made = np.concatenate(labels)
+    if isinstance(inputs[0], list):
+        return [group for part in inputs for group in part], made
+    if hasattr(inputs[0], "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack(inputs, format="csr"), made
+    return np.concatenate(inputs), made
 
 
 def _entries(inputs: Any) -> int:
@@ -100,8 +117,9 @@ def _numbers(trace: CommitteeTrace | Trace) -> int:
     return sum(column.size for column in columns if isinstance(column, np.ndarray))
 
 
-def _config(trace: CommitteeTrace) -> Any:
-    return trace.members[0].config
+def _config(trace: CommitteeTrace) -> str:
+    """Return what members are, as it is saved and loaded."""
+    return json.dumps(trace.members[0].config, sort_keys=True)
 
 
 def _stacked(parts: list[np.ndarray]) -> np.ndarray:

@@ -16,7 +16,7 @@ from driftline.errors import InputError
 from driftline.growing import with_classes
 from driftline.models import Standardiser
 from driftline.runs.baselines import baselines_of
-from driftline.saving import DAMAGE, load
+from driftline.saving import DAMAGE, loaded
 from driftline.tables import Encoder
 from driftline.tables.columns import Memory
 from driftline.tasks import Multiclass, Multilabel
@@ -126,6 +126,10 @@ class Model:
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data."""
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all of the model as plain data and arrays."""
         self._grow()  # a class may have been met in rows that were not learned from any more
         about, arrays = self.learner.to_saved()
         about["table"] = self.encoder.config()
@@ -139,18 +143,24 @@ class Model:
             "totals": self.totals.tolist(),
             "baselines": self.baselines.state(),
         }
-        return archive.write(path, about, arrays)
+        return about, arrays
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read what :meth:`save` wrote, or refuse the file."""
-        about, arrays = archive.read(path)
+        return cls.from_saved(path, *archive.read(path))
+
+    @classmethod
+    def from_saved(
+        cls, path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Model:
+        """Return the model of a file that was read."""
         if "table" not in about or about.get("kind") != "Committee":
             raise InputError(
                 f"{path} does not know the columns of a table: expected a model written by "
                 "driftline run"
             )
-        learner = load(path)
+        learner = loaded(path, about, arrays)
         try:
             run = about["run"]
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))

@@ -1,184 +1,201 @@
-"""What a run leaves behind in its folder."""
+"""What a run leaves behind in its folder, and in which order it is written."""
 
 from __future__ import annotations
 
-import csv
-import filecmp
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from driftline import files
 from driftline.errors import InputError
 from driftline.reports import write_report
-from driftline.runs.journal import Journal
-from driftline.runs.model import Model
-from driftline.runs.reading import Rounds
+from driftline.runs.audit_file import AuditFile
+from driftline.runs.checkpoint import Audit, Checkpoint, Extent
+from driftline.runs.kept import Kept
+from driftline.runs.predictions import PredictionFile
+from driftline.runs.reading import Position, Rounds
 from driftline.runs.run import Learned, Run
+from driftline.runs.schedule import Schedule
+from driftline.runs.start import MODEL, RESULTS, Start
 from driftline.runs.telling import story_of
 
-__all__ = ["MODEL", "Outputs", "PredictionFile", "drafted"]
+__all__ = ["Outputs", "sweep", "sweep_audit"]
 
-MODEL, JOURNAL, PREDICTIONS = "model.driftline", "journal.driftline", "predictions.csv"
-SUMMARY, TRACE, REPORT = "summary.json", "trace.npz", "report.html"
-
-
-class PredictionFile:
-    """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
-
-    Without labels there are only numbers and predictions. ``first`` is the number of the first
-    round to come.
-    """
-
-    def __init__(self, file: Any, model: Model, labelled: bool, first: int = 1):
-        self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
-        self._writer = csv.writer(file, lineterminator="\n")
-
-    def begin(self) -> None:
-        """Write the names of the columns."""
-        more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
-        self._writer.writerow(["round", *more])
-
-    def go_on(self, path: Path) -> None:
-        """Write all that is in another file, but for rounds that are still to come."""
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.reader(file):
-                number = row[0] if row else ""
-                if not (number.isdecimal() and int(number) >= self.next):
-                    self._writer.writerow(row)
-
-    def write(self, predictions: Any, rounds: Rounds, losses: Any = None) -> None:
-        """Write some rounds."""
-        numbers = range(self.next, self.next + rounds.played)
-        said = self.labels.shown(predictions)
-        if self.labelled:
-            truth = self.labels.shown(rounds.labels)
-            shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
-            self._writer.writerows(zip(numbers, truth, said, shown, strict=True))
-        else:
-            self._writer.writerows(zip(numbers, said, strict=True))
-        self.next += rounds.played
+PREDICTIONS, JOURNAL, SUMMARY, TRACE, REPORT = RESULTS
+AUDIT = "audit.part"
 
 
 class Outputs:
-    """The folder of a run: predictions as they come, all else at the end.
+    """The folder of a run. The model's file is the checkpoint: what it does not name is not there.
 
-    Files are drafts until they are saved: what was in the folder before stays until then, and for
-    good if the run fails. Leaving the context takes away what was not saved.
+    Predictions and rounds for the audit are appended as they come. A checkpoint syncs them, notes
+    their lengths, and replaces the model; whoever goes on cuts them to these lengths.
 
     Parameters
     ----------
     folder
-        Made if it is not there.
-    model
-        What learns.
-    resume
-        The file that the model goes on from. If it is the one in the folder, predictions and
-        journal are continued; a folder of another run is refused.
+        Which nobody else writes to.
+    run
+        What is saved.
+    start
+        How it began.
+    options
+        What was said about learning; None if it went on from a model.
     """
 
-    def __init__(self, folder: Path, model: Model, resume: Path | None = None):
-        self.folder, self.model, self.resumed = folder, model, resume is not None
-        if resume is not None:
-            self._refuse_others(resume)
+    def __init__(self, folder: Path, run: Run, start: Start, options: Any = None):
+        self.folder, self.run, self.start = folder, run, start
+        self.schedule = Schedule()
+        state = start.state or Checkpoint(run, options=options)
+        self.state = replace(state, run=run, finished=False)
+        #: What is known of the input, up to the last rounds that were learned from.
+        self.known = start.known
+        #: How many rows of it are in the last checkpoint.
+        self.saved = start.known.mark.rows if start.continued else 0
+        self._position: Callable[[], Position] | None = None
+        self._predictions: files.Appended | None = None
+        self._text: PredictionFile | None = None
+        self._audit: AuditFile | None = None
+        if start.continued:
+            self._open(run.model.rounds + 1)
+
+    @property
+    def model(self) -> Path:
+        """Where the model is."""
+        return self.folder / MODEL
+
+    def _open(self, first: int) -> None:
+        """Cut what only grows to what belongs to the run; of a new one, take all else away."""
+        if self.start.anew:
+            files.remove(self.model)  # from here on there is no run, and then a new one
+            files.remove(*(self.folder / name for name in (*RESULTS, AUDIT)))
+        path, extent = self.folder / PREDICTIONS, self._extent()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-        self._file: Any = None
-        self._predictions: PredictionFile | None = None
-
-    def _refuse_others(self, resume: Path) -> None:
-        """Refuse to go on among the files of another model."""
-        model = self.folder / MODEL
-        there = model.exists() or (self.folder / PREDICTIONS).exists()
-        if there and not (model.exists() and filecmp.cmp(model, resume, shallow=False)):
+            self._predictions = files.Appended(path, *extent)
+        except ValueError as error:
             raise InputError(
-                f"{self.folder} holds another run than {resume} goes on from: name another folder "
-                "by --out"
-            )
+                f"{error} since the last checkpoint: put it back, or begin again by --fresh"
+            ) from None
+        self._text = PredictionFile(self._append, self.run.model, True, first)
+        if not extent.length:
+            self._text.begin()
+        if self.run.kept is not None:
+            self._open_audit(self.run.kept)
 
-    def journal(self) -> Journal | None:
-        """Return the journal to go on from, if there is one."""
-        path = self.folder / JOURNAL
-        return Journal.load(path) if self.resumed and path.exists() else None
+    def _extent(self) -> Extent:
+        """Return how much there is of the predictions that are continued."""
+        extent, path = self.state.predictions, self.folder / PREDICTIONS
+        if self.start.anew or (not self.start.continued and not path.exists()):
+            return Extent()
+        if not extent.length and path.exists() and not self.start.continued:
+            return Extent(path.stat().st_size)  # of a model that does not know
+        return extent
 
-    def add(self, rounds: Rounds, learned: Learned) -> None:
-        """Write down some rounds, which the model has just learned from."""
-        if self._predictions is None:
-            self._predictions = self._opened(first=self.model.rounds - rounds.played + 1)
-        self._predictions.write(learned.trace.prediction, rounds, learned.trace.target_loss)
+    def _open_audit(self, kept: Kept) -> None:
+        """Keep rounds again that were kept before."""
+        audit = self.state.audit if self.start.continued else Audit()
+        if audit is None or audit.reason:
+            kept.drop(audit.reason if audit else "nothing was kept of the first rounds")
+            return
+        try:
+            self._audit = AuditFile(self.folder / AUDIT, *audit.extent)
+            if audit.extent.length:
+                self._audit.read(kept)
+                kept.size = audit.size
+        except ValueError as error:  # which an InputError is
+            kept.drop(f"what was kept for an audit is gone: {error}")
 
-    def _opened(self, first: int) -> PredictionFile:
-        """Return a draft of the predictions, with those in it that are continued."""
-        path = self.folder / PREDICTIONS
-        self._file = draft_of(path).open("w", encoding="utf-8", newline="")
-        made = PredictionFile(self._file, self.model, True, first)
-        if self.resumed and path.exists():
-            made.go_on(path)
-        else:
-            made.begin()
-        return made
+    def _append(self, text: str) -> None:
+        assert self._predictions is not None
+        self._predictions.write(text.encode("utf-8", "surrogatepass"))
 
-    def save(self, run: Run) -> Path:
-        """Write what was learned, and what has happened so far; return where the model is."""
-        files = [self.folder / name for name in (PREDICTIONS, JOURNAL, MODEL)]
-        self._file.close()
-        run.journal.save(draft_of(files[1]))
-        run.model.save(draft_of(files[2]))
-        for path in files:
-            os.replace(draft_of(path), path)
-        return files[2]
+    def add(self, rounds: Rounds, learned: Learned, position: Callable[[], Position]) -> None:
+        """Write down some rounds, which the model has just learned from, up to a position."""
+        if self._text is None:
+            self._open(self.run.model.rounds - rounds.played + 1)
+        assert self._text is not None
+        self._text.write(learned.trace.prediction, rounds, learned.trace.target_loss)
+        self._position = position
+        if not self.known.head.rows:
+            self.known = self.known._replace(head=position().mark)
+
+    def save(self, finished: bool = False) -> None:
+        """Write a checkpoint: first what only grows, then the model, which has its length."""
+        assert self._predictions is not None
+        began = time.perf_counter()
+        audit = self._save_audit()
+        self._predictions.sync()
+        queries = self.state.queries
+        if self._position is not None:
+            mark, queries = self._position()
+            self.known = self.known._replace(mark=mark)
+        self.state = replace(
+            self.state,
+            inputs=(*self.start.earlier, self.known),
+            queries=queries,
+            predictions=_extent(self._predictions),
+            audit=None if finished else audit,
+            finished=finished,
+        )
+        self.state.write(self.model)
+        if finished or audit is None or audit.reason:
+            self._drop_audit()
+        self.saved = self.known.mark.rows
+        self.schedule.saved(time.perf_counter() - began)
+
+    def _save_audit(self) -> Audit | None:
+        kept = self.run.kept
+        if kept is None:
+            return None
+        if kept.reason or self._audit is None:
+            return Audit(reason=kept.reason)
+        self._audit.add(kept)
+        return Audit(_extent(self._audit.file), kept.size)
+
+    def _drop_audit(self) -> None:
+        """Take away what was kept, when no checkpoint names it any more."""
+        if self._audit is not None:
+            self._audit.close()
+            self._audit = None
+        files.remove(self.folder / AUDIT)
+
+    def finish(self, summary: dict[str, Any], trace: bool) -> list[Path]:
+        """Write everything else; return all files."""
+        run = self.run
+        made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
+        if trace and run.kept is not None and run.kept.traces:
+            with files.drafted(self.folder / TRACE) as draft:
+                run.kept.trace().save(draft)
+            made.append(self.folder / TRACE)
+        content = json.dumps(summary, indent=2) + "\n"
+        made.append(files.replace(self.folder / SUMMARY, content.encode()))
+        with files.drafted(self.folder / REPORT) as draft:
+            write_report(story_of(run, summary), draft)
+        return [*made, self.folder / REPORT]
 
     def __enter__(self) -> Outputs:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._file is not None:
-            with suppress(OSError):  # the disk may be full
-                self._file.close()
-        for name in (PREDICTIONS, JOURNAL, MODEL):
-            draft_of(self.folder / name).unlink(missing_ok=True)
-
-    def finish(self, run: Run, summary: dict[str, Any], trace: bool) -> list[Path]:
-        """Write everything else; return all files."""
-        files = [self.folder / name for name in (PREDICTIONS, MODEL, JOURNAL)]
-        if trace and run.kept is not None and run.kept.traces:
-            files.append(run.kept.trace().save(self.folder / TRACE))
-        path = self.folder / SUMMARY
-        path.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        report = write_report(story_of(run, summary), self.folder / REPORT)
-        return [*files, path, report]
+        for file in (self._predictions, self._audit):
+            if file is not None:
+                file.close()
+        if self._predictions is not None and not self.model.exists():  # nothing was saved
+            files.remove(self.folder / PREDICTIONS, self.folder / AUDIT)
 
 
-@contextmanager
-def drafted(path: Path) -> Iterator[Any]:
-    """Open a file to write to; it is there in whole, or as it was before.
-
-    What is no file, such as a pipe, is written to at once.
-    """
-    if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        return
-    path = path.resolve()
-    draft = draft_of(path)
-    try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+def sweep(folder: Path) -> None:
+    """Take away drafts of files that were never finished."""
+    files.remove(*(files.draft_of(folder / name) for name in (MODEL, *RESULTS)))
 
 
-def draft_of(path: Path) -> Path:
-    """Return where a file is written before it is whole.
+def sweep_audit(folder: Path) -> None:
+    """Take away what the audit of a run has needed that is finished."""
+    files.remove(folder / AUDIT)
 
-    >>> draft_of(Path("out/predictions.csv")).name
-    'predictions.csv.part'
-    """
-    return path.with_name(f"{path.name}.part")
+
+def _extent(file: files.Appended) -> Extent:
+    return Extent(file.length, file.digest)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from driftline.errors import InputError
 from driftline.runs.queries import Queries
-from driftline.tables import Encoder, Piece, Table
+from driftline.tables import BEGINNING, Encoder, Mark, Piece, Table
 from driftline.tables.columns import Memory
 
-__all__ = ["Reading", "Rounds"]
+__all__ = ["Position", "Reading", "Rounds"]
 
 
 class Rounds(NamedTuple):
@@ -26,6 +26,13 @@ class Rounds(NamedTuple):
     played: int
     rows: int
     memory: Memory | None = None
+
+
+class Position(NamedTuple):
+    """Where a reading is: a mark in the table, and the queries that have ended before it."""
+
+    mark: Mark
+    queries: list[str]
 
 
 class Reading:
@@ -43,6 +50,10 @@ class Reading:
         Whether labels must be there; None if they may be missing altogether.
     skip
         How many rows are passed over, without a look at what is in them.
+    start
+        Where the table is taken up, to which it has gone.
+    queries
+        Names of queries that were before that, and must not come back.
     """
 
     def __init__(
@@ -54,11 +65,23 @@ class Reading:
         ignore: Sequence[str] = (),
         labelled: bool | None = True,
         skip: int = 0,
+        start: Mark = BEGINNING,
+        queries: Sequence[str] = (),
     ):
         self.table, self.head, self.skip = table, head, skip
+        self._drop = start.drop
+        self._mark: Callable[[], Mark] = lambda: start
         self.bound = encoder.bind(table, ignore=ignore, labelled=labelled)
-        self.queries = None if encoder.query is None else Queries(encoder.query)
+        self.queries = None if encoder.query is None else Queries(encoder.query, queries)
         self.seconds = 0.0
+
+    def position(self) -> Callable[[], Position]:
+        """Return what gives the position after the last rounds, even if more has been read."""
+        mark, queries = self._mark, self.queries
+        if queries is None:
+            return lambda: Position(mark(), [])
+        ended = queries.ended
+        return lambda: Position(mark(), queries.names(ended))
 
     def __iter__(self) -> Iterator[Rounds]:
         """Yield rounds, and count the time it takes to make them."""
@@ -75,21 +98,26 @@ class Reading:
     def _rounds(self) -> Iterator[Rounds]:
         passed = 0
         for piece in self._pieces():
+            drop, self._drop = self._drop, 0
+            piece = piece.after(drop) if drop else piece
             if passed < self.skip:
                 start = min(len(piece), self.skip - passed)
-                passed += start
+                passed, drop = passed + start, drop + start
                 if start == len(piece):
                     continue
                 piece = piece.after(start)
             batch = self.bound.batch(piece)
             if self.queries is None:
                 memory, count = self._memory(), len(piece)
+                self._mark = self.table.marker()
                 yield Rounds(batch.inputs, batch.labels, count, count, memory)
                 continue
             made = self.queries.add(batch)
             if self.queries.began is not None:  # or nothing has ended
+                self._mark = self.table.marker(drop + self.queries.began)
                 yield self._gathered(*made, self._memory(self.queries.began))
         if self.queries is not None:
+            self._mark = self.table.marker()
             yield self._gathered(*self.queries.end(), self._memory())
         if passed < self.skip:
             raise InputError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.committee import CommitteeTrace
+from driftline.errors import InputError
 from driftline.runs.counts import Counts
 from driftline.runs.journal import Journal
 from driftline.runs.kept import Kept
@@ -34,7 +35,7 @@ class Run:
     kept
         Where rounds are kept for an audit; None to keep nothing.
     journal
-        To go on from, if it tells of all that the model has learned; by default a new one.
+        To go on from; by default a new one.
     """
 
     def __init__(self, model: Model, kept: Kept | None = None, journal: Journal | None = None):
@@ -42,9 +43,9 @@ class Run:
         members = range(len(model.learner.members))
         self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
         per = [f"{what}.{j}" for what in ("risk", "weight", "eta", "restarts") for j in members]
-        names = self.columns + per
-        fits = journal is not None and journal.names == names and _tells(journal, model)
-        self.journal = journal if journal is not None and fits else Journal(names)
+        self.journal = Journal(self.columns + per) if journal is None else journal
+        if self.journal.names != self.columns + per:
+            raise InputError("the journal is that of other members")
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
@@ -102,9 +103,3 @@ def _members(trace: CommitteeTrace) -> tuple[np.ndarray, ...]:
     none = np.zeros(len(trace))
     again = [none if member.restarted is None else member.restarted for member in trace.members]
     return trace.member_risk, trace.weights, etas, np.column_stack(again)
-
-
-def _tells(journal: Journal, model: Model) -> bool:
-    """Say whether a journal is of all that a model has learned, and not of another one."""
-    close = abs(journal.total("loss") - model.loss) <= 1e-6 * (1.0 + model.loss)
-    return journal.rounds == model.rounds and close

@@ -1,50 +1,60 @@
-"""Ctrl-C at a good moment."""
+"""Ctrl-C, and what is as good as that, at a good moment."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 __all__ = ["Stop"]
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+Item = TypeVar("Item")
+
 
 class Stop:
-    """Within it, Ctrl-C ends the reading at once, but lets rounds be learned to their end.
+    """Within it, Ctrl-C ends the reading at once, but lets rounds be learned and saved.
 
-    ``asked`` is whether there was one; ``forced`` whether there was another one meanwhile, which
-    ends everything as usual.
+    SIGTERM and SIGHUP do the same. ``asked`` is which signal there was, 0 without one. Another
+    one that comes before all is saved ends everything as usual.
     """
 
     def __init__(self) -> None:
-        self.asked, self.forced, self._busy = False, False, False
-        self._before: Any = None
+        self.asked, self._reading = 0, False
+        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+            for number in SIGNALS:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
-    def _note(self, *_: Any) -> None:
-        self.forced = self.asked and self._busy
-        wait = self._busy and not self.asked
-        self.asked = True
-        if not wait:
+    def _note(self, number: int, _: Any) -> None:
+        again, self.asked = bool(self.asked), number
+        if again or self._reading:
             raise KeyboardInterrupt
 
-    @contextmanager
-    def later(self) -> Iterator[None]:
-        """Put Ctrl-C off until this is done."""
-        self._busy = True
-        try:
-            yield
-        finally:
-            self._busy = False
-        if self.asked:
-            raise KeyboardInterrupt
+    def each(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield what is read, until a signal comes; one that is half read is let go."""
+        reading = iter(items)
+        while not self.asked:
+            try:
+                self._reading = True
+                item = next(reading)
+                self._reading = False
+            except StopIteration:
+                return
+            except KeyboardInterrupt:
+                if not self._reading:  # the second one
+                    raise
+                return
+            finally:
+                self._reading = False
+            yield item

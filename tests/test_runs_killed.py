@@ -1,0 +1,142 @@
+"""A run that was killed, wherever it was, ends as one that never was: not one bit is different."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from commands import data, write_csv
+from kills import Killed, contents
+
+KILLED = -9
+
+
+@pytest.fixture(scope="module")
+def killed():
+    made = Killed()
+    yield made
+    made.close()
+
+
+def classes(folder):
+    inputs, labels = data(240)
+    labels[150:170] = 2  # a class that comes up on the way
+    return write_csv(folder / "t.csv", inputs, labels, "uvw"), ()
+
+
+def audited(folder):
+    return write_csv(folder / "t.csv", *data(240)), ("--trace", "--certify")
+
+
+def drawn(folder):
+    return write_csv(folder / "t.csv", *data(240)), ("--learner", "paper", "--seed", "7")
+
+
+def means(folder):
+    path = write_csv(folder / "t.csv", *data(240))
+    lines = path.read_text().splitlines()
+    for i in range(7, 240, 9):
+        first, _, *rest = lines[i].split(",")
+        lines[i] = ",".join([first, "", *rest])
+    path.write_text("\n".join(lines) + "\n")
+    return path, ("--missing", "mean")
+
+
+def tags(folder):
+    inputs, labels = data(240)
+    rows = [f"{x[0]},{x[1]},{y},{1 - y}" for x, y in zip(inputs, labels, strict=True)]
+    path = folder / "t.csv"
+    path.write_text("\n".join(["a,b,tag_1,tag_2", *rows]) + "\n")
+    return path, ("--label", "tag_*", "--trace")
+
+
+def ranking(folder):
+    inputs, labels = data(240)
+    rows = zip(inputs, labels, strict=True)
+    lines = [f"{y} qid:{i // 17} 1:{x[0]} 2:{x[1]}" for i, (x, y) in enumerate(rows)]
+    path = folder / "t.svm"
+    path.write_text("\n".join(lines) + "\n")
+    return path, ("--trace",)
+
+
+def sparse(folder):
+    inputs, labels = data(240, features=8)
+    rows = [
+        " ".join([str(y), *(f"{j}:{v}" for j, v in enumerate(x) if v > 0.3)])
+        for x, y in zip(inputs, labels, strict=True)
+    ]
+    path = folder / "t.svm"
+    path.write_text("\n".join(rows) + "\n")
+    return path, ("--features", "8", "--trace")
+
+
+KINDS = (audited, classes, drawn, means, tags, ranking, sparse)
+
+
+class Case:
+    """A command, what it leaves behind when nothing happens to it, and how many points it has."""
+
+    def __init__(self, folder, kind, killed):
+        self.folder, self.killed = folder, killed
+        self.path, self.options = kind(folder)
+        whole = folder / "whole"
+        done = self.run(whole)
+        assert done["code"] == 0, done["output"]
+        self.points, self.expected = done["points"], contents(whole)
+        self.tried = self.kills = 0
+
+    def run(self, out, **how):
+        return self.killed.run("run", self.path, *self.options, "--out", out, **how)
+
+    def try_(self, *kills):
+        """Kill runs in the same folder, one after the other, then let one be and compare."""
+        self.tried += 1
+        out = self.folder / f"out{self.tried}"
+        for how in kills:
+            code = self.run(out, **how)["code"]
+            assert code in (KILLED, 0), how
+            self.kills += code == KILLED
+        done = self.run(out)
+        assert done["code"] == 0, (kills, done["output"])
+        found = contents(out)
+        different = [name for name in self.expected if self.expected[name] != found.get(name)]
+        assert not different and found.keys() == self.expected.keys(), (kills, different)
+        third = self.run(out)
+        assert third["code"] == 0 and "Nothing to do" in third["output"]
+        assert contents(out) == self.expected
+
+
+def test_killed_at_operations_on_files(tmp_path, killed):
+    case = Case(tmp_path, audited, killed)
+    assert case.points > 80
+    for point in np.linspace(0, case.points - 1, 14).astype(int).tolist():
+        case.try_({"point": point})
+    assert case.kills == 14
+
+
+def test_killed_at_any_moment(tmp_path, killed):
+    case = Case(tmp_path, classes, killed)
+    random = np.random.default_rng(0)
+    while case.kills < 6:
+        case.try_(*({"after": float(random.uniform(0, 0.1))} for _ in range(3)))
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_at_every_operation_on_files(tmp_path, killed, kind):
+    case = Case(tmp_path, kind, killed)
+    for point in range(0, case.points, 1 if kind is audited else 3):
+        case.try_({"point": point})
+    print(f"{kind.__name__}: {case.kills} kills at {case.points} points, 0 different bits")
+
+
+@pytest.mark.hard
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_again_and_again(tmp_path, killed, kind):
+    """Some deaths in the same folder, at moments and points that nobody has chosen."""
+    seed = int(np.random.SeedSequence().entropy % 2**32)
+    print(f"seed {seed}")
+    case, random = Case(tmp_path, kind, killed), np.random.default_rng(seed)
+    while case.kills < 24:
+        moments = [{"after": float(random.uniform(0, 0.3))} for _ in range(3)]
+        points = [{"point": int(random.integers(case.points))} for _ in range(3)]
+        case.try_(*random.permutation(np.array(moments + points, dtype=object)).tolist())

@@ -79,6 +79,7 @@ class Case:
         self.folder, self.killed = folder, killed
         self.path, self.options = kind(folder)
         whole = folder / "whole"
+        assert self.run(folder / "warm", warm=True)["code"] == 0
         done = self.run(whole)
         assert done["code"] == 0, done["output"]
         self.points, self.expected = done["points"], contents(whole)

@@ -59,7 +59,7 @@ class Outputs:
         self._predictions: files.Appended | None = None
         self._text: PredictionFile | None = None
         self._audit: AuditFile | None = None
-        if start.continued:
+        if not start.anew:
             self._open(run.model.rounds + 1)
 
     @property
@@ -88,9 +88,7 @@ class Outputs:
     def _extent(self) -> Extent:
         """Return how much there is of the predictions that are continued."""
         extent, path = self.state.predictions, self.folder / PREDICTIONS
-        if self.start.anew or (not self.start.continued and not path.exists()):
-            return Extent()
-        if not extent.length and path.exists() and not self.start.continued:
+        if not extent.length and path.exists():
             return Extent(path.stat().st_size)  # of a model that does not know
         return extent
 

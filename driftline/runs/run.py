@@ -52,10 +52,15 @@ class Run:
 
     def learn(self, rounds: Rounds) -> Learned:
         """Predict and learn from some rounds."""
-        start = time.perf_counter()
-        rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
+        start, scaling = time.perf_counter(), self.model.scaling
+        before = None if scaling is None else scaling.copy()
         keep = self.kept is not None and self.kept.wants_weights
-        trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
+        try:
+            rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
+            trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
+        except InputError:
+            self.model.scaling = before
+            raise
         self.model.remember(rounds.memory)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)

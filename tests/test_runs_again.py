@@ -340,6 +340,29 @@ def test_a_pipe_is_saved_but_not_continued_by_the_same_command(tmp_path, table, 
     refused(call("run", "-", "--out", out, stdin=text), "--fresh")
 
 
+def test_pieces_that_are_much_work_are_saved_in_between(tmp_path, monkeypatch):
+    """And a run that goes on in the middle of a piece has the same bits."""
+    from driftline.runs import reading
+
+    inputs, labels = data(200)
+    labels[30:33] = 2
+    path = write_csv(tmp_path / "t.csv", inputs, labels, "uvw")
+    lines = path.read_text().splitlines()
+    lines[25] = f",{lines[25].split(',', 1)[1]}"
+    path.write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(reading, "MOST_WORK", 7 * 9)  # seven rows of three features and classes
+    more = ("--missing", "mean", "--trace")
+    call("run", path, "--out", tmp_path / "whole", *more)
+    for rows in (7, 35, 40, 47, 87):
+        out = tmp_path / f"out{rows}"
+        stopped(monkeypatch, path, "--out", out, *more, rows=rows)
+        assert rounds(out) == rows
+        assert call("run", path, "--out", out, *more).exit_code == 0
+        one, two = contents(tmp_path / "whole"), contents(out)
+        for name in ("predictions.csv", "model.driftline", "journal.driftline"):
+            assert one[name] == two[name]
+
+
 # -- one writer
 
 

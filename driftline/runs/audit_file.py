@@ -110,8 +110,9 @@ def _by_name(trace: CommitteeTrace | Trace) -> dict[str, np.ndarray]:
 
 
 def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
-    arrays = {f"all.{name}": column for name, column in _by_name(joined(traces)).items()}
-    for j, member in enumerate(joined(traces).members):
+    trace = joined(traces)
+    arrays = {f"all.{name}": column for name, column in _by_name(trace).items()}
+    for j, member in enumerate(trace.members):
         arrays |= {f"{j}.{name}": column for name, column in _by_name(member).items()}
     inputs, labels = stacked(rounds)
     about: dict[str, Any] = {"kind": "Rounds", "rows": sum(part.rows for part in rounds)}

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 from driftline.errors import InputError
 from driftline.runs.queries import Queries
-from driftline.tables import BEGINNING, Encoder, Mark, Piece, Table
+from driftline.tables import BEGINNING, Batch, Encoder, Mark, Piece, Table
 from driftline.tables.columns import Memory
 
 __all__ = ["Position", "Reading", "Rounds"]
+
+#: Rounds that are learned at once have no more scores times features; rows that have more features
+#: than some hundreds and take that long are rare.
+MOST_WORK, WIDE = 10**8, 1024
 
 
 class Rounds(NamedTuple):
@@ -108,9 +112,7 @@ class Reading:
                 piece = piece.after(start)
             batch = self.bound.batch(piece)
             if self.queries is None:
-                memory, count = self._memory(), len(piece)
-                self._mark = self.table.marker()
-                yield Rounds(batch.inputs, batch.labels, count, count, memory)
+                yield from self._batches(batch, drop)
                 continue
             made = self.queries.add(batch)
             if self.queries.began is not None:  # or nothing has ended
@@ -123,6 +125,19 @@ class Reading:
             raise InputError(
                 f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
             )
+
+    def _batches(self, batch: Batch, drop: int) -> Iterator[Rounds]:
+        """Yield the rows of a piece, in parts if they are much work: a run is saved in between.
+
+        Parts are the same whichever of them is the first, so that a run that goes on has them, too.
+        """
+        encoder = self.bound.encoder
+        step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))
+        for a in range(0, len(batch.piece), step):
+            b = min(a + step, len(batch.piece))
+            self._mark = self.table.marker(drop + b)
+            labels = None if batch.labels is None else batch.labels[a:b]
+            yield Rounds(batch.inputs[a:b], labels, b - a, b - a, self._memory(b))
 
     def _pieces(self) -> Iterator[Piece]:
         if self.head is not None:

@@ -63,6 +63,11 @@ class Labels:
             return Multilabel(len(self.names))
         return Ordinal(len(self.values)) if self.kind == "levels" else NDCG(self.highest)
 
+    @property
+    def outputs(self) -> int:
+        """How many scores an input has."""
+        return max(2, len(self.names), len(self.values))
+
     def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
         """Return labels as the task takes them; classes that are new get the next numbers."""
         columns = [piece.texts(positions[name]) for name in self.names]

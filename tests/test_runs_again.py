@@ -234,6 +234,21 @@ def test_a_bad_table_takes_nothing_away_even_if_it_is_to_begin_again(tmp_path, t
 
 
 @pytest.mark.parametrize("finished", [False, True])
+def test_a_bad_table_does_not_touch_the_run_it_should_go_on_from(
+    tmp_path, table, monkeypatch, finished
+):
+    if finished:
+        call("run", table, "--out", tmp_path / "out")
+    else:
+        stopped(monkeypatch, table, "--out", tmp_path / "out", "--certify")
+    before = contents(tmp_path / "out")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("x0,x1,x2,label\n1,2,3,u\n1,2\n")
+    refused(call("run", bad, "--resume", tmp_path / "out" / "model.driftline"), "line 3")
+    assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("finished", [False, True])
 def test_predictions_that_were_edited_are_not_continued(tmp_path, table, monkeypatch, finished):
     command = (table, "--out", tmp_path / "out")
     lines = table.read_text()
@@ -427,6 +442,40 @@ def test_text_that_begins_like_a_formula_is_escaped(tmp_path):
     done = call("predict", tmp_path / "out" / "model.driftline", path)
     rows = list(csv.DictReader(done.stdout.splitlines()))
     assert [row["label"] for row in rows[:8]] == safe
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inputs": [{}]},
+        {"inputs": [{"name": "t", "place": "", "skip": 0, "head": {}, "mark": {}}]},
+        {"inputs": 3},
+        {"predictions": [-1, ""]},
+        {"predictions": [2**70, "", 1]},
+        {"audit": [1]},
+        {"audit": [[-5, ""], 1, ""]},
+        {"journal": {}},
+        {"rounds": 10**9},
+        {"rounds": -1},
+        {"queries": 4},
+        {"options": 4},
+        {"tags": True},
+    ],
+    ids=repr,
+)
+def test_checkpoints_that_were_edited_are_refused(tmp_path, table, monkeypatch, change):
+    from driftline import archive
+
+    stopped(monkeypatch, table, "--out", tmp_path / "out")
+    model = tmp_path / "out" / "model.driftline"
+    about, arrays = archive.read(model)
+    about["checkpoint"] |= change
+    archive.write(model, about, arrays)
+    refused(call("run", table, "--out", tmp_path / "out"), "damaged or was edited")
+    for name in ("run.journal", "run.totals", "run.counts"):
+        wrong = arrays | {name: arrays[name][:-1]}
+        archive.write(model, about | {"checkpoint": about["checkpoint"]}, wrong)
+        refused(call("run", table, "--out", tmp_path / "out"), "damaged or was edited")
 
 
 def test_a_copy_of_a_folder_goes_on_as_well(tmp_path, table, monkeypatch):

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline import files
+
 __all__ = ["Mean", "Results", "Run"]
 
 
@@ -111,7 +113,7 @@ class Results:
         """Write all runs as CSV, and settings, versions, means and curves as JSON."""
         folder.mkdir(parents=True, exist_ok=True)
         table, record = folder / "results.csv", folder / "results.json"
-        with table.open("w", newline="") as file:
+        with files.drafted(table) as draft, draft.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(Run._fields[:-1])
             writer.writerows(run[:-1] for run in self.runs)
@@ -126,5 +128,5 @@ class Results:
             "points": self.points,
             "runs": [run._asdict() for run in self.runs],
         }
-        record.write_text(json.dumps(content))
+        files.replace(record, json.dumps(content).encode())
         return [table, record]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from driftline import files
 from driftline.canvas import COLOURS, new_figure
 from driftline.experiments.sweep import Point, SweepSettings
 
@@ -46,7 +47,7 @@ def write_sweep(settings: SweepSettings, points: list[Point], folder: Path) -> P
     """Write all points as CSV; return the path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{settings.task}.csv"
-    with path.open("w", newline="") as file:
+    with files.drafted(path) as draft, draft.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(Point._fields)
         writer.writerows(points)

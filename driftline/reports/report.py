@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline import files
 from driftline.errors import InputError
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
@@ -63,8 +64,7 @@ def write_report(
     parts.append(_settings(every if len(sections) == 1 else every[:1]))
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(title, "".join(parts)), encoding="utf-8")
-    return path
+    return files.replace(path, page(title, "".join(parts)).encode())
 
 
 def _boxes(told: list[Story]) -> str:

@@ -82,7 +82,7 @@ class Outputs:
         self._text = PredictionFile(self._append, self.run.model, True, first)
         if not extent.length:
             self._text.begin()
-        if self.run.kept is not None:
+        if self.run.kept is not None and self.start.continued:
             self._open_audit(self.run.kept)
 
     def _extent(self) -> Extent:
@@ -94,15 +94,14 @@ class Outputs:
 
     def _open_audit(self, kept: Kept) -> None:
         """Keep rounds again that were kept before."""
-        audit = self.state.audit if self.start.continued else Audit()
+        audit = self.state.audit
         if audit is None or audit.reason:
             kept.drop(audit.reason if audit else "nothing was kept of the first rounds")
             return
         try:
             self._audit = AuditFile(self.folder / AUDIT, *audit.extent)
-            if audit.extent.length:
-                self._audit.read(kept)
-                kept.size = audit.size
+            self._audit.read(kept)
+            kept.size = audit.size
         except ValueError as error:  # which an InputError is
             kept.drop(f"what was kept for an audit is gone: {error}")
 
@@ -148,8 +147,10 @@ class Outputs:
         kept = self.run.kept
         if kept is None:
             return None
-        if kept.reason or self._audit is None:
+        if kept.reason:
             return Audit(reason=kept.reason)
+        if self._audit is None:
+            self._audit = AuditFile(self.folder / AUDIT)
         self._audit.add(kept)
         return Audit(_extent(self._audit.file), kept.size)
 
@@ -170,9 +171,7 @@ class Outputs:
             made.append(self.folder / TRACE)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
-        with files.drafted(self.folder / REPORT) as draft:
-            write_report(story_of(run, summary), draft)
-        return [*made, self.folder / REPORT]
+        return [*made, write_report(story_of(run, summary), self.folder / REPORT)]
 
     def __enter__(self) -> Outputs:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import multiprocessing
 import os
@@ -151,6 +152,44 @@ def test_a_second_signal_ends_all_and_the_last_checkpoint_is_there(tmp_path, tab
     assert call("run", table, "--out", tmp_path / "out").exit_code == 0
     call("run", table, "--out", tmp_path / "whole")
     assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
+
+
+def columns(rows=200):
+    inputs, labels = data(rows)
+    return [*inputs.T.tolist(), ["uv"[y] for y in labels]]
+
+
+def in_gzip(path):
+    write_csv(path, *data(200))
+    path.write_bytes(gzip.compress(path.read_bytes()))
+
+
+def in_arff(path):
+    names = "".join(f"@attribute x{j} numeric\n" for j in range(3))
+    rows = [",".join(map(str, row)) for row in zip(*columns(), strict=True)]
+    path.write_text(f"@relation r\n{names}@attribute label {{u,v}}\n@data\n" + "\n".join(rows))
+
+
+def in_parquet(path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    made = pyarrow.table(dict(zip(("x0", "x1", "x2", "label"), columns(), strict=True)))
+    parquet.write_table(made, path, row_group_size=70)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"), [("t.csv.gz", in_gzip), ("t.arff", in_arff), ("t.parquet", in_parquet)]
+)
+def test_every_format_goes_on(tmp_path, monkeypatch, name, write):
+    write(tmp_path / name)
+    call("run", tmp_path / name, "--out", tmp_path / "whole")
+    stopped(monkeypatch, tmp_path / name, "--out", tmp_path / "out", rows=80)
+    assert call("run", tmp_path / name, "--out", tmp_path / "out").exit_code == 0
+    one, two = contents(tmp_path / "whole"), contents(tmp_path / "out")
+    for same in ("predictions.csv", "model.driftline", "journal.driftline"):
+        assert one[same] == two[same]
+    assert "Nothing to do" in call("run", tmp_path / name, "--out", tmp_path / "out").output
 
 
 # -- inputs that are not what they were
@@ -322,6 +361,19 @@ def test_a_folder_that_goes_on_from_a_model_elsewhere_goes_on(tmp_path, table, m
         call("run", third, "--resume", model, "--out", tmp_path / "out"), "holds another run than"
     )
     refused(call("run", third, "--resume", model, "--fresh"), "--fresh would take")
+
+
+def test_a_model_that_does_not_know_its_inputs_goes_on(tmp_path, table):
+    """As earlier versions wrote them."""
+    other = write_csv(tmp_path / "other.csv", *data(seed=3))
+    call("run", other, "--out", tmp_path / "out")
+    model = tmp_path / "out" / "model.driftline"
+    Model.load(model).save(model)
+    refused(call("run", other, "--out", tmp_path / "out"), "by another command", "--fresh")
+    assert call("run", table, "--resume", model, "--skip", 50).exit_code == 0
+    made = predictions(tmp_path / "out")
+    assert [int(row["round"]) for row in made] == list(range(1, 551))
+    assert "Nothing to do" in call("run", table, "--resume", model).output
 
 
 def test_a_loop_over_files_can_be_run_again(tmp_path):

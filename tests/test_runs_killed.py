@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from commands import data, write_csv
@@ -69,7 +71,13 @@ def sparse(folder):
     return path, ("--features", "8", "--trace")
 
 
-KINDS = (audited, classes, drawn, means, tags, ranking, sparse)
+def resumed(folder):
+    """Go on from a model, in its own folder, after some rows that are passed over."""
+    second = write_csv(folder / "second.csv", *data(240, seed=1))
+    return second, ("--resume", "OUT/model.driftline", "--skip", "17", "--trace")
+
+
+KINDS = (audited, classes, drawn, means, tags, ranking, sparse, resumed)
 
 
 class Case:
@@ -78,6 +86,11 @@ class Case:
     def __init__(self, folder, kind, killed):
         self.folder, self.killed = folder, killed
         self.path, self.options = kind(folder)
+        self.before = None
+        if kind is resumed:
+            self.before = folder / "before"
+            first = write_csv(folder / "first.csv", *data(100))
+            assert killed.run("run", first, "--out", self.before)["code"] == 0
         whole = folder / "whole"
         assert self.run(folder / "warm", warm=True)["code"] == 0
         done = self.run(whole)
@@ -86,7 +99,10 @@ class Case:
         self.tried = self.kills = 0
 
     def run(self, out, **how):
-        return self.killed.run("run", self.path, *self.options, "--out", out, **how)
+        if self.before is not None and not out.exists():
+            shutil.copytree(self.before, out)
+        options = [option.replace("OUT", str(out)) for option in self.options]
+        return self.killed.run("run", self.path, *options, "--out", out, **how)
 
     def try_(self, *kills):
         """Kill runs in the same folder, one after the other, then let one be and compare."""

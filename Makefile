@@ -57,7 +57,7 @@ test-all: setup
 	$(BIN)/pytest -q -n 2 -m "not hard"
 
 test-hard: setup
-	$(BIN)/pytest -q -m hard
+	$(BIN)/pytest -q -s -m hard
 
 bench: setup
 	@$(BIN)/python -m benchmarks

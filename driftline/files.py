@@ -172,6 +172,8 @@ def remove(*paths: Path) -> None:
 class Appended:
     """A file that only grows; what is beyond the last length that was noted can be cut off.
 
+    Whoever notes a length does so by :func:`replace` in the same folder, which also keeps its name.
+
     Parameters
     ----------
     path
@@ -189,8 +191,6 @@ class Appended:
             if os.fstat(self._handle).st_size > length:
                 disk.truncate(self._handle, length)
             os.lseek(self._handle, length, os.SEEK_SET)
-            disk.sync(self._handle)
-            disk.sync_folder(path.parent)
         except BaseException:
             os.close(self._handle)
             raise

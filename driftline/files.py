@@ -105,7 +105,10 @@ def drafted(path: str | Path) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(path))
     draft = draft_of(path)
-    handle = _locked(draft)
+    try:
+        handle = _locked(draft)
+    except OSError as error:  # about the file that was asked for
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         disk.truncate(handle, 0)
         yield draft

@@ -122,6 +122,12 @@ def test_a_failed_write_takes_its_draft_away(tmp_path, monkeypatch):
     assert (tmp_path / "a").read_bytes() == b"before" and names(tmp_path) == ["a"]
 
 
+def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path, learner):
+    with pytest.raises(FileNotFoundError) as error:
+        learner.save(tmp_path / "no" / "model")
+    assert error.value.filename == str(tmp_path / "no" / "model")
+
+
 def test_a_file_that_grows_is_cut_to_what_was_noted(tmp_path):
     path = tmp_path / "a"
     one = files.Appended(path)

@@ -433,8 +433,10 @@ def test_pieces_that_are_much_work_are_saved_in_between(tmp_path, monkeypatch):
 # -- one writer
 
 
-def _hold(folder, ready, done):
-    with Lock(folder):
+def _hold(folder, ready, done, begun=False):
+    with Lock(folder) as lock:
+        if begun:
+            lock.begin()
         ready.set()
         done.wait()
 
@@ -454,16 +456,23 @@ def test_a_folder_has_one_writer_and_the_second_is_told_who(tmp_path, table):
     assert "run.lock" not in contents(tmp_path / "out")
 
 
-def test_a_lock_ends_with_its_process(tmp_path, table):
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_lock_ends_with_its_process(tmp_path, table, begun):
+    """Results that stand beside no model are swept if they are those of a run that died."""
     spawn = multiprocessing.get_context("spawn")
     ready, done = spawn.Event(), spawn.Event()
-    other = spawn.Process(target=_hold, args=(tmp_path / "out", ready, done))
+    other = spawn.Process(target=_hold, args=(tmp_path / "out", ready, done, begun))
     other.start()
     ready.wait()
     os.kill(other.pid, signal.SIGKILL)
     other.join()
     assert (tmp_path / "out" / "run.lock").exists()
-    (tmp_path / "out" / "predictions.csv").write_text("of a run that died early\n")
+    (tmp_path / "out" / "predictions.csv").write_text("mine, or of a run that died early\n")
+    if not begun:
+        refused(call("run", table, "--out", tmp_path / "out"), "but no model")
+        (tmp_path / "out" / "predictions.csv").unlink()
+    else:
+        refused(call("run", table, "--out", tmp_path / "out", "--label", "no"), "no column")
     assert call("run", table, "--out", tmp_path / "out").exit_code == 0
     assert (
         "run.lock" not in contents(tmp_path / "out") and len(predictions(tmp_path / "out")) == 400

@@ -147,6 +147,16 @@ def test_killed_at_every_operation_on_files(tmp_path, killed, kind):
 
 
 @pytest.mark.hard
+def test_killed_twice_in_a_row(tmp_path, killed):
+    """Before the first checkpoint is there, and while what that has left is swept."""
+    case = Case(tmp_path, classes, killed)
+    for first in range(4, 28, 3):
+        for second in range(0, 12):
+            case.try_({"point": first}, {"point": second})
+    print(f"{case.kills} kills in pairs, 0 different bits")
+
+
+@pytest.mark.hard
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_again_and_again(tmp_path, killed, kind):
     """Some deaths in the same folder, at moments and points that nobody has chosen."""

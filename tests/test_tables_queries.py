@@ -58,7 +58,8 @@ def test_a_ranking_is_learned_predicted_and_taken_up(tmp_path):
     assert call("run", lines, "--out", tmp_path / "lines").exit_code == 0
     assert predictions(tmp_path / "out") == predictions(tmp_path / "lines")
     assert call("predict", model, path).stdout == call("predict", model, lines).stdout
-    done = call("run", path, "--resume", model, "--skip", 8, "--out", tmp_path / "on")
+    other = tmp_path / "lines" / "model.driftline"  # which has read other lines
+    done = call("run", path, "--resume", other, "--skip", 8, "--out", tmp_path / "on")
     assert done.exit_code == 0 and "of 3 rounds" in done.output
 
 

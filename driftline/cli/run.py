@@ -121,17 +121,17 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     folder = options["out"] or usual
     again = said_again(options)
     with Lock(folder) as lock:
-        sweep(folder)
-        start = _start(file, folder, lock.left, options)
+        sweep(lock)
+        start = _start(file, folder, options)
         if start.done:
             _tell_done(file, folder, start, options)
             return
-        started = _begin(file, folder, start, options, notes)
+        started = _begin(file, lock, start, options, notes)
         with started.outputs:
             _play(file, started, again, options)
 
 
-def _start(file: Path, folder: Path, left: bool, options: dict[str, Any]) -> Any:
+def _start(file: Path, folder: Path, options: dict[str, Any]) -> Any:
     """Find out how the run begins."""
     from driftline.cli.options import opener_of
     from driftline.runs.start import Command, begin
@@ -139,7 +139,7 @@ def _start(file: Path, folder: Path, left: bool, options: dict[str, Any]) -> Any
     learning = _learning(options)
     opened = opener_of(file, options)
     resume, skip, fresh = options["resume"], options["skip"], options["fresh"]
-    return begin(Command(file, folder, opened, learning, resume, skip, fresh), left)
+    return begin(Command(file, folder, opened, learning, resume, skip, fresh))
 
 
 def _learning(options: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _learning(options: dict[str, Any]) -> dict[str, Any]:
     return {named.get(name, name): options[name] for name in sorted(options.keys() - {*ANYWAY})}
 
 
-def _begin(file: Path, folder: Path, start: Any, options: dict[str, Any], notes: Any) -> Started:
+def _begin(file: Path, lock: Any, start: Any, options: dict[str, Any], notes: Any) -> Started:
     """Find out what is in the table, make the model or take it up."""
     from driftline.errors import InputError
     from driftline.runs import Model, Reading, Run
@@ -184,7 +184,7 @@ def _begin(file: Path, folder: Path, start: Any, options: dict[str, Any], notes:
         start=start.known.mark,
         queries=queries,
     )
-    return Started(source, run, Outputs(folder, run, start, learning), notes)
+    return Started(source, run, Outputs(lock, run, start, learning), notes)
 
 
 def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:

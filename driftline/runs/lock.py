@@ -13,12 +13,16 @@ from driftline.errors import InputError
 __all__ = ["Lock"]
 
 NAME = "run.lock"
+#: How many bytes say which process it is.
+WHO = 20
 
 
 class Lock:
     """Within it, nobody else writes to a folder; the lock ends with the process, however it ends.
 
-    ``left`` is whether the last writer died: it takes its file away otherwise.
+    The file has the process, and behind it whether this has begun to write results that no model
+    stands beside yet: ``left`` is whether the last writer died then. It takes the file away
+    otherwise.
     """
 
     def __init__(self, folder: Path):
@@ -33,20 +37,33 @@ class Lock:
             raise InputError(f"{self.folder} cannot be made: {error.strerror}") from error
         while not self._taken():
             pass
-        self.left = os.fstat(self._handle).st_size > 0
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
-        os.fsync(self._handle)
+        self.left = os.fstat(self._handle).st_size > WHO
+        self._write(0, f"{os.getpid()}".ljust(WHO).encode())
         files.disk.sync_folder(self.folder)
         return self
 
+    def begin(self) -> None:
+        """Note that results are written from now on."""
+        self._write(WHO, b"begun")
+
+    def swept(self) -> None:
+        """Note that those of the last writer are gone."""
+        if self.left:
+            files.disk.truncate(self._handle, WHO)
+            self.left = False
+
+    def _write(self, place: int, content: bytes) -> None:
+        os.lseek(self._handle, place, os.SEEK_SET)
+        files.disk.write(self._handle, content)
+        files.disk.sync(self._handle)
+
     def _taken(self) -> bool:
         """Take the lock, unless the file was taken away meanwhile; then try again."""
-        self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._handle = files.disk.open(self.path)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            who = os.pread(self._handle, 32, 0).decode(errors="replace").strip()
+            who = os.pread(self._handle, WHO, 0).decode(errors="replace").strip()
             os.close(self._handle)
             raise InputError(
                 f"{self.folder} is being written by process {who or 'unknown'}: wait until it has "
@@ -63,7 +80,7 @@ class Lock:
         return False
 
     def __exit__(self, *_: Any) -> None:
-        self.path.unlink(missing_ok=True)
+        files.disk.remove(self.path)
         os.close(self._handle)
         if self._made:
             try:

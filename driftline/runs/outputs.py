@@ -15,6 +15,7 @@ from driftline.reports import write_report
 from driftline.runs.audit_file import AuditFile
 from driftline.runs.checkpoint import Audit, Checkpoint, Extent
 from driftline.runs.kept import Kept
+from driftline.runs.lock import Lock
 from driftline.runs.predictions import PredictionFile
 from driftline.runs.reading import Position, Rounds
 from driftline.runs.run import Learned, Run
@@ -36,8 +37,8 @@ class Outputs:
 
     Parameters
     ----------
-    folder
-        Which nobody else writes to.
+    lock
+        Of the folder.
     run
         What is saved.
     start
@@ -46,8 +47,8 @@ class Outputs:
         What was said about learning; None if it went on from a model.
     """
 
-    def __init__(self, folder: Path, run: Run, start: Start, options: Any = None):
-        self.folder, self.run, self.start = folder, run, start
+    def __init__(self, lock: Lock, run: Run, start: Start, options: Any = None):
+        self.lock, self.folder, self.run, self.start = lock, lock.folder, run, start
         self.schedule = Schedule()
         state = start.state or Checkpoint(run, options=options)
         self.state = replace(state, run=run, finished=False)
@@ -70,6 +71,7 @@ class Outputs:
     def _open(self, first: int) -> None:
         """Cut what only grows to what belongs to the run; of a new one, take all else away."""
         if self.start.anew:
+            self.lock.begin()
             files.remove(self.model)  # from here on there is no run, and then a new one
             files.remove(*(self.folder / name for name in (*RESULTS, AUDIT)))
         path, extent = self.folder / PREDICTIONS, self._extent()
@@ -184,9 +186,13 @@ class Outputs:
             files.remove(self.folder / PREDICTIONS, self.folder / AUDIT)
 
 
-def sweep(folder: Path) -> None:
-    """Take away drafts of files that were never finished."""
+def sweep(lock: Lock) -> None:
+    """Take away drafts, and results of a run that died before it was saved."""
+    folder = lock.folder
     files.remove(*(files.draft_of(folder / name) for name in (MODEL, *RESULTS)))
+    if lock.left and not (folder / MODEL).exists():
+        files.remove(*(folder / name for name in (*RESULTS, AUDIT)))
+    lock.swept()
 
 
 def sweep_audit(folder: Path) -> None:

@@ -66,11 +66,11 @@ class Start(NamedTuple):
     done: bool = False
 
 
-def begin(command: Command, left: bool = False) -> Start:
-    """Return how a run begins; ``left`` is whether the last writer of the folder died."""
+def begin(command: Command) -> Start:
+    """Return how a run begins, in a folder that was swept."""
     model = command.folder / MODEL
     held = model.exists() and not command.fresh
-    if not held and not (left or command.fresh):
+    if not held and not command.fresh:
         _refuse_results(command.folder, model)
     if command.resume is not None:
         return _resumed(command, model, command.resume, held)

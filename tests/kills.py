@@ -3,7 +3,8 @@
 Started as a program it reads orders from standard input, a line of JSON each: the arguments of a
 command, and where it is killed, at which operation on a file (``point``) or after how many
 seconds (``after``). All is imported and compiled once. Clocks stand still there, so that all
-that runs leave behind can be compared byte by byte; a checkpoint is written after every piece.
+that runs leave behind can be compared byte by byte; a checkpoint is written after every piece, or
+none on the way if more than no seconds are to be between them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from pathlib import Path
 class Killed:
     """A process to give orders to."""
 
-    def __init__(self, rows=40):
+    def __init__(self, rows=40, seconds=0.0):
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(rows)],
+            [sys.executable, __file__, str(rows), str(seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -47,14 +48,14 @@ class Killed:
         self._process.stdout.close()
 
 
-def serve(rows):
+def serve(rows, seconds):
     from click.testing import CliRunner
 
     from driftline import files, tables
     from driftline.cli import main
     from driftline.runs import audit_file, kept, outputs, promise, schedule, stop, telling  # noqa: F401
 
-    schedule.SECONDS, schedule.SHARE = 0.0, float("inf")
+    schedule.SECONDS, schedule.SHARE = seconds, float("inf")
     tables.open_table = partial(tables.open_table, rows=rows)
     sleeping = time.sleep
     now = time.localtime(1e9)
@@ -124,4 +125,4 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), float(sys.argv[2]))

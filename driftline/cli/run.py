@@ -202,10 +202,15 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
         notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
         raise trouble
-    if not signal:
-        _refuse_constant(run, outputs.model)
-    with failing(f"what was learned is saved in {outputs.model}"):
-        _tell(file, started, bool(signal), options)
+    try:
+        if not signal:
+            _refuse_constant(run, outputs.model)
+        with failing(f"what was learned is saved in {outputs.model}"):
+            _tell(file, started, bool(signal), options)
+    except BaseException:
+        if outputs.pending:
+            outputs.save()
+        raise
     if signal:
         raise click.exceptions.Exit(128 + signal)
 
@@ -230,7 +235,10 @@ def _kept(options: dict[str, Any]) -> Any:
 
 
 def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
-    """Learn until the end, an error or a signal, and save; return the error, and the signal."""
+    """Learn until the end, an error or a signal; return the error, and the signal.
+
+    What was learned is saved then, but for what comes to its end so soon that nothing is lost.
+    """
     from driftline.cli.progress import Progress
     from driftline.errors import InputError
     from driftline.runs.stop import Stop
@@ -248,7 +256,7 @@ def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
                     bar.show(source.table.progress, run.rows, run.share, outputs.saved)
             except (InputError, *FAILURES) as error:
                 trouble = error
-        if run.rounds:
+        if outputs.pending and (trouble is not None or stop.asked or outputs.schedule.due):
             with failing(lambda: _lost(outputs)):
                 outputs.save()
     return trouble, stop.asked
@@ -292,7 +300,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines += promise_lines(promise, _where(promise, run))
     saving = outputs.schedule
     times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"
-    lines.append(f"{times}, saving {saving.seconds:.1f} s in {saving.count} checkpoints")
+    count = f"{saving.count} checkpoint{'s' * (saving.count > 1)}"
+    lines.append(f"{times}, saving {saving.seconds:.1f} s in {count}")
     lines += ["Wrote", *(f"  {path}" for path in files)]
     screen.print("\n".join(lines), soft_wrap=True)
 

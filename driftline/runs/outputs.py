@@ -56,6 +56,8 @@ class Outputs:
         self.known = start.known
         #: How many rows of it are in the last checkpoint.
         self.saved = start.known.mark.rows if start.continued else 0
+        #: Whether there are rounds that are in none.
+        self.pending = False
         self._position: Callable[[], Position] | None = None
         self._predictions: files.Appended | None = None
         self._text: PredictionFile | None = None
@@ -117,7 +119,7 @@ class Outputs:
             self._open(self.run.model.rounds - rounds.played + 1)
         assert self._text is not None
         self._text.write(learned.trace.prediction, rounds, learned.trace.target_loss)
-        self._position = position
+        self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)
 
@@ -125,7 +127,7 @@ class Outputs:
         """Write a checkpoint: first what only grows, then the model, which has its length."""
         assert self._predictions is not None
         began = time.perf_counter()
-        audit = self._save_audit()
+        audit = None if finished else self._save_audit()
         self._predictions.sync()
         queries = self.state.queries
         if self._position is not None:
@@ -136,13 +138,13 @@ class Outputs:
             inputs=(*self.start.earlier, self.known),
             queries=queries,
             predictions=_extent(self._predictions),
-            audit=None if finished else audit,
+            audit=audit,
             finished=finished,
         )
         self.state.write(self.model)
-        if finished or audit is None or audit.reason:
+        if audit is None or audit.reason:
             self._drop_audit()
-        self.saved = self.known.mark.rows
+        self.saved, self.pending = self.known.mark.rows, False
         self.schedule.saved(time.perf_counter() - began)
 
     def _save_audit(self) -> Audit | None:

@@ -115,10 +115,11 @@ class Replay:
         The gap that a Polyak rate divides may be much smaller than the loss, and feels rounding so
         many times more.
         """
-        allowed: Any = self.rounding * own
+        allowed = self.rounding * own
         if isinstance(self.learner.rate, Polyak):
             gap = np.maximum(seen.loss - seen.risk, RESOLUTION * seen.loss)
-            allowed = allowed * np.maximum(1.0, seen.loss / np.maximum(gap, 1e-300))
+            digits = 1e3 * np.finfo(self.learner.engine.dtype).eps
+            allowed = allowed + digits * own * seen.loss / np.maximum(gap, 1e-300)
         wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
 

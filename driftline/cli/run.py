@@ -277,7 +277,7 @@ def _tell_done(file: Path, folder: Path, start: Any, options: dict[str, Any]) ->
 
 def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) -> None:
     """Audit the run, write the rest, and print the score."""
-    from driftline.cli.screen import console_of, promise_lines, score_lines
+    from driftline.cli.screen import console_of, far_lines, promise_lines, score_lines
     from driftline.runs.promise import promise_of
 
     source, run, outputs, notes = started
@@ -297,6 +297,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         return
     screen = console_of()
     lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
+    lines += far_lines(run.model.far_outside)
     lines += promise_lines(promise, _where(promise, run))
     saving = outputs.schedule
     times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["amount", "console_of", "promise_lines", "score_lines", "short"]
+__all__ = ["amount", "console_of", "far_lines", "promise_lines", "score_lines", "short"]
 
 LOSSES = {
     "classes": "mistakes",
@@ -46,6 +46,22 @@ def score_lines(kind: str, scores: dict[str, float], rounds: int) -> list[str]:
         total = f"{short(share * rounds):>10}" if kind in ("classes", "levels") else ""
         lines.append(f"  {name:<12} {amount(kind, share)} {total}")
     return [f"{what}, of {rounds:,} rounds", *lines]
+
+
+def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
+    """Return which columns had values far outside.
+
+    >>> far_lines({"usage": 1, "age": 30})
+    ['  age: 30 values far outside, clipped', '  usage: 1 value far outside, clipped']
+    """
+    columns = sorted(far, key=lambda name: -far[name])
+    plural = {True: "value", False: "values"}
+    lines = [
+        f"  {name}: {far[name]:,} {plural[far[name] == 1]} far outside, clipped"
+        for name in columns[:most]
+    ]
+    more = len(columns) - most
+    return [*lines, f"  and {more} more columns"] if more > 0 else lines
 
 
 def promise_lines(made: Any, where: str = "") -> list[str]:

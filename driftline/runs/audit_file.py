@@ -21,8 +21,6 @@ from driftline.trace import Trace
 
 __all__ = ["AuditFile"]
 
-#: What a trace has once, and not for every round.
-ONCE = ("first_weights",)
 #: How long the length before a record is.
 LENGTH = 8
 
@@ -65,7 +63,7 @@ class AuditFile:
                     about, arrays = archive.unpacked(record, self.file.path)
                     kept.rounds.append(_rounds(about, arrays))
                     kept.traces.append(_trace(arrays, first))
-                    bare = [replace(member, first_weights=None) for member in first.members]
+                    bare = [replace(member, origin=None) for member in first.members]
                     first = replace(first, first=None, members=tuple(bare))
             except (*DAMAGE, StopIteration) as error:
                 raise InputError(f"{self.file.path} is damaged or was edited: {error}") from error
@@ -106,7 +104,7 @@ def _columns(trace: Any, count: int, whole: Any) -> Any:
 def _by_name(trace: CommitteeTrace | Trace) -> dict[str, np.ndarray]:
     """Return what a trace has for every round."""
     columns = {field.name: getattr(trace, field.name) for field in fields(trace)}
-    return {k: c for k, c in columns.items() if isinstance(c, np.ndarray) and k not in ONCE}
+    return {k: c for k, c in columns.items() if isinstance(c, np.ndarray)}
 
 
 def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:

@@ -56,6 +56,22 @@ class Model:
         """Whether predictions are drawn at random, so that losses differ from what is expected."""
         return not all(member.decoder.deterministic for member in self.learner.members)
 
+    @property
+    def far_outside(self) -> dict[str, int]:
+        """How many values of each column of numbers were far outside, where any were.
+
+        They were clipped; rare categories are no numbers, and not counted.
+        """
+        scaling = self.learner.scaling if self.scaling is None else self.scaling
+        if scaling is None or not scaling.far.any():
+            return {}
+        columns, counts = self.encoder.columns, scaling.far.tolist()
+        if isinstance(columns, int):
+            places = {f"feature {j}": j for j in range(len(counts))}
+        else:
+            places = columns.numbers
+        return {name: counts[j] for name, j in places.items() if counts[j]}
+
     def scaled(self, inputs: Any) -> Any:
         """Return inputs as the committee takes them, and remember the scale of documents."""
         if self.scaling is None or not inputs:

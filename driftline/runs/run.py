@@ -99,6 +99,7 @@ class Run:
             "rounds_of_model": self.model.rounds,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,
+            "far_outside": self.model.far_outside,
         }
 
 

@@ -100,6 +100,11 @@ class Columns:
         """Names of the features."""
         return [name for column in self.columns for name in column.features]
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Where each column of numbers stands among the features."""
+        return {column.name: place for column, place in self._plain}
+
     def encode(self, piece: Piece, positions: Mapping[str, int]) -> Any:
         """Return the features, one row each."""
         if not self.sparse:

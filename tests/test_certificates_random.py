@@ -1,11 +1,11 @@
 """Random runs: no bound is false, no honest run is refused, no edit of a record goes unseen."""
 
 import dataclasses
-import os
 
 import numpy as np
 import pytest
 from random_runs import random_run, tampered
+from seeds import fresh_seed
 
 import driftline as dl
 from driftline.trace import Origin
@@ -38,14 +38,13 @@ def held(seed):
     return edits
 
 
-def test_forty_random_runs_are_held_to_their_bounds():
-    assert sum(map(held, range(40))) > 100
+def test_some_random_runs_are_held_to_their_bounds():
+    assert sum(map(held, range(24))) > 60
 
 
 @pytest.mark.hard
 def test_two_thousand_random_runs_are_held_to_their_bounds():
-    first = int(os.environ.get("DRIFTLINE_SEED", np.random.SeedSequence().entropy % 10**9))
-    print(f"DRIFTLINE_SEED={first}")
+    first = fresh_seed()
     edits = sum(held(first + j) for j in range(2000))
     print(f"2000 runs, {edits} edits")
 

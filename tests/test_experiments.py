@@ -45,6 +45,7 @@ def test_every_method_plays_every_stream(results):
         assert len(run.curve) == len(results.points) and results.points[-1] == 600
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(results):
     again = reproduce(SMALL, jobs=2)
     assert again.runs == results.runs

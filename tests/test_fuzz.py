@@ -1,6 +1,5 @@
 """Bent inputs and edited files by the thousand: they are taken or refused, and nothing else."""
 
-import os
 import threading
 import warnings
 from collections import Counter
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from mutations import mutated
+from seeds import fresh_seed
 
 import driftline as dl
 from driftline import archive
@@ -17,13 +17,6 @@ from driftline import archive
 #: What may be raised: by the library, and by scikit-learn's own checks in estimators.
 OURS = (dl.InputError, dl.NoGuaranteeError)
 THEIRS = (ValueError, TypeError)
-
-
-def fresh_seed():
-    """Return a seed that nobody has tried, or the one that is asked for; it is shown."""
-    seed = int(os.environ.get("DRIFTLINE_SEED") or np.random.SeedSequence().entropy % 2**32)
-    print(f"\nDRIFTLINE_SEED={seed}")
-    return seed
 
 
 def learner_for(rng, task):

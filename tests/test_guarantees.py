@@ -328,6 +328,7 @@ def test_certify_names_bad_files(files, given, words):
     assert words in " ".join(done.output.split()), done.output
 
 
+@pytest.mark.slow
 def test_guarantees_prints_tables_and_draws(tmp_path):
     out = tmp_path / "figures"
     arguments = ["--rounds", "200", "--seeds", "2", "--out", str(out)]

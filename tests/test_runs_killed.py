@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from commands import data, write_csv
 from kills import Killed, contents
+from seeds import fresh_seed
 
 KILLED = -9
 
@@ -173,9 +174,7 @@ def test_killed_twice_in_a_row(tmp_path, killed):
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_again_and_again(tmp_path, killed, kind):
     """Some deaths in the same folder, at moments and points that nobody has chosen."""
-    seed = int(np.random.SeedSequence().entropy % 2**32)
-    print(f"seed {seed}")
-    case, random = Case(tmp_path, kind, killed), np.random.default_rng(seed)
+    case, random = Case(tmp_path, kind, killed), np.random.default_rng(fresh_seed())
     while case.kills < 24:
         moments = [{"after": float(random.uniform(0, 0.3))} for _ in range(3)]
         points = [{"point": int(random.integers(case.points))} for _ in range(3)]

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import warnings
 import zipfile
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from commands import call
 from mutations import mutated
+from seeds import fresh_seed
 
 import driftline as dl
 from driftline import archive, old_trace
@@ -229,8 +229,7 @@ def test_edited_traces_are_refused_or_audited_and_nothing_else(tmp_path):
 
 @pytest.mark.hard
 def test_six_thousand_edited_traces_are_refused_or_audited_and_nothing_else(tmp_path):
-    first = int(os.environ.get("DRIFTLINE_SEED", np.random.SeedSequence().entropy % 10**9))
-    print(f"DRIFTLINE_SEED={first}")
+    first = fresh_seed()
     for case in CASES:
         print(case.__name__, audit_edits(*case(), range(first, first + 1000), tmp_path))
 

@@ -58,7 +58,7 @@ test-browser: setup
 	$(BIN)/pytest -q -m browser
 
 test-all: setup
-	$(BIN)/pytest -q -n 2 -m "not hard"
+	DRIFTLINE_PROFILE=all $(BIN)/pytest -q -n 2 -m "not hard and not browser"
 
 # Kernels once more with Numba's bounds checking, in an empty cache of their own: the cache does not
 # know that flag. Passes over weights that are built from pointers (kernels/sweeps.py, gathers.py,
@@ -71,7 +71,8 @@ KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.
 test-hard: setup
 	$(BIN)/pytest -q -s -m hard
 	rm -rf $(BOUNDS) && mkdir -m 700 $(BOUNDS)
-	NUMBA_BOUNDSCHECK=1 DRIFTLINE_CACHE=$(CURDIR)/$(BOUNDS) $(BIN)/pytest -q -n 2 \
+	DRIFTLINE_PROFILE=hard NUMBA_BOUNDSCHECK=1 DRIFTLINE_CACHE=$(CURDIR)/$(BOUNDS) \
+	  $(BIN)/pytest -q -n 2 \
 	  -m "not slow and not browser" $(KERNEL_TESTS)
 	rm -rf $(BOUNDS)
 

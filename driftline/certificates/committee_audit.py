@@ -46,6 +46,11 @@ def certify_committee(
     first = trace.first
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
+    if first.scaled_otherwise:
+        raise InputError(
+            "the inputs of this run were scaled as version 0.1 did, which this version does not do "
+            "again: its trace can be read, but not audited"
+        )
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
     task: Any = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss

@@ -25,7 +25,8 @@ class First(NamedTuple):
 
     ``combine`` is how it predicts, ``rounds`` how many it had played; its weights and its
     scaling, None without one, have not seen the run; ``digest`` is that of the stream. Members are
-    drawn by numbers from ``generator``, after one drawn ``ahead``.
+    drawn by numbers from ``generator``, after one drawn ``ahead``. Where ``scaled_otherwise`` the
+    run was scaled as version 0.1 did, which cannot be done again.
     """
 
     combine: str
@@ -35,6 +36,7 @@ class First(NamedTuple):
     digest: str = ""
     generator: Mapping[str, Any] | None = None
     ahead: float | None = None
+    scaled_otherwise: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,6 +137,7 @@ def _first(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> First 
         return None
     shares, scaling = Shares(len(about["members"])), about.get("scaling")
     shares.resume(arrays["shares"])
+    otherwise = scaling is not None and "version" not in scaling
     if scaling is not None:
         scaling = Standardiser.from_config(scaling, arrays["scaling"])
     combine, rounds, digest = about["combine"], about["rounds"], about["digest"]
@@ -145,4 +148,4 @@ def _first(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> First 
         raise InputError(f"a committee has not played {rounds!r} rounds")
     if ahead is not None and not (isinstance(ahead, float) and 0.0 <= ahead < 1.0):
         raise InputError(f"a random number of {ahead!r} was never drawn")
-    return First(combine, rounds, shares, scaling, digest, generator, ahead)
+    return First(combine, rounds, shares, scaling, digest, generator, ahead, otherwise)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.errors import InputError
 from driftline.models import scaling as dense
 from driftline.models import sparse_scaling as sparse
 
@@ -16,9 +17,9 @@ __all__ = ["converted"]
 
 
 def converted(state: np.ndarray, features: int, is_sparse: bool) -> np.ndarray:
-    """Return the state as it is written today; one that is of today already stays as it is."""
+    """Return the state as it is written today."""
     if state.shape != (2 + (2 if is_sparse else 3) * features,):
-        return state
+        raise InputError(f"a scaling of {features} features does not have {state.shape} numbers")
     return (_sparse if is_sparse else _dense)(state, features)
 
 

@@ -18,6 +18,10 @@ from driftline.models.sparse import SparseRows
 __all__ = ["Standardiser"]
 
 
+#: How rows are scaled. What was saved without a version was scaled in another way, by version 0.1.
+VERSION = 2
+
+
 class Standardiser:
     """Centres and scales every feature by what has been seen of it, robustly, and clips it.
 
@@ -124,18 +128,22 @@ class Standardiser:
     def config(self) -> dict[str, Any]:
         """Return all but the state as plain data."""
         names = ("constant", "features", "sparse")
-        return {name: getattr(self, name) for name in names} | {"dtype": self.dtype.name}
+        made = {name: getattr(self, name) for name in names}
+        return made | {"dtype": self.dtype.name, "version": VERSION}
 
     @classmethod
     def from_config(cls, config: dict[str, Any], state: np.ndarray) -> Standardiser:
         """Return one as :meth:`config` and its state were taken from."""
         features, constant = config["features"], config["constant"]
+        if config.get("version", VERSION) != VERSION:
+            raise InputError(f"a scaling of version {config['version']!r} is not known")
         made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
         if features is not None:
             if not isinstance(features, int) or features < 1:
                 raise InputError(f"a scaling has 1 feature or more, not {features!r}")
             kind = sparse if config["sparse"] else dense
-            state = converted(state, features, bool(config["sparse"]))
+            if "version" not in config:
+                state = converted(state, features, bool(config["sparse"]))
             if state.shape != (kind.HEADER + kind.WIDTH * features,):
                 raise InputError(
                     f"a scaling of {features} features does not have {state.shape} numbers"

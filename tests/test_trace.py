@@ -91,6 +91,8 @@ PARTS = [
     dl.domains.Ball(3.0),
     dl.domains.Unbounded(),
     dl.domains.BallAround([[1.0, 2.0], [3.0, 4.0]], 2.0),
+    dl.domains.Box([[0.0, -1.0]], [[1.0, 2.0]]),
+    dl.domains.RowBalls(3, 2.0),
 ]
 
 

@@ -204,86 +204,126 @@ def cusum_alarms(losses, threshold=6.0, factor=2.0, more=0.4, patience=20):
 
 
 def settled(values):
-    """Location, scale and distance of the quartiles of a few values, some of which may be wrong."""
+    """Location, scale, how many values told them, and whether most of them are equal."""
     ordered = np.sort(np.array(values))
     n = len(ordered)
     median = np.median(ordered)
     away = np.abs(ordered - median)
     usual = 1.4826 * np.median(away)
-    square = min(np.mean(away**2), 9.0 * usual**2 if usual > 0.0 else np.inf)
+    if usual == 0.0:
+        others = away[away > 0.0]
+        if not len(others):
+            return median, 0.0, n, True
+        share = math.sqrt(len(others) / n)
+        return median, np.median(others) * max(share, 0.5), len(others), True
+    square = min(np.mean(away**2), 9.0 * usual**2)
     for _ in range(32):
         clipped = np.mean(np.minimum(away**2, 9.0 * square))
         done = clipped > 0.99 * square
         square = min(square, clipped)
         if done:
             break
-    scale = math.sqrt(square)
-    if n < 9 and usual > 0.0:
-        scale = min(scale, usual)
-    return ordered[away <= 3.0 * scale].mean(), scale, ordered[3 * n // 4] - ordered[n // 4]
+    scale = min(math.sqrt(square), usual if n < 9 else np.inf)
+    return ordered[away <= 3.0 * scale].mean(), scale, n, False
 
 
-def scaled_column(cells):
-    """One feature, clipped at 3 deviations, by what was known before each cell. Also: far ones."""
-    made, far, block, kept = [], 0, [], {}
-    center, inverse, count, from_ = 0.0, None, 0, 0.0
-    often, around, spread = 0.0, 0.0, 1.0
+class Column:
+    """One feature, clipped at 3 deviations, by what was known before each cell."""
 
-    def shown(center, inverse, count):
-        if inverse is None:
-            return center
-        sure = count * (center * inverse) ** 2
-        return center * (1.0 - 4.0 / sure) if sure > 4.0 else 0.0
+    def __init__(self):
+        self.rows, self.far, self.kept, self.block = 0, 0, {}, []
+        self.settle_at(0.0, 0.0, 0, True)
 
-    for t, x in enumerate(cells):
-        away = (x - from_) * (inverse if inverse is not None else 1e150)
+    def settle_at(self, center, scale, count, equal):
+        self.center, self.count, self.equal = center, count, equal
+        self.inverse = 1.0 / scale if scale > 0.0 else None
+        self.often, self.around, self.spread = 0.0, 0.0, 1.0
+        self.show()
+
+    def show(self):
+        self.shown = self.center
+        if not self.equal and self.inverse is not None:
+            sure = self.count * (self.center * self.inverse) ** 2
+            self.shown = self.center * (1.0 - 4.0 / sure) if sure > 4.0 else 0.0
+
+    def scale(self, x):
+        t, self.rows = self.rows, self.rows + 1
+        away = (x - self.shown) * (self.inverse if self.inverse is not None else 1e150)
         if t < 64:
             z = np.clip(away, -1e6, 1e6)
             z = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
-            made.append(float(np.clip(z, -3, 3)) if t else 0.0)
-            kept[t] = x
+            self.kept[t] = x
             if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 64):
-                center, scale, _ = settled([kept[i] for i in range(t + 1)])
-                inverse, count = (1.0 / scale if scale > 0 else None), t + 1
-                often, around, spread = 0.0, 0.0, 1.0
-                from_ = shown(center, inverse, count)
-            continue
-        made.append(float(np.clip(away, -3, 3)))
-        lost = abs(away) > 20.0
-        block.append((0.0 if lost else made[-1], 1.0 if lost else made[-1] ** 2, made[-1] != away))
-        if inverse is None and x != from_:
-            inverse, size = 3.0 / abs(x - from_), len(block)
-            block = [(0.0, 0.0, False)] * size  # so far the block has no scale
+                self.settle_at(*settled([self.kept[i] for i in range(t + 1)]))
+            return float(np.clip(z, -3, 3)) if t else 0.0
+        z, lost = float(np.clip(away, -3, 3)), abs(away) > 20.0
+        self.block.append((0.0, 1.0, True, False) if lost else (z, z * z, z != away, away != 0.0))
+        if self.inverse is None and x != self.shown:
+            self.inverse, self.count = 2.0 / abs(x - self.shown), 1
+            self.block = [(0.0, 0.0, False, False)] * len(self.block)
         elif lost:
-            far += 1
+            self.far += 1
         if t % 2 == 0:
-            kept[(t // 2) % 64] = x
-        size = len(block)
-        if size < min(64, 0.01 * (t + 1)):
-            continue
-        mean, square, clipped = np.mean(block, axis=0)
-        block, w = [], size / (count + size)
-        count = min(count + size, 10_000)
-        if inverse is not None:
-            center += w * (from_ + mean / inverse - center)
-            inverse /= math.sqrt(max(1 - w + w * square - (w * mean) ** 2, 1e-4))
-            from_ = shown(center, inverse, count)
-        often += size / 128 * (clipped - often)
-        power = spread + around**2
-        around += size / 128 * (mean - around)
-        spread = power + size / 128 * (square - power) - around**2
-        if square - mean**2 <= 1e-13 * square:
-            spread = max(spread, 0.1)
-        if often > 0.6 or spread < 0.1:
-            place, scale, quartiles = settled([kept[i] for i in range(64)])
-            varies = scale > 0.0 and quartiles > 0.0
-            if often <= 0.6 and not (varies and 3.0 * scale * inverse < 1.0):
-                spread = 1.0
-                continue
-            inverse = 1.0 / scale if varies else inverse
-            center, count, often, around, spread = place, 64, 0.0, 0.0, 1.0
-            from_ = shown(center, inverse, count)
-    return np.array(made), far
+            self.kept[(t // 2) % 64] = x
+        if len(self.block) >= min(64, 0.01 * (t + 1)):
+            self.learn()
+            if self.inverse is not None and self.changed():
+                self.settle_again(t // 2)
+        return z
+
+    def learn(self):
+        size = len(self.block)
+        sums = np.sum(np.array(self.block, dtype=float), axis=0)
+        cells = sums[3] if self.equal else size
+        mean, square = sums[0] / size, sums[1] / max(cells, 1) / (4.0 if self.equal else 1.0)
+        w = cells / (self.count + max(cells, 1))
+        window = min(self.count + cells, 64)
+        recent = cells / (window + cells) if self.equal else size / 128
+        self.count = min(self.count + cells, 4000)
+        if self.inverse is not None:
+            moved = 0.0 if self.equal else w * mean
+            if not self.equal:
+                self.center += w * (self.shown - self.center) + moved / self.inverse
+            self.inverse /= math.sqrt(max(1 - w + w * square - moved**2, 1e-4))
+            self.show()
+        self.often += recent * (min(sums[2] / max(cells, 1), 1.0) - self.often)
+        power = self.spread + (0.0 if self.equal else self.around**2)
+        self.around += size / 128 * ((sums[3] / size if self.equal else mean) - self.around)
+        level = 0.0 if self.equal else self.around**2
+        self.spread = power + recent * (square - power) - level
+        if not self.equal and square - mean**2 <= 1e-13 * square:
+            self.spread = max(self.spread, 0.1)
+        self.block = []
+
+    def changed(self):
+        if self.equal:
+            return self.often > 0.6 or self.spread < 0.2 or self.around > 0.6
+        return self.often > 0.3 or self.spread < 0.1
+
+    def settle_again(self, last):
+        cells = [self.kept[(last - i) % 64] for i in range(64)]
+        if not self.equal and self.often > 0.3:
+            center, scale, told, equal = settled(cells[:16])
+            if self.count < 2000 or scale == 0.0:
+                scale = max(scale, 1.0 / self.inverse, abs(center - self.center) / 2)
+                center, equal = (center + self.center) / 2, False
+            self.settle_at(center, scale, told, equal)
+            return
+        center, scale, told, equal = settled(cells)
+        smaller = 3.0 * scale * self.inverse < 1.0
+        if scale > 0.0 and (smaller or (self.equal and (not equal or self.often > 0.6))):
+            self.far += bool(self.equal and 20.0 * scale * self.inverse < 1.0)
+            self.settle_at(center, scale, told, equal)
+        else:
+            self.often, self.spread = 0.0, 1.0
+            if self.equal:
+                self.spread, self.around = 1.0 + self.around**2, 0.0
+
+
+def scaled_column(cells):
+    """All values of one feature, and how many were far outside."""
+    column = Column()
+    return np.array([column.scale(x) for x in cells]), column.far
 
 
 def scaled_sparse(rows, constant):

@@ -131,6 +131,15 @@ def test_columns_of_any_integer_type_are_read(kind):
     np.testing.assert_array_equal(dl.OGD(L).run(rows, Y).loss, expected.loss)
 
 
+@pytest.mark.parametrize("kind", ["float16", ">f8", "int8", "bool"])
+def test_values_of_any_type_are_read_and_looked_at(kind):
+    rows = sp.csr_array(X)
+    rows.data = rows.data.astype(kind)
+    learner = dl.OGD(L)
+    learner.run(rows, Y)
+    assert learner.score_rows(rows).shape == (200, 3)
+
+
 def test_views_of_labels_are_read():
     table = np.column_stack([np.zeros((200, 4), dtype=int), Y])
     for labels in (table[:, 4], Y[::-1][::-1], Y.astype(np.int8), Y.tolist(), Y.astype(float)):

@@ -261,6 +261,61 @@ def test_a_bad_cell_does_not_blind_the_learner(change):
     assert made <= 1.15 * clean + 3 * 5
 
 
+def mistakes(rows, labels):
+    """Return how often auto errs, and how many cells were far outside."""
+    committee = dl.auto(dl.tasks.Multiclass(2))
+    return committee.run(rows, labels).target_loss.sum(), committee.scaling.far.tolist()
+
+
+def events(seed, share=0.05):
+    """Return a normal feature, and one that is 0 in most rows; events tell the label alone."""
+    rng = np.random.default_rng(seed)
+    on = rng.random(20_000) < share
+    on[:100] = False
+    event = np.where(on, rng.choice([-1.0, 1.0], 20_000), 0.0)
+    other = rng.standard_normal(20_000)
+    return np.c_[other, event], np.where(on, event > 0.0, other > 0.0).astype(int)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_bad_cell_among_rare_ones_is_overcome_and_told(seed):
+    rows, labels = events(seed)
+    clean, far = mistakes(rows, labels)
+    assert far == [0, 0]  # rare values are no outliers
+    rows[90, 1] = 1e6
+    made, far = mistakes(rows, labels)
+    assert made <= 1.15 * clean + 5 and far[1] >= 1
+    rows[20:50, 1] = 1e9
+    assert mistakes(rows, labels)[0] <= 2.0 * clean
+
+
+def test_sizes_of_rare_values_are_kept():
+    rng = np.random.default_rng(0)
+    event = np.where(rng.random(20_000) < 0.05, rng.uniform(1.0, 10.0, 20_000), 0.0)
+    other = rng.standard_normal(20_000)
+    made, far = mistakes(np.c_[other, event], (other + event > 2.5).astype(int))
+    assert made < 150 and far == [0, 0]
+
+
+def test_a_feature_that_switches_between_two_levels_keeps_both():
+    rng = np.random.default_rng(0)
+    level = (np.arange(20_000) // 300 % 2) * 100.0 + 0.5 * rng.standard_normal(20_000)
+    assert mistakes(level[:, np.newaxis], (level > 50.0).astype(int))[0] < 20
+    other = rng.standard_normal(20_000)
+    both = mistakes(np.c_[other, level], (other + (level - 50.0) / 50.0 > 0.0).astype(int))
+    assert both[0] < 300
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0, 5.0, 10.0, 0.5, 0.2])
+def test_moderate_changes_of_scale_are_followed(factor):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((20_000, 4))
+    labels = (rows @ [1.0, -1.0, 0.7, 0.5] > 0.0).astype(int)
+    clean, _ = mistakes(rows, labels)
+    rows[10_000:] *= factor
+    assert mistakes(rows, labels)[0] < 4.0 * clean
+
+
 def test_blobs_that_move_together_are_told_apart():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 10_000)

@@ -36,7 +36,7 @@ def _dense(state: np.ndarray, features: int) -> np.ndarray:
     with np.errstate(divide="ignore", over="ignore"):
         doubt = dense.DOUBT / (made[dense.COUNT] * (means * inverse) ** 2)
     made[dense.SHOWN] = np.where(known, means * np.maximum(0.0, 1.0 - doubt), means)
-    made[dense.SQUARE] = 1.0
+    made[dense.SQUARE] = made[dense.TARGET] = 1.0
     signs = np.where(np.arange(dense.WINDOW) % 2, 1.0, -1.0)
     made[dense.FAR + 1 :] = means + signs[:, np.newaxis] * deviations
     head = np.zeros(dense.HEADER)

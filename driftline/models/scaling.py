@@ -16,18 +16,24 @@ a block of b rows and w = b / (n + b),
    s^2 \leftarrow s^2 \big(1 - w + w \overline{z^2} - (w \bar z)^2\big),
 
 so that a cell outside counts as one at three deviations, and a share of them below 1/9 moves the
-scale by a bounded factor. One at more than 20 deviations is not learned from. n grows up to 10 000:
+scale by a bounded factor. One at more than 20 deviations is not learned from. n grows up to 4000:
 older rows are forgotten slowly.
 
-*Following.* Where most cells of the last rows were clipped, or all were near each other without
-being equal, the world has changed: the feature is settled anew from every other of the last 128
-rows (:mod:`driftline.models.settling`), as from the first 64. Thirty bad rows do not suffice.
+*One value in most rows* (flags, events, rare counts). That value is the location, and only other
+cells are learned from, so that their usual distance becomes two deviations.
+
+*Following.* Where many cells of the last rows were clipped, the world has changed: the feature is
+settled anew from the 16 newest rows that were kept (:mod:`driftline.models.settling`). If that
+comes soon after another change, it may go on switching: then both levels are kept in sight. Where
+cells were all near each other without being equal, the feature is settled from every other of the
+last 128 rows. Thirty bad rows suffice for neither.
 
 *Starting.* In the first 64 rows a cell counts itself, in a closed form that needs no copy: with
 :math:`z_0` the value from n cells before it,
 :math:`z = z_0 \sqrt{n / (n + 1)} / \sqrt{1 + z_0^2 / (n + 1)}`.
 
-A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3.
+A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3, and
+others are measured by it until there are more.
 """
 
 from __future__ import annotations
@@ -44,7 +50,7 @@ from driftline.kernels import (
     loose,
     loose_distinct,
 )
-from driftline.models.settling import CLIP, settle
+from driftline.models.settling import CLIP, OTHERS, settle
 
 __all__ = ["HEADER", "LARGEST", "WIDTH", "look", "look_single", "standardise", "standardise_single"]
 
@@ -55,30 +61,39 @@ WINDOW = 64
 #: measured from, INVERSE one over the deviation; sums are those of the block; CLIPPED, MEAN and
 #: SQUARE are running means over the window: of how often a cell is clipped, of its value, of its
 #: square; FAR counts cells at more than FAR_OUT deviations.
-SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, FAR = range(10)
+SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, TARGET, FAR = range(11)
 
 #: How many numbers are remembered of a feature; and before all features: the rows seen, those in
 #: the block, and the row at which features are next settled, in the beginning.
-WIDTH, HEADER = 10 + WINDOW, 3
+WIDTH, HEADER = 11 + WINDOW, 3
 ROWS, BLOCK, NEXT = range(HEADER)
 
 #: After the first rows one in so many is kept.
 KEPT = 2
 
-#: What a clipped cell adds to the sum of squares of a block.
-MARK = 1024.0
+#: What a clipped cell adds to the sum of squares of a block, and one that is not at the location.
+MARK, AWAY = 2.0**10, 2.0**20
+
+#: After a change a feature is settled from so many of the rows that were kept: all are new.
+NEWEST = 16
+
+#: A change this soon after the last one is a switch: both levels are kept in sight.
+SOON = 2000.0
 
 #: Blocks have a hundredth of all rows, and no more than so many.
 LONGEST_BLOCK = 64
 
 #: Rows that are remembered.
-MEMORY = 10_000.0
+MEMORY = 4000.0
 
 #: Squared standard errors by which a location is drawn to 0.
 DOUBT = 4.0
 
-#: A change: so large a share of cells in the window is clipped; or their variance is so small.
-OFTEN, SMALL = 0.6, 0.1
+#: A change: so large a share of cells in the window is clipped; or their variance is so small. Of
+#: features with one value in most rows: so many other cells are clipped; their mean square, over
+#: what it should be, is so small; or there are so many of them.
+OFTEN, SMALL = 0.3, 0.1
+OFTEN_OTHERS, SMALL_OTHERS, MOST = 0.6, 0.2, 0.6
 
 #: Cells at more deviations than these are counted as far outside.
 FAR_OUT = 20.0
@@ -136,8 +151,9 @@ def place(x, shown, inverse, factor, out):
 def place_and_sum(x, shown, inverse, factor, out, sums, squares):
     """Do the same, and add clipped values to the sums of the block; return how many were far out.
 
-    A clipped cell adds ``MARK`` to its sum of squares, which is far more than these can be. One
-    that is far outside counts as if it were nowhere: 0 with a square of 1.
+    A clipped cell adds ``MARK`` to its sum of squares, which is far more than these can be, and one
+    that is not at the location ``AWAY``. One that is far outside counts as if it were nowhere: 0
+    with a square of 1.
     """
     far = 0.0
     for j in range(x.size):
@@ -148,7 +164,8 @@ def place_and_sum(x, shown, inverse, factor, out, sums, squares):
         lost = abs(away) > FAR_OUT
         far += 1.0 if lost else 0.0
         sums[j] += 0.0 if lost else z
-        squares[j] += (1.0 if lost else z * z) + (MARK if z != away else 0.0)
+        squares[j] += 1.0 if lost else z * z + (AWAY if away != 0.0 else 0.0)
+        squares[j] += MARK if z != away else 0.0
     return far
 
 
@@ -171,34 +188,63 @@ def begin_row(x, about, rows, factor, out):
 
 
 @helper
-def gather(about, j, count, room):
+def gather(about, j, last, count, room):
     """Copy the last cells of feature j and of those beside it, a feature after the other."""
     stop = min(j + GROUP, about.shape[1])
     for i in range(count):
+        slot = FAR + 1 + (last - i) % WINDOW
         for k in range(j, stop):
-            room[(k - j) * WINDOW + i] = about[FAR + 1 + i, k]
+            room[(k - j) * WINDOW + i] = about[slot, k]
 
 
 @helper
-def settle_feature(about, j, count, recent, room, way):
-    """Settle feature j from its last cells, which become sorted.
+def begin_feature(about, j, count, recent, room):
+    """Settle feature j from all cells so far, which become sorted."""
+    center, deviation, told, equal = settle(recent, room, count)
+    settle_at(about, j, center, deviation, told, equal)
 
-    In the beginning (way 0) always; after a change (way 1) its scale only if the cells vary; where
-    it became small (way 2) only then, and if it is smaller by far. Say whether it was done.
-    """
-    center, deviation, quartiles = settle(recent, room, count)
-    varies = deviation > 0.0 and (way == 0 or quartiles > 0.0)
-    if way == 2 and not (varies and 3.0 * deviation * about[INVERSE, j] < 1.0):
-        return False
-    if varies:
-        about[INVERSE, j] = min(1.0 / deviation, LARGEST_KNOWN)
-    elif way == 0:
-        about[INVERSE, j] = UNKNOWN
-    about[CENTER, j], about[COUNT, j] = center, count
-    known = about[INVERSE, j] < UNKNOWN
-    about[SHOWN, j] = shown_from(center, about[INVERSE, j], count) if known else center
+
+@helper
+def settle_at(about, j, center, deviation, told, equal):
+    """Let feature j have this location and deviation; it has no scale if that is 0."""
+    inverse = UNKNOWN
+    if deviation > 0.0:
+        inverse = min(1.0 / deviation, LARGEST_KNOWN)
+    about[CENTER, j], about[INVERSE, j], about[COUNT, j] = center, inverse, told
+    about[SHOWN, j] = center if equal else shown_from(center, inverse, told)
+    about[TARGET, j] = OTHERS * OTHERS if equal else 1.0
     about[CLIPPED, j], about[MEAN, j], about[SQUARE, j] = 0.0, 0.0, 1.0
-    return True
+
+
+@helper
+def settle_again(about, j, last, room):
+    """Settle feature j after a change.
+
+    Where cells were clipped, from the newest ones alone; soon after another change so that both
+    levels are in sight. Where they are small or other than they were, from all that were kept.
+    """
+    recent, away = room[:WINDOW], room[ROOM - WINDOW :]
+    old, inverse = about[CENTER, j], about[INVERSE, j]
+    few = about[TARGET, j] > 1.0
+    if not few and about[CLIPPED, j] > OFTEN:
+        gather(about, j, last, NEWEST, room)
+        center, deviation, told, equal = settle(recent, away, NEWEST)
+        if about[COUNT, j] < SOON or deviation == 0.0:
+            deviation = max(deviation, 1.0 / inverse, 0.5 * abs(center - old))
+            center, equal = 0.5 * (center + old), False
+        settle_at(about, j, center, deviation, told, equal)
+        return
+    gather(about, j, last, WINDOW, room)
+    center, deviation, told, equal = settle(recent, away, WINDOW)
+    smaller = 3.0 * deviation * inverse < 1.0
+    if deviation > 0.0 and (smaller or (few and (not equal or about[CLIPPED, j] > OFTEN_OTHERS))):
+        if 20.0 * deviation * inverse < 1.0 and few:  # what it had was settled from was far out
+            about[FAR, j] += 1.0
+        settle_at(about, j, center, deviation, told, equal)
+    else:
+        about[CLIPPED, j] = 0.0
+        about[SQUARE, j] = 1.0 + about[MEAN, j] ** 2
+        about[MEAN, j] = 0.0 if few else about[MEAN, j]
 
 
 @helper
@@ -207,60 +253,80 @@ def note_far(x, about):
     for j in range(x.size):
         away = abs(x[j] - about[SHOWN, j])
         if about[INVERSE, j] == UNKNOWN and away > 0.0:
-            about[INVERSE, j] = min(CLIP / away, LARGEST_KNOWN)
+            about[INVERSE, j], about[COUNT, j] = min(OTHERS / away, LARGEST_KNOWN), 1.0
             about[SUM, j], about[SUM_SQ, j] = 0.0, 0.0
         elif away * about[INVERSE, j] > FAR_OUT:
             about[FAR, j] += 1.0
 
 
 @loose_distinct
-def learn_block(size, shown, inverse, center, count, sums, squares, clipped, average, square):
+def learn_block(
+    size, shown, inverse, center, count, sums, squares, clipped, average, square, target
+):
     """Let every feature learn from the sums of a block; return how many may have changed.
 
-    A block of equal cells says nothing of the scale: it never counts as a change to a small one.
+    Of a feature with one value in most rows, only the other cells are learned from: its location
+    stays. ``average`` is then the share of these cells.
     """
-    changed, recent = 0.0, size / (KEPT * WINDOW)
+    changed = 0.0
     for j in range(sums.size):
-        outside = math.floor(squares[j] / MARK)
-        mean, mean_sq = sums[j] / size, (squares[j] - MARK * outside) / size
-        weight = size / (count[j] + size)
-        rows = count[j] + size
+        others = math.floor(squares[j] / AWAY)
+        rest = squares[j] - AWAY * others
+        outside = math.floor(rest / MARK)
+        few = target[j] > 1.0
+        cells = others if few else size
+        per = cells if cells > 0.0 else 1.0
+        mean, mean_sq = sums[j] / size, (rest - MARK * outside) / (per * target[j])
+        weight = cells / (count[j] + per)
+        rows = count[j] + cells
+        window = rows if rows < WINDOW else 1.0 * WINDOW
+        recent = cells / (window + cells) if few else size / (KEPT * WINDOW)
         rows = rows if rows < MEMORY else MEMORY
-        grown = 1.0 - weight + weight * mean_sq - (weight * mean) ** 2
+        moved = 0.0 if few else weight * mean
+        grown = 1.0 - weight + weight * mean_sq - moved * moved
         known = inverse[j] < UNKNOWN
-        middle = center[j] + weight * (shown[j] + mean / inverse[j] - center[j])
+        middle = center[j] + (0.0 if few else weight * (shown[j] - center[j]) + moved / inverse[j])
         scale = inverse[j] / math.sqrt(grown if grown > 1e-4 else 1e-4)
         scale = scale if scale < LARGEST_KNOWN else LARGEST_KNOWN
-        center[j] = middle if known else center[j]
-        inverse[j] = scale if known else inverse[j]
         sure = rows * (middle * scale) ** 2
         drawn = middle * (1.0 - DOUBT / sure) if sure > DOUBT else 0.0
-        shown[j] = drawn if known else shown[j]
+        center[j] = middle if known else center[j]
+        inverse[j] = scale if known else inverse[j]
+        shown[j] = drawn if known and not few else shown[j]
         count[j], sums[j], squares[j] = rows, 0.0, 0.0
-        often = clipped[j] + recent * (outside / size - clipped[j])
-        around = average[j] + recent * (mean - average[j])
-        spread = square[j] + recent * (mean_sq - square[j]) - around * around
+        ratio = outside / per
+        often = clipped[j] + recent * ((ratio if ratio < 1.0 else 1.0) - clipped[j])
+        share = others / size
+        around = average[j] + size / (KEPT * WINDOW) * ((share if few else mean) - average[j])
+        level = 0.0 if few else around * around
+        spread = square[j] + recent * (mean_sq - square[j]) - level
         equal = mean_sq - mean * mean <= 1e-13 * mean_sq
-        spread = SMALL if equal and spread < SMALL else spread
-        clipped[j], average[j], square[j] = often, around, spread + around * around
-        changed += 1.0 if often > OFTEN or spread < SMALL else 0.0
+        spread = SMALL if equal and not few and spread < SMALL else spread
+        clipped[j], average[j], square[j] = often, around, spread + level
+        sudden = often > (OFTEN_OTHERS if few else OFTEN) or spread < (
+            SMALL_OTHERS if few else SMALL
+        )
+        changed += 1.0 if known and (sudden or (few and around > MOST)) else 0.0
     return changed
 
 
 @helper
-def end_block(about, size, room):
+def end_block(about, size, last, room):
     """Let every feature learn from the block, and settle those anew that have changed."""
     moments = about[SHOWN], about[INVERSE], about[CENTER], about[COUNT]
-    sums = about[SUM], about[SUM_SQ], about[CLIPPED], about[MEAN], about[SQUARE]
+    sums = about[SUM], about[SUM_SQ], about[CLIPPED], about[MEAN], about[SQUARE], about[TARGET]
     if learn_block(size, *moments, *sums) == 0.0:
         return
     for j in range(about.shape[1]):
-        often, mean_sq = about[CLIPPED, j] > OFTEN, about[MEAN, j] ** 2
-        if often or about[SQUARE, j] - mean_sq < SMALL:
-            gather(about, j, WINDOW, room)
-            way = 1 if often else 2
-            if not settle_feature(about, j, WINDOW, room[:WINDOW], room[ROOM - WINDOW :], way):
-                about[SQUARE, j] = 1.0 + mean_sq
+        if about[INVERSE, j] == UNKNOWN:
+            continue
+        often, average = about[CLIPPED, j], about[MEAN, j]
+        if about[TARGET, j] > 1.0:
+            sudden = often > OFTEN_OTHERS or about[SQUARE, j] < SMALL_OTHERS or average > MOST
+        else:
+            sudden = often > OFTEN or about[SQUARE, j] - average * average < SMALL
+        if sudden:
+            settle_again(about, j, last, room)
 
 
 @helper
@@ -275,9 +341,9 @@ def begin(x, state, about, factor, room, out):
         for j in range(x.size):
             k = j % GROUP
             if k == 0:
-                gather(about, j, count, room)
+                gather(about, j, count - 1, count, room)
             recent = room[k * WINDOW : (k + 1) * WINDOW]
-            settle_feature(about, j, count, recent, room[ROOM - WINDOW :], 0)
+            begin_feature(about, j, count, recent, room[ROOM - WINDOW :])
 
 
 @helper
@@ -292,7 +358,7 @@ def go_on(x, state, about, factor, room, out):
     state[ROWS] += 1.0
     state[BLOCK] += 1.0
     if state[BLOCK] >= min(LONGEST_BLOCK, 0.01 * state[ROWS]):
-        end_block(about, state[BLOCK], room)
+        end_block(about, state[BLOCK], rows // KEPT, room)
         state[BLOCK] = 0.0
 
 

@@ -7,7 +7,11 @@ With the median m and the least :math:`s` that solves
 the scale is s and the location the mean of all values within c s of the median (Huber, 1964). A
 value far outside counts as one at distance c s, whatever it is; a share of up to :math:`1 / c^2`,
 every ninth value, may be one. Among fewer than nine values none could be told apart like that:
-there the scale is at most that of the median distance, unless most values are equal.
+there the scale is at most that of the median distance.
+
+Where most values are equal (flags, events, rare counts), that one is the location, and only the
+others tell a scale: half their median distance, or the root of their share times that distance if
+it is larger.
 """
 
 from __future__ import annotations
@@ -18,6 +22,9 @@ from driftline.kernels import helper
 
 #: Values at more than so many deviations count as if they were at that distance.
 CLIP = 3.0
+
+#: Where most values are equal, the others lie at so many deviations, if they are usual.
+OTHERS = 2.0
 
 #: From the median distance to the deviation, for the normal distribution.
 NORMAL = 1.4826
@@ -64,20 +71,29 @@ def usual_distance(values, median, count):
 
 @helper
 def settle(values, away, count):
-    """Return location, scale and distance between the quartiles; ``values`` become sorted.
+    """Return location, scale, how many values told them, and whether most values are equal.
 
-    ``away`` is room for as many numbers.
+    ``values`` become sorted; ``away`` is room for as many numbers.
     """
     sort_some(values, count)
     median = middle(values, count)
+    usual = NORMAL * usual_distance(values, median, count)
+    if usual == 0.0:
+        others = 0
+        for i in range(count):
+            if values[i] != median:
+                away[others] = abs(values[i] - median)
+                others += 1
+        if others == 0:
+            return median, 0.0, count, True
+        sort_some(away, others)
+        share = math.sqrt(others / count)
+        return median, middle(away, others) * max(share, 1.0 / OTHERS), others, True
     square = 0.0
     for i in range(count):
         away[i] = abs(values[i] - median)
         square += away[i] * away[i]
-    square /= count
-    usual = NORMAL * usual_distance(values, median, count)
-    if usual > 0.0:  # near the solution, however far out some values are
-        square = min(square, (CLIP * usual) ** 2)
+    square = min(square / count, (CLIP * usual) ** 2)  # near the solution, whatever is far out
     for _ in range(32):
         clipped = 0.0
         for i in range(count):
@@ -88,11 +104,11 @@ def settle(values, away, count):
         if settled:
             break
     scale = math.sqrt(square)
-    if count < 9 and usual > 0.0:
+    if count < 9:
         scale = min(scale, usual)
     total, kept = 0.0, 0
     for i in range(count):
         if away[i] <= CLIP * scale:
             total += values[i]
             kept += 1
-    return total / kept, scale, values[(3 * count) // 4] - values[count // 4]
+    return total / kept, scale, count, False

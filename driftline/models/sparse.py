@@ -53,8 +53,10 @@ class SparseRows(LinearRows):
         """All rows as a matrix of the kind that was given, with columns that are its own."""
         columns = self.columns.copy()
         check_columns(columns, self.features)
-        made = self.kind((self.rounds, self.features), dtype=self.values.dtype)
-        made.data, made.indices, made.indptr = self.values, columns, self.starts
+        plain = self.values.dtype in (np.float64, np.float32)  # SciPy does not multiply all types
+        values = self.values if plain else self.values.astype(np.float64)
+        made = self.kind((self.rounds, self.features), dtype=values.dtype)
+        made.data, made.indices, made.indptr = values, columns, self.starts
         return made
 
     def loop(self, dtype: np.dtype) -> Kernel:

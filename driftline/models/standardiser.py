@@ -171,6 +171,7 @@ class Standardiser:
             if not self.sparse:
                 longer[dense.INVERSE, self.features :] = dense.UNKNOWN
                 longer[dense.SQUARE, self.features :] = 1.0
+                longer[dense.TARGET, self.features :] = dense.OTHERS**2
             other.state = np.r_[self.state[: kind.HEADER], longer.ravel()]
             other.features = features
         return other

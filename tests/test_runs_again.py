@@ -573,3 +573,12 @@ def test_checkpoints_are_rare_where_they_are_dear():
     assert max(cheap) <= 2.0 + 1e-9
     assert all(b - a >= 1.0 / 0.03 for a, b in zip(dear, dear[1:], strict=False)) and len(dear) > 5
     assert time.perf_counter() > 0.0
+
+
+def test_a_trace_of_fewer_rounds_does_not_stay(tmp_path, table):
+    out = tmp_path / "out"
+    call("run", table, "--out", out, "--trace", "--quiet")
+    assert (out / "trace.npz").exists()
+    more = write_csv(tmp_path / "more.csv", *data(80))
+    call("run", more, "--resume", out / "model.driftline", "--out", out, "--quiet")
+    assert not (out / "trace.npz").exists()

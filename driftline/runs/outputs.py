@@ -173,6 +173,8 @@ class Outputs:
             with files.drafted(self.folder / TRACE) as draft:
                 run.kept.trace().save(draft)
             made.append(self.folder / TRACE)
+        else:  # one that is there is of fewer rounds
+            files.remove(self.folder / TRACE)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
         return [*made, write_report(story_of(run, summary), self.folder / REPORT)]

@@ -582,3 +582,18 @@ def test_a_trace_of_fewer_rounds_does_not_stay(tmp_path, table):
     more = write_csv(tmp_path / "more.csv", *data(80))
     call("run", more, "--resume", out / "model.driftline", "--out", out, "--quiet")
     assert not (out / "trace.npz").exists()
+
+
+def test_a_table_is_known_after_a_longer_copy_of_it_was_read(tmp_path):
+    rows, labels = data(400)
+    short = write_csv(tmp_path / "short.csv", rows[:200], labels[:200])
+    long = write_csv(tmp_path / "long.csv", rows, labels)
+    out = tmp_path / "out"
+    for table in (short, long):
+        call("run", table, "--out", out, "--quiet")
+    before = contents(out)
+    for again in (short, long):
+        assert "Nothing to do" in call("run", again, "--out", out, "--quiet").output
+        resumed = call("run", again, "--resume", out / "model.driftline", "--out", out, "--quiet")
+        assert "Nothing to do" in resumed.output
+    assert contents(out) == before

@@ -192,6 +192,10 @@ def _going_on(command: Command, state: Checkpoint, found: Found) -> Start:
         return start._replace(continued=True)
     head = next(found.table.pieces(), None)
     done = head is None or len(head) == known.mark.drop
+    place = command.input.place
+    if not done and place != known.place:  # a longer copy: the table that was read stays known
+        grown = start.known._replace(place=place, name=command.input.name)
+        start = start._replace(known=grown, earlier=(*start.earlier, known))
     return start._replace(head=head, done=done)
 
 

@@ -140,6 +140,15 @@ def test_values_of_any_type_are_read_and_looked_at(kind):
     assert learner.score_rows(rows).shape == (200, 3)
 
 
+def test_masked_entries_are_refused():
+    masked = np.ma.masked_array(X, mask=np.arange(X.size).reshape(X.shape) == 7)
+    with pytest.raises(dl.InputError, match="inputs have masked entries"):
+        dl.OGD(L).run(masked, Y)
+    with pytest.raises(dl.InputError, match="labels have masked entries"):
+        dl.OGD(L).run(X, np.ma.masked_array(Y, mask=np.arange(200) == 3))
+    dl.OGD(L).run(np.ma.masked_array(X), Y)  # nothing is hidden here
+
+
 def test_views_of_labels_are_read():
     table = np.column_stack([np.zeros((200, 4), dtype=int), Y])
     for labels in (table[:, 4], Y[::-1][::-1], Y.astype(np.int8), Y.tolist(), Y.astype(float)):

@@ -272,7 +272,8 @@ def _tell_done(file: Path, folder: Path, start: Any, options: dict[str, Any]) ->
         click.echo((folder / SUMMARY).read_text(encoding="utf-8"), nl=False)
         return
     rows = f"all {start.known.mark.rows:,} rows of {file} were learned from"
-    console_of().print(f"Nothing to do: {rows}, see {folder}", soft_wrap=True)
+    where = folder if folder.is_dir() else options["resume"]
+    console_of().print(f"Nothing to do: {rows}, see {where}", soft_wrap=True)
 
 
 def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) -> None:

@@ -40,6 +40,8 @@ def row_of(x: Any) -> Rows:
 
 
 def _array(inputs: Any) -> np.ndarray:
+    if np.ma.is_masked(inputs):
+        raise InputError("inputs have masked entries: fill them in first, as by .filled(0.0)")
     try:
         return np.asarray(inputs)
     except ValueError as error:

@@ -262,6 +262,8 @@ def whole_numbers(values: Any, what: str) -> np.ndarray:
     It is always a copy, contiguous: what is checked afterwards is what compiled code reads, and
     nobody else can write to it.
     """
+    if np.ma.is_masked(values):
+        raise InputError(f"{what} have masked entries")
     try:
         array = np.asarray(values)
     except (ValueError, OverflowError) as error:

@@ -253,7 +253,7 @@ class Column:
             z = np.clip(away, -1e6, 1e6)
             z = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
             self.kept[t] = x
-            if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 64):
+            if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 64):
                 self.settle_at(*settled([self.kept[i] for i in range(t + 1)]))
             return float(np.clip(z, -3, 3)) if t else 0.0
         z, lost = float(np.clip(away, -3, 3)), abs(away) > 20.0

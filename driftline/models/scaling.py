@@ -335,8 +335,9 @@ def begin(x, state, about, factor, room, out):
     begin_row(x, about, state[ROWS], factor, out)
     keep(x, about[FAR + 1 + int(state[ROWS])])
     state[ROWS] += 1.0
-    if state[ROWS] >= state[NEXT] or state[ROWS] == WINDOW:
-        state[NEXT] = max(state[ROWS] + 1.0, math.floor(GROWTH * state[ROWS]))
+    if state[ROWS] >= state[NEXT]:
+        later = max(state[ROWS] + 1.0, math.floor(GROWTH * state[ROWS]))
+        state[NEXT] = later if GROWTH * later <= WINDOW else max(1.0 * WINDOW, state[ROWS] + 1.0)
         count = int(state[ROWS])
         for j in range(x.size):
             k = j % GROUP

@@ -36,11 +36,8 @@ SMALL, FAR_OUT = 0.1, 20.0
 
 
 @helper
-def scaled(value, count, square):
-    """Return an entry over its usual size."""
-    if value == 0.0 or count == 0.0:
-        return float((value > 0.0) - (value < 0.0))
-    z = value / math.sqrt(square)
+def clipped(z, count):
+    """Return an entry over the usual size as it is written; the first ones count themselves."""
     if count < WINDOW:
         z = min(1e6, max(-1e6, z))
         z *= math.sqrt((count + 1.0) / (count + z * z))
@@ -48,13 +45,12 @@ def scaled(value, count, square):
 
 
 @helper
-def learn(value, about, column):
-    """Let a feature learn from an entry that is not 0."""
+def learn(value, size, about, column):
+    """Let a feature learn from an entry that is not 0, and so many times the usual size."""
     count = about[COUNT, column]
     if count == 0.0:
         about[COUNT, column], about[SQUARE, column] = 1.0, value * value
         return
-    size = abs(value) / math.sqrt(about[SQUARE, column])
     streak = about[STREAK, column]
     if size > CLIP:
         streak = max(streak, 0.0) + 1.0
@@ -93,9 +89,14 @@ def scale_sparse(values, columns, starts, state, size, learning, out, out_column
             value = min(LARGEST, max(-LARGEST, value))
             if not 1.0 / LARGEST < abs(value):
                 value = 0.0
-            z = scaled(value, about[COUNT, column], about[SQUARE, column])
-            if learning and value != 0.0:
-                learn(value, about, column)
+            count, z = about[COUNT, column], float((value > 0.0) - (value < 0.0))
+            if value != 0.0:
+                ratio = 1.0
+                if count > 0.0:
+                    ratio = abs(value) / math.sqrt(about[SQUARE, column])
+                    z = clipped(z * ratio, count)
+                if learning:
+                    learn(value, ratio, about, column)
             out[place], out_columns[place] = z, column
             norm_sq += z * z
             place += 1

@@ -70,6 +70,7 @@ class Standardiser:
         self.state = np.zeros(0)
         self._buffer = np.empty((0, 0))
         self._room = np.empty(dense.ROOM)
+        self._before = np.empty(0)  # the state, while rows are learned from that may be refused
 
     def transform(self, inputs: Any) -> Any:
         """Return rows scaled by what was seen up to each of them, and remember them."""
@@ -216,12 +217,17 @@ class Standardiser:
         (inputs,) = rows.arrays(start, stop)
         if learning and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():
             refuse(rows, start + int(np.argmin(np.isfinite(inputs).all(axis=1))))
-        before = self.state.copy() if learning and len(inputs) >= dense.WINDOW else self.state
+        saved = learning and len(inputs) >= dense.WINDOW
+        if saved:
+            if self._before.shape != self.state.shape:
+                self._before = np.empty_like(self.state)
+            self._before[:] = self.state
         names = ("look", "standardise")
         name = names[learning] + ("" if self.dtype == np.float64 else "_single")
         good = getattr(dense, name)(inputs, self.state, self._room, out)
         if good < stop - start:
-            self.state = before
+            if saved:
+                self.state[:] = self._before
             refuse(rows, start + good)
         return DenseRows(out)
 

@@ -238,7 +238,7 @@ def settle_again(about, j, last, room):
     center, deviation, told, equal = settle(recent, away, WINDOW)
     smaller = 3.0 * deviation * inverse < 1.0
     if deviation > 0.0 and (smaller or (few and (not equal or about[CLIPPED, j] > OFTEN_OTHERS))):
-        if 20.0 * deviation * inverse < 1.0 and few:  # what it had was settled from was far out
+        if 20.0 * deviation * inverse < 1.0 and few:  # its scale came from a cell far outside
             about[FAR, j] += 1.0
         settle_at(about, j, center, deviation, told, equal)
     else:

@@ -73,9 +73,9 @@ def learn(value, size, about, column):
 def scale_sparse(values, columns, starts, state, size, learning, out, out_columns, out_starts):
     """Write rows, and remember them if they are learned from.
 
-    Entries must be finite. Return how many rows there were before a column that is outside. A
-    constant of ``size``, if that is not 0, is one entry more in
-    every row, in the column after the last.
+    Entries must be finite. Return how many rows there were before a column that is outside. With a
+    ``size`` other than 0 every row gets one entry more, in the column after the last: a constant of
+    this size, or as large as others are on average if it is negative.
     """
     features = (state.size - HEADER) // WIDTH
     about = state[HEADER:].reshape(WIDTH, features)

@@ -28,7 +28,7 @@ class Standardiser:
     A cell becomes its distance from the feature's location over its deviation, 3 or -3 at most, and
     a row is divided by the root of the number of features: norms are 1 on average, and 3 at most.
     Location and deviation follow the stream. Neither 5% of bad cells nor 30 bad rows in a row move
-    them by much; a lasting change of scale is followed within some hundred rows: see
+    them by much; a lasting hundredfold change is followed within a thousand rows: see
     :mod:`driftline.models.scaling`. Sparse rows are not centred, so that they stay sparse, and have
     norm 1 at most: see :mod:`driftline.models.sparse_scaling`. So the same rows in both forms are
     scaled differently.

@@ -18,7 +18,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Part", "check_plain", "check_sizes", "from_config", "largest_number"]
+__all__ = ["Part", "check_flag", "check_plain", "check_sizes", "from_config", "largest_number"]
 
 #: The rooms whose parts are known by name before anybody has opened them.
 ROOMS = (
@@ -71,6 +71,12 @@ class Part:
         """Return what the part is made from."""
         fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
         return tuple(field.name for field in fields)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False: a word for "no" would count as yes."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False, not {value!r}")
 
 
 def check_plain(part: Part) -> None:

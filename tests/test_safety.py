@@ -422,3 +422,20 @@ def test_an_unreadable_entry_is_deleted_and_compiled_again(tmp_path, monkeypatch
     cache.Entry(tmp_path, made.function).seal()  # as if it had been written so
     again = compiling.Kernel(made.function, made.signature)
     assert again(1.0, 0.5, 1.0, 1.0, 1.0, np.array([0.5]), np.zeros(0)) == 0.5
+
+
+def test_more_features_than_memory_holds_are_refused_before_anything_changes():
+    wide = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 5, 2**39])), shape=(3, 2**40))
+    for learner in (dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3))), dl.auto(dl.tasks.Binary())):
+        with pytest.raises(dl.InputError, match="GiB of memory"):
+            learner.run(wide, [1, 1, 1])
+        assert learner.rounds == 0
+        learner.run(np.eye(3), [1, 1, 1])
+        assert learner.rounds == 3
+
+
+def test_a_word_for_scaling_is_refused():
+    with pytest.raises(dl.InputError, match="scaling must be True or False"):
+        dl.auto(dl.tasks.Binary(), scaling="no")
+    with pytest.raises(dl.InputError, match="scaling must be True or False"):
+        dl.DriftClassifier(scaling="no").fit(np.eye(3), [0, 1, 2])

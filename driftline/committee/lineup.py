@@ -15,6 +15,7 @@ from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.models import Standardiser
+from driftline.parts import check_flag
 from driftline.rates import Constant, Decaying, Polyak, Rate
 from driftline.tasks import (
     Binary,
@@ -54,6 +55,7 @@ def auto(
     >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
     True
     """
+    check_flag("scaling", scaling)
     constant = RARE if isinstance(task, Multilabel) else True
     scaler = Standardiser(constant, dtype) if scaling and not task.ragged else None
     lineup = _any

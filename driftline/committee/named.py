@@ -15,6 +15,7 @@ from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.models import Standardiser
+from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
 from driftline.tasks import Binary, Multiclass, Multilabel, Sequence, Task
 
@@ -49,6 +50,7 @@ def named(
         raise InputError(f"there is no learner {name!r}: expected one of {', '.join(LEARNERS)}")
     if name == "auto":
         return auto(task, scaling=scaling, seed=seed, dtype=dtype)
+    check_flag("scaling", scaling)
     scaled = scaling and not task.ragged
     loss: Any = _loss(task, certain=name != "paper")
     certain = isinstance(loss, Scaled)

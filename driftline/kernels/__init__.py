@@ -16,6 +16,7 @@ from driftline.kernels.linalg import dot as dot
 from driftline.kernels.linalg import loose as loose
 from driftline.kernels.linalg import loose_distinct as loose_distinct
 from driftline.kernels.memory import on_lines as on_lines
+from driftline.kernels.memory import zeros as zeros
 from driftline.kernels.memory import zeros_on_lines as zeros_on_lines
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE

@@ -9,10 +9,24 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["on_lines", "zeros_on_lines"]
+from driftline.errors import InputError
+
+__all__ = ["on_lines", "zeros", "zeros_on_lines"]
 
 #: Bytes in a line.
 LINE = 64
+
+
+def zeros(count: int, dtype: Any = np.float64) -> np.ndarray:
+    """Return a vector of zeros, or say that so much memory is not to be had."""
+    try:
+        return np.zeros(count, dtype)
+    except (MemoryError, ValueError) as error:
+        needed = count * np.dtype(dtype).itemsize
+        raise InputError(
+            f"a learner for these inputs needs {needed / 2**30:,.0f} GiB of memory, which is not "
+            "to be had: expected fewer features"
+        ) from error
 
 
 def zeros_on_lines(shape: tuple[int, int], dtype: Any, apart: bool) -> np.ndarray:
@@ -20,7 +34,7 @@ def zeros_on_lines(shape: tuple[int, int], dtype: Any, apart: bool) -> np.ndarra
     size = np.dtype(dtype).itemsize
     rows, columns = shape
     stride = -(-columns * size // LINE) * LINE if apart else columns * size
-    room = np.zeros(rows * stride + LINE, dtype=np.uint8)
+    room = zeros(rows * stride + LINE, np.uint8)
     first = -room.ctypes.data % LINE
     lines = room[first : first + rows * stride].view(dtype)
     return lines.reshape(rows, stride // size)[:, :columns]

@@ -37,7 +37,7 @@ def check_csr(matrix: Any) -> Csr:
             f"sparse inputs must be in CSR format, but these are in {str(form).upper()}; "
             "convert them by .tocsr()"
         )
-    rows, features = matrix.shape if len(matrix.shape) == 2 else (1, *matrix.shape)
+    rows, features = _sizes(matrix.shape)
     values, columns = np.asarray(matrix.data), np.asarray(matrix.indices)
     if values.dtype.kind not in "fiub":
         raise InputError(f"inputs must be real numbers, but their type is {values.dtype}")
@@ -53,6 +53,14 @@ def check_csr(matrix: Any) -> Csr:
     columns, starts = np.ascontiguousarray(columns, dtype=kind), starts.astype(kind)
     made = Csr(np.ascontiguousarray(values), columns, starts, (rows, features))
     return made if _rising(columns, starts) else _added_up(made)
+
+
+def _sizes(shape: Any) -> tuple[int, int]:
+    """Return rows and features, if these are integers."""
+    rows, features = shape if len(shape) == 2 else (1, *shape)
+    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in (rows, features)):
+        raise InputError(f"the shape of sparse inputs must be two integers, but is {shape}")
+    return int(rows), int(features)
 
 
 def check_sparse(matrix: Any) -> None:

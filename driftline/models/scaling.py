@@ -50,7 +50,7 @@ from driftline.kernels import (
     loose,
     loose_distinct,
 )
-from driftline.models.settling import CLIP, OTHERS, settle
+from driftline.models.settling import CLIP, OTHERS, settle, sort_together
 
 __all__ = ["HEADER", "LARGEST", "WIDTH", "look", "look_single", "standardise", "standardise_single"]
 
@@ -106,9 +106,9 @@ LARGEST_KNOWN = UNKNOWN / 2.0
 LARGEST = 1e150
 
 #: Features whose last cells are gathered together: as many as lie on one line of the cache. And the
-#: numbers that are needed for that, and for a feature more.
+#: numbers that are needed for that twice, and for a feature more.
 GROUP = 8
-ROOM = (GROUP + 1) * WINDOW
+ROOM = (2 * GROUP + 1) * WINDOW
 
 #: In the beginning features are settled anew when there are so many times as many rows.
 GROWTH = 1.5
@@ -189,19 +189,20 @@ def begin_row(x, about, rows, factor, out):
 
 @helper
 def gather(about, j, last, count, room):
-    """Copy the last cells of feature j and of those beside it, a feature after the other."""
-    stop = min(j + GROUP, about.shape[1])
+    """Copy the last cells of feature j and of those beside it, sorted, a feature after the other.
+
+    They are sorted together, cell by cell: a network of exchanges that does not depend on values.
+    """
+    stop = min(GROUP, about.shape[1] - j)
+    cells = room[GROUP * WINDOW : 2 * GROUP * WINDOW].reshape(WINDOW, GROUP)
     for i in range(count):
         slot = FAR + 1 + (last - i) % WINDOW
-        for k in range(j, stop):
-            room[(k - j) * WINDOW + i] = about[slot, k]
-
-
-@helper
-def begin_feature(about, j, count, recent, room):
-    """Settle feature j from all cells so far, which become sorted."""
-    center, deviation, told, equal = settle(recent, room, count)
-    settle_at(about, j, center, deviation, told, equal)
+        for k in range(GROUP):
+            cells[i, k] = about[slot, j + min(k, stop - 1)]
+    sort_together(cells, count)
+    for k in range(stop):
+        for i in range(count):
+            room[k * WINDOW + i] = cells[i, k]
 
 
 @helper
@@ -344,7 +345,8 @@ def begin(x, state, about, factor, room, out):
             if k == 0:
                 gather(about, j, count - 1, count, room)
             recent = room[k * WINDOW : (k + 1) * WINDOW]
-            begin_feature(about, j, count, recent, room[ROOM - WINDOW :])
+            center, deviation, told, equal = settle(recent, room[ROOM - WINDOW :], count)
+            settle_at(about, j, center, deviation, told, equal)
 
 
 @helper

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import helper
+from driftline.kernels import helper, loose_distinct
 
 #: Values at more than so many deviations count as if they were at that distance.
 CLIP = 3.0
@@ -40,6 +40,37 @@ def sort_some(values, count):
             values[k + 1] = values[k]
             k -= 1
         values[k + 1] = value
+
+
+@loose_distinct
+def exchange(low, high):
+    """Let every number of the first vector be at most the one beside it."""
+    for k in range(low.size):
+        a, b = low[k], high[k]
+        low[k] = a if a < b else b
+        high[k] = b if a < b else a
+
+
+@helper
+def sort_together(cells, count):
+    """Sort every column of the first rows, by the same exchanges of rows.
+
+    Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2M).
+    """
+    largest = 1
+    while 2 * largest < count:
+        largest *= 2
+    step = largest
+    while step > 0:
+        reach, rest, apart = largest, 0, step
+        while True:
+            for i in range(count - apart):
+                if i & step == rest:
+                    exchange(cells[i], cells[i + apart])
+            if reach <= step:
+                break
+            apart, reach, rest = reach - step, reach // 2, step
+        step //= 2
 
 
 @helper
@@ -73,9 +104,8 @@ def usual_distance(values, median, count):
 def settle(values, away, count):
     """Return location, scale, how many values told them, and whether most values are equal.
 
-    ``values`` become sorted; ``away`` is room for as many numbers.
+    ``values`` are sorted; ``away`` is room for as many numbers.
     """
-    sort_some(values, count)
     median = middle(values, count)
     usual = NORMAL * usual_distance(values, median, count)
     if usual == 0.0:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.kernels import zeros
 from driftline.models import scaling as dense
 from driftline.models import sparse_scaling as sparse
 from driftline.models.dense import DenseRows
@@ -180,9 +181,9 @@ class Standardiser:
     def _meet(self, features: int, is_sparse: bool) -> None:
         """Begin with the first rows, and refuse others that are not like them."""
         if self.features is None:
-            self.features, self.sparse = features, is_sparse
             kind = sparse if is_sparse else dense
-            self.state = np.zeros(kind.HEADER + kind.WIDTH * features)
+            self.state = zeros(kind.HEADER + kind.WIDTH * features)
+            self.features, self.sparse = features, is_sparse
         if self.features != features:
             raise InputError(
                 f"inputs have {features} features, but {self.features} were seen before"

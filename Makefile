@@ -65,7 +65,7 @@ test-all: setup
 # ahead.py, together.py) are not seen by it: tests/test_safety.py and test_passes.py hold these.
 BOUNDS := .bounds
 KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.py items.py \
-  passes.py precision.py convolutional.py polytopes.py committee.py committee_together.py \
+  passes.py precision.py convolutional.py polytopes.py committee.py committee_fused.py \
   scaling.py restarts.py certificates.py hindsight.py pairwise.py safety.py)
 
 test-hard: setup

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from driftline.estimators import DriftRanker as DriftRanker
     from driftline.estimators import DriftTagger as DriftTagger
     from driftline.learner import OGD as OGD
+    from driftline.learner import Learner as Learner
     from driftline.learner import Round as Round
+    from driftline.learner import Ticket as Ticket
     from driftline.saving import load as load
     from driftline.trace import Trace as Trace
 
@@ -72,6 +74,8 @@ _NAMES = {
     "InputError": "errors",
     "NoGuaranteeError": "errors",
     "OGD": "learner",
+    "Learner": "learner",
+    "Ticket": "learner",
     "Round": "learner",
     "Trace": "trace",
     "Committee": "committee",

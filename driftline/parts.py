@@ -18,7 +18,15 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Part", "check_flag", "check_plain", "check_sizes", "from_config", "largest_number"]
+__all__ = [
+    "Part",
+    "check_flag",
+    "check_plain",
+    "check_sizes",
+    "from_config",
+    "largest_number",
+    "substituted",
+]
 
 #: The rooms whose parts are known by name before anybody has opened them.
 ROOMS = (
@@ -95,6 +103,25 @@ def check_plain(part: Part) -> None:
 #: Numbers in parts lie between one over this and this, in size, or are 0 or infinite where a part
 #: allows it: then squares and products of some of them stay far from overflow.
 LARGEST_NUMBER = 1e100
+
+
+def substituted(part: Any, old: Part, new: Part) -> Any:
+    """Return a part in which one of its parts stands for another, wherever that is.
+
+    >>> import driftline as dl
+    >>> few, many = dl.tasks.Multiclass(2), dl.tasks.Multiclass(3)
+    >>> substituted(dl.losses.Scaled(dl.losses.Logistic(few), 2.0), few, many).task
+    Multiclass(classes=3)
+    """
+    if not isinstance(part, Part):
+        return part
+    if part == old:
+        return new
+    fields = {name: getattr(part, name) for name in part.field_names()}
+    made = {name: substituted(value, old, new) for name, value in fields.items()}
+    if all(made[name] is fields[name] for name in fields):
+        return part
+    return dataclasses.replace(part, **made)  # type: ignore[type-var]
 
 
 def check_sizes(part: Part) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline import archive
 from driftline.errors import DAMAGE, InputError
+from driftline.state import archive
 
 __all__ = ["DAMAGE", "load", "loaded"]
 

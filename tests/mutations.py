@@ -49,7 +49,7 @@ def _mutate_data(rng, about):
     elif kind < 0.5 and type(node[key]) in (int, float):
         node[key] = node[key] * [0, -1, 2, 1e6, 1e-6][rng.integers(5)]
     else:
-        node[key] = VALUES[rng.integers(len(VALUES))]
+        node[key] = copy.deepcopy(VALUES[rng.integers(len(VALUES))])
 
 
 def _mutate_arrays(rng, arrays):

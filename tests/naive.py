@@ -351,3 +351,11 @@ def scaled_sparse(rows, constant):
         row /= np.sqrt(max(row @ row, usual)) if usual > 0 else 1.0
         made.append(np.r_[row, 1.0 / np.sqrt(max(usual, 1.0))] if constant else row)
     return np.array(made)
+
+
+def uniforms(seed, rounds, branch=0):
+    """Return the random numbers of the first rounds, one after the other."""
+    words = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(2, np.uint64)
+    key = int(words[0]) * 2**64 + int(words[1])
+    generator = np.random.Generator(np.random.Philox(key=key))
+    return np.array([generator.random() for _ in range(rounds)])

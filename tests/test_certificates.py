@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.accounts import Tally, Watched
-from driftline.trace import Origin
+from driftline.state import State
 
 L, T, D = dl.losses, dl.tasks, dl.decoders
 Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
@@ -485,7 +485,7 @@ def test_the_worst_case_of_a_later_run_knows_the_inputs_of_earlier_ones():
     comparator = dl.comparators.Fixed(np.zeros((3, 3)))
     made = dl.certify(trace, comparator, inputs, labels)
     assert made.premises.floor <= trace.eta.min() * (1 + 1e-9) < 0.1
-    old = dataclasses.replace(trace, origin=Origin(trace.first_weights))
+    old = dataclasses.replace(trace, origin=State(weights=trace.first_weights, rate_memory=None))
     made = dl.certify(old, comparator, inputs, labels)
     assert made.valid and made.premises.floor <= trace.eta.min() * (1 + 1e-9)
 
@@ -565,7 +565,7 @@ def test_a_step_below_the_range_is_found_out():
     steps[20:] *= 1e-3
     slow = dataclasses.replace(trace, eta=steps)
     assert "steps are not those of" in str(dl.certify(slow, comparator, *stream))
-    old = dataclasses.replace(slow, origin=Origin(trace.first_weights))
+    old = dataclasses.replace(slow, origin=State(weights=trace.first_weights, rate_memory=None))
     assert "steps lie below the least" in str(dl.certify(old, comparator, *stream))
 
 
@@ -671,7 +671,7 @@ def test_guessing_costs_what_it_is_said_to():
         ("loss", np.zeros(3), "differ in length"),
         ("prediction", np.zeros(40), "must be int64"),
         ("restarted", np.zeros(40), "must be bool"),
-        ("origin", Origin(np.zeros((300_000, 3))), "weights of 3 rows, not 300000"),
+        ("origin", State(weights=np.zeros((300_000, 3))), "weights of 3 rows, not 300000"),
     ],
 )
 def test_a_trace_in_memory_is_checked_as_one_from_a_file(column, value, words):

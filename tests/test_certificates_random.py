@@ -8,7 +8,7 @@ from random_runs import random_run, tampered
 from seeds import fresh_seed
 
 import driftline as dl
-from driftline.trace import Origin
+from driftline.state import State
 
 
 def held(seed):
@@ -60,7 +60,7 @@ def second_run(seed, kept):
     trace = learner.run(inputs, labels)
     if not kept:  # as version 0.1.0 did
         first = np.ascontiguousarray(trace.first_weights)
-        trace = dataclasses.replace(trace, origin=Origin(first))
+        trace = dataclasses.replace(trace, origin=State(weights=first, rate_memory=None))
     return dl.certify(trace, dl.comparators.Fixed(np.zeros((3, 5))), inputs, labels)
 
 

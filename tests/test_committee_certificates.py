@@ -188,12 +188,12 @@ def test_every_promise_is_kept(name, combine):
     assert made.best_total == pytest.approx(totals.min()) == pytest.approx(made.sequences[0])
     assert made.regret == pytest.approx(made.average - totals.min())
     largest = {"sets": 0.5}.get(name, 1.0)
-    bound = largest * trace.first.shares.regret_bound(len(trace), 3)
+    bound = largest * trace.origin.state.shares.regret_bound(len(trace), 3)
     assert made.regret_bound(3) == pytest.approx(bound)
     for k, total in enumerate(made.sequences):
         assert made.average <= made.most(total, k) + 1e-9
         assert made.most(total, k) <= total + made.regret_bound(k)
-        bound = trace.first.shares.loss_bound(total / largest, len(trace), k)
+        bound = trace.origin.state.shares.loss_bound(total / largest, len(trace), k)
         assert made.most(total, k) == pytest.approx(largest * bound)
     for form, value in made.average_bounds().items():
         assert isinstance(value, str) or made.average <= value + 1e-9, form
@@ -346,14 +346,19 @@ def test_another_stream_scaling_or_start_is_found_out():
     trace, (inputs, labels) = play("classes")
     _, words = found(trace, (inputs + 1e-3 * np.arange(inputs.shape[1]) ** 2, labels))
     assert "the stream is not the one of the trace" in words
-    first = trace.first
-    scaling = first.scaling.copy()
+    state = trace.origin.state
+    scaling = state.scaling.copy()
     scaling.transform(inputs[::-1])
-    other = dataclasses.replace(trace, first=first._replace(scaling=scaling))
+
+    def started(**fields):
+        origin = trace.origin._replace(state=state.replaced(**fields))
+        return dataclasses.replace(trace, origin=origin)
+
+    other = started(scaling=scaling)
     assert "member 0: the replayed loss differs" in found(other, (inputs, labels))[1]
-    shares = first.shares.copy()
+    shares = state.shares.copy()
     shares.update(np.random.default_rng(0).random((5, len(trace.members))))
-    other = dataclasses.replace(trace, first=first._replace(shares=shares))
+    other = started(shares=shares)
     made, words = found(other, (inputs, labels))
     assert "the weight of a member is" in words and made.no_regret_bound
 
@@ -367,8 +372,8 @@ def test_a_draw_must_be_some_members():
     _, words = found(dataclasses.replace(trace, prediction=other), stream)
     words_drawn = f"1 predictions are not those of the members drawn, the first in round {t}"
     assert words_drawn in words
-    first = trace.first._replace(generator=None)
-    made, words = found(dataclasses.replace(trace, prediction=other, first=first), stream)
+    origin = trace.origin._replace(state=trace.origin.state.replaced(key=None))
+    made, words = found(dataclasses.replace(trace, prediction=other, origin=origin), stream)
     assert f"1 predictions are those of no member, the first in round {t}" in words
     assert "the trace does not have the generator" in str(made)
 
@@ -422,9 +427,9 @@ def test_a_saved_trace_makes_the_same_certificate(name, tmp_path):
     trace, stream = play(name)
     again = CommitteeTrace.load(trace.save(tmp_path / "committee"))
     assert str(dl.certify(again, None, *stream)) == str(dl.certify(trace, None, *stream))
-    bare = dataclasses.replace(trace, first=None)
+    bare = dataclasses.replace(trace, origin=None)
     bare = CommitteeTrace.load(bare.save(tmp_path / "bare.npz"))
-    assert bare.first is None
+    assert bare.origin is None
     with pytest.raises(dl.InputError, match="before its first round"):
         dl.certify(bare, None, *stream)
     with pytest.raises(dl.InputError, match="expected a 'CommitteeTrace'"):

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import archive, files
+from driftline import files
+from driftline.state import archive
 
 
 def names(folder):

@@ -12,7 +12,7 @@ from mutations import mutated
 from seeds import fresh_seed
 
 import driftline as dl
-from driftline import archive
+from driftline.state import archive
 
 #: What may be raised: by the library, and by scikit-learn's own checks in estimators.
 OURS = (dl.InputError, dl.NoGuaranteeError)

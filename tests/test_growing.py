@@ -6,7 +6,6 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.errors import InputError
-from driftline.growing import with_classes, with_features
 
 STREAM = dl.streams.DigitTriples(rounds=400, flips=1, seed=0)
 
@@ -17,7 +16,7 @@ def test_a_learner_that_grew_goes_on(make, thin):
     inputs = sparse.csr_array(STREAM.inputs) if thin else STREAM.inputs
     one = make(STREAM.task)
     one.run(inputs[:200], STREAM.labels[:200])
-    more = with_classes(one, 4)
+    more = one.grown(classes=4)
     assert more.task == dl.tasks.Multiclass(4)
     assert more.rounds == 200
     labels = np.where(STREAM.labels[200:] == 2, 3, STREAM.labels[200:])  # one is new, one gone
@@ -29,17 +28,17 @@ def test_a_learner_that_grew_goes_on(make, thin):
 def test_nothing_changes_without_new_classes():
     one = dl.auto(STREAM.task)
     one.run(STREAM.inputs[:200], STREAM.labels[:200])
-    two = with_classes(one, 3)
+    two = one.grown(classes=3)
     rest = STREAM.inputs[200:], STREAM.labels[200:]
     np.testing.assert_array_equal(one.run(*rest).risk, two.run(*rest).risk)
 
 
 def test_what_cannot_grow_says_so():
     with pytest.raises(InputError, match="not only 2"):
-        with_classes(dl.auto(STREAM.task), 2)
+        dl.auto(STREAM.task).grown(classes=2)
     with pytest.raises(InputError, match="only classes and tags"):
-        with_classes(dl.auto(dl.tasks.Binary()), 3)
-    fresh = with_classes(dl.auto(STREAM.task), 7)
+        dl.auto(dl.tasks.Binary()).grown(classes=3)
+    fresh = dl.auto(STREAM.task).grown(classes=7)
     assert fresh.run(STREAM.inputs, STREAM.labels).target_loss.mean() < 0.3
 
 
@@ -61,7 +60,7 @@ def test_a_learner_of_longer_rows_is_one_that_always_had_them(make, thin):
     one, always = make(STREAM.task), make(STREAM.task)
     one.run(kind(first), labels[:200])
     always.run(kind(padded), labels[:200])
-    made = with_features(one, STREAM.inputs.shape[1] + 5).run(kind(late), labels[200:])
+    made = one.grown(features=STREAM.inputs.shape[1] + 5).run(kind(late), labels[200:])
     wanted = always.run(kind(late), labels[200:])
     if isinstance(one, dl.OGD) or not (one.scaling and not thin):
         np.testing.assert_allclose(made.risk, wanted.risk, atol=1e-9)
@@ -71,19 +70,19 @@ def test_a_learner_of_longer_rows_is_one_that_always_had_them(make, thin):
 
 def test_rows_do_not_become_shorter():
     one = dl.auto(STREAM.task)
-    assert with_features(one, 3) is one
+    assert one.grown(features=3).features is None
     one.run(STREAM)
     with pytest.raises(InputError, match="not only 3"):
-        with_features(one, 3)
+        one.grown(features=3)
     with pytest.raises(InputError, match="only plain rows"):
-        with_features(dl.auto(dl.tasks.NDCG(2)), 3)
+        dl.auto(dl.tasks.NDCG(2)).grown(features=3)
 
 
 def test_tags_become_more():
     stream = dl.streams.Planted(dl.tasks.Multilabel(3), rounds=200, flips=0, seed=0)
     one = dl.auto(dl.tasks.Multilabel(2))
     one.run(stream.inputs[:100], stream.labels[:100, :2])
-    trace = with_classes(one, 3).run(stream.inputs[100:], stream.labels[100:])
+    trace = one.grown(classes=3).run(stream.inputs[100:], stream.labels[100:])
     assert trace.target_loss[-50:].mean() < 0.2
 
 
@@ -94,10 +93,10 @@ def test_a_scaling_makes_old_scores_smaller_as_features_come():
     plain = dl.OGD(dl.losses.Logistic(stream.task))
     plain.run(stream)
     np.testing.assert_allclose(
-        with_features(plain, 256).score_rows(longer), plain.score_rows(inputs)
+        plain.grown(features=256).score_rows(longer), plain.score_rows(inputs)
     )
     committee = dl.auto(stream.task)
     committee.run(stream)
-    made = with_features(committee, 256).score_rows(longer)
+    made = committee.grown(features=256).score_rows(longer)
     ratio = made / committee.score_rows(inputs)
     assert (ratio > 0.5 - 1e-9).all() and (ratio < 1.0).all()

@@ -111,7 +111,7 @@ def test_run_equals_the_naive_learner(loss, decoder, rate, classes, intercept):
         factor=2.0 if decoder == "Argmax" else 1.0,
         vector=vector,
         intercept=intercept,
-        uniforms=np.random.default_rng(np.random.SeedSequence(7, spawn_key=(0,))).random(len(y)),
+        uniforms=naive.uniforms(7, len(y)),
     )
     # The naive step-optimal decoder finds its root by bisection.
     tolerance = 1e-7 if decoder == "StepOptimal" else 1e-10
@@ -337,7 +337,7 @@ def test_weights_stay_in_the_ball_over_a_long_run():
     learner.run(stream)
     assert np.linalg.norm(learner.weights) <= 0.5 * (1 + 1e-9)
     # The rescaled array underneath was folded back at least once, and the norm is exact.
-    assert learner.engine.state[1] == pytest.approx((learner.weights**2).sum(), rel=1e-9)
+    assert learner.state.norm_sq == pytest.approx((learner.weights**2).sum(), rel=1e-9)
 
 
 # -- rounds that say nothing
@@ -410,7 +410,7 @@ def test_learn_moves_the_weights_as_step_does_and_draws_nothing():
         steps.step(x, label)
     np.testing.assert_array_equal(learns.weights, steps.weights)
     fresh = make_learner("Logistic", "UniformMix", "polyak", 3)
-    assert learns._peek() == fresh._peek()
+    assert learns.state.tickets == fresh.state.tickets == 0
 
 
 def test_first_weights_of_ones_own():

@@ -10,7 +10,6 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.kernels import kernel, on_lines, zeros_on_lines
-from driftline.kernels import program as at
 from driftline.kernels.ahead import ask_for_rows
 from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.signatures import vector
@@ -187,7 +186,7 @@ def test_scales_of_any_size(dtype, thin):
     scales, losses = [1.0], []
     for first in range(0, 2000, 50):
         losses.append(one.run(X[first : first + 50], y[first : first + 50]).loss)
-        scales.append(one.engine.state[at.SCALE])
+        scales.append(one.state.scale)
     lifts = np.sum(np.diff(np.log2(scales)) > 0)
     assert lifts >= (1 if dtype == np.float64 else 5)
     dense = X.toarray() if thin else X
@@ -197,7 +196,7 @@ def test_scales_of_any_size(dtype, thin):
     tolerance = 1e-9 if dtype == np.float64 else 1e-4
     np.testing.assert_allclose(np.concatenate(losses), rows[0], atol=tolerance)
     np.testing.assert_allclose(one.weights, W, atol=tolerance)
-    assert one.engine.state[at.NORM_SQ] == pytest.approx(0.25, rel=1e-5)
+    assert one.state.norm_sq == pytest.approx(0.25, rel=1e-5)
 
 
 @every_type
@@ -211,7 +210,7 @@ def test_what_is_nothing_beside_the_rest_becomes_0(dtype):
     scales = [1.0]
     for x in X:  # until the weights are made smaller for the first time
         one.step(x, 0)
-        scales.append(one.engine.state[at.SCALE])
+        scales.append(one.state.scale)
         if scales[-1] > scales[-2]:
             break
         assert (one.engine.stored[:, 0] != 0.0).all()

@@ -46,7 +46,7 @@ def test_single_is_close_to_double(kind, intercept, family):
 def test_the_type_is_kept():
     X, y = stream(200)
     one = learner()
-    mark = one.mark()
+    first = one.state
     trace = one.run(X, y)
     assert one.weights.dtype == trace.first_weights.dtype == SINGLE
     assert all(getattr(trace, name).dtype == np.float64 for name in ("loss", "eta", "grad_sq"))
@@ -56,10 +56,10 @@ def test_the_type_is_kept():
     assert one.weights.dtype == SINGLE
     one.run(sparse.csr_array(X), y)
     assert one.weights.dtype == SINGLE
-    later = one.mark()
+    later = one.state
     one.run(X, y)
-    one.go_back(later)
-    one.go_back(mark)
+    one.restore(later)
+    one.restore(first)
     again = one.run(X, y)
     assert one.weights.dtype == SINGLE
     np.testing.assert_array_equal(one.weights, weights)

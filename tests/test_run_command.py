@@ -367,7 +367,7 @@ def test_a_journal_keeps_all_sums(tmp_path, sizes):
 
 
 def test_files_that_were_edited_are_refused(tmp_path, model):
-    from driftline import archive
+    from driftline.state import archive
 
     about, arrays = archive.read(model)
     for change in (

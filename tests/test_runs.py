@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_array
 
-from driftline import archive, tables
+from driftline import tables
 from driftline.cli import main
 from driftline.errors import InputError
 from driftline.runs import Journal, Model, Rounds, Run
 from driftline.runs.baselines import OfTags
 from driftline.runs.kept import Kept
+from driftline.state import archive
 from driftline.tables import Encoder, Wishes, guess, open_table
 from driftline.tables.labels import Labels
 
@@ -80,7 +81,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     for _ in range(4):
         run.learn(rounds)
     first, *rest = run.kept.traces
-    assert first.first is not None and all(trace.first is None for trace in rest)
+    assert first.origin is not None and all(trace.origin is None for trace in rest)
     assert all(m.first_weights is None for trace in rest for m in trace.members)
     weights = sum(member.first_weights.size for member in first.members)
     assert run.kept.size > weights > 6 * 2 * 3000

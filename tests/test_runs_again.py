@@ -525,7 +525,7 @@ def test_text_that_begins_like_a_formula_is_escaped(tmp_path):
     ids=repr,
 )
 def test_checkpoints_that_were_edited_are_refused(tmp_path, table, monkeypatch, change):
-    from driftline import archive
+    from driftline.state import archive
 
     stopped(monkeypatch, table, "--out", tmp_path / "out")
     model = tmp_path / "out" / "model.driftline"

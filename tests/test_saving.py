@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import driftline as dl
-from driftline import archive
 from driftline.errors import InputError
+from driftline.state import archive
 from driftline.streams import Planted, PlantedRankings, PlantedSequences
 
 T = dl.tasks
@@ -177,7 +177,19 @@ def test_a_missing_file_is_missing(tmp_path):
 
 
 def test_a_newer_format_names_itself(saved):
-    refused(rewritten(saved, lambda about: about | {"format": 2}), "format 2")
+    refused(rewritten(saved, lambda about: about | {"format": 3}), "format 3")
+
+
+def scaled(about, fields, whole=False):
+    """Return a description with another scaling."""
+    old = {} if whole else about["state"]["scaling"]
+    return about | {"state": about["state"] | {"scaling": old | fields}}
+
+
+def member(about, fields):
+    """Return a description with another state of the first member."""
+    first, *rest = about["members"]
+    return about | {"members": [first | {"state": first["state"] | fields}, *rest]}
 
 
 @pytest.mark.parametrize(
@@ -188,12 +200,30 @@ def test_a_newer_format_names_itself(saved):
         lambda about: about | {"members": about["members"][:2]},
         lambda about: about | {"members": [{}]},
         lambda about: about | {"combine": "shout"},
-        lambda about: about | {"generator": {}},
-        lambda about: about | {"ahead": 7.0},
-        lambda about: about | {"scaling": {"constant": True}},
-        lambda about: about | {"scaling": about["scaling"] | {"features": 10**12}},
-        lambda about: about | {"scaling": about["scaling"] | {"features": -1}},
-        lambda about: about | {"scaling": about["scaling"] | {"dtype": "object"}},
+        lambda about: about | {"state": {}},
+        lambda about: about | {"state": about["state"] | {"version": 2}},
+        lambda about: about | {"state": about["state"] | {"key": -1}},
+        lambda about: about | {"state": about["state"] | {"key": "0"}},
+        lambda about: about | {"state": about["state"] | {"key": None}},
+        lambda about: about | {"state": about["state"] | {"tickets": 0.5}},
+        lambda about: about | {"state": about["state"] | {"rounds": about["state"]["rounds"] + 1}},
+        lambda about: scaled(about, {"constant": True}, whole=True),
+        lambda about: scaled(about, {"features": 10**12}),
+        lambda about: scaled(about, {"features": -1}),
+        lambda about: scaled(about, {"dtype": "object"}),
+        lambda about: member(about, {"rounds": about["state"]["rounds"] + 1}),
+        lambda about: member(about, {"scale": 0.0}),
+        lambda about: member(about, {"scale": float("nan")}),
+        lambda about: member(about, {"norm_sq": -1.0}),
+        lambda about: member(about, {"norm_sq": 1e9}),
+        lambda about: member(about, {"refresh": 2**52}),
+        lambda about: member(about, {"features": None}),
+        lambda about: member(about, {"features": 3}),
+        lambda about: member(about, {"transposed": 1}),
+        lambda about: member(about, {"transposed": True}),
+        lambda about: member(about, {"restarted": 2}),
+        lambda about: member(about, {"nonsense": 0}),
+        lambda about: member(about, {"key": None}),
     ],
 )
 def test_edited_descriptions_are_refused(saved, change):
@@ -219,10 +249,10 @@ def test_parts_that_are_not_registered_are_refused(saved, name):
         lambda a: a | {"0.weights": a["0.weights"][:, :-1]},
         lambda a: a | {"0.weights": a["0.weights"].astype(np.float32)},
         lambda a: {k: v for k, v in a.items() if k != "0.weights"},
-        lambda a: a | {"1.state": np.full_like(a["1.state"], np.nan)},
-        lambda a: a | {"1.state": -a["1.state"]},
-        lambda a: a | {"1.state": a["1.state"][:-1]},
-        lambda a: {k: v for k, v in a.items() if k != "1.state"},
+        lambda a: a | {"0.detector_memory": np.full_like(a["0.detector_memory"], np.nan)},
+        lambda a: a | {"0.detector_memory": a["0.detector_memory"][:-1]},
+        lambda a: a | {"0.rate_memory": np.zeros(7)},
+        lambda a: {k: v for k, v in a.items() if k != "0.detector_memory"},
         lambda a: a | {"shares": a["shares"] * 2.0},
         lambda a: a | {"shares": a["shares"][:-1]},
         lambda a: a | {"scaling": a["scaling"] * np.nan},
@@ -344,7 +374,7 @@ def test_entries_on_top_of_each_other_are_refused(saved, tmp_path):
     with zipfile.ZipFile(made, "w") as file:
         for name, data in entries(saved).items():
             file.writestr(name, data)
-        state = file.getinfo("0.state.npy")
+        state = file.getinfo("0.weights.npy")
         for i in range(20):
             other = zipfile.ZipInfo(f"a{i}.npy")
             other.header_offset, other.CRC = state.header_offset, state.CRC

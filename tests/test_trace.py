@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import archive
 from driftline.parts import from_config
+from driftline.state import archive
 
 
 @pytest.fixture

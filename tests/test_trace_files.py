@@ -12,8 +12,8 @@ from mutations import mutated
 from seeds import fresh_seed
 
 import driftline as dl
-from driftline import archive, old_trace
 from driftline.committee import CommitteeTrace
+from driftline.state import archive, old_trace
 
 T, L = dl.tasks, dl.losses
 RNG = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_a_trace_is_sealed(tmp_path):
 
 def enlarge(about, arrays):
     for name in arrays:
-        if name.endswith("origin"):
+        if name.endswith("origin.weights"):
             arrays[name] = np.zeros((300_000, 5))
 
 
@@ -138,19 +138,19 @@ def another_loss(about, arrays):
 
 def outside(about, arrays):
     for name in arrays:
-        if name.endswith("origin"):
+        if name.endswith("origin.weights"):
             arrays[name][:] = 1e5
 
 
 def infinite(about, arrays):
     for name in arrays:
-        if name.endswith("origin"):
+        if name.endswith("origin.weights"):
             arrays[name][:] = np.inf
 
 
 def no_columns(about, arrays):
     for name in arrays:
-        if name.endswith("origin"):
+        if name.endswith("origin.weights"):
             arrays[name] = np.zeros((3, 0))
 
 
@@ -267,12 +267,10 @@ def test_a_model_with_weights_that_it_cannot_have_is_refused(domain, value, tmp_
 
 def test_a_model_whose_norm_is_not_that_of_its_weights_is_refused(tmp_path):
     """Weights whose norm counts as 0 would leave their ball in the next rounds."""
-    from driftline.kernels import program as at
-
     learner = dl.OGD(L.Logistic(T.Multiclass(3)), domain=dl.domains.Ball(1.0))
     learner.run(X, Y)
     about, arrays = learner.to_saved()
-    arrays["state"][at.NORM_SQ] = 0.0
+    about["state"]["norm_sq"] = 0.0
     path = archive.write(tmp_path / "model", about, arrays)
     with pytest.raises(dl.InputError, match="the state has another"):
         dl.load(path)
@@ -295,11 +293,11 @@ def old_file(trace, path):
     else:
         names = ("risk", "target_loss", "prediction", "weights", "member_risk")
         arrays = {name: getattr(trace, name) for name in names}
-        first = trace.first
-        about = {"members": len(trace.members), "combine": first.combine, "rounds": first.rounds}
-        about["digest"], arrays["shares"] = first.digest, first.shares.state
-        if first.scaling is not None:
-            about["scaling"], arrays["scaling"] = first.scaling.config(), first.scaling.state
+        origin, state = trace.origin, trace.origin.state
+        about = {"members": len(trace.members), "combine": origin.combine, "rounds": state.rounds}
+        about["digest"], arrays["shares"] = origin.digest, state.shares.state
+        if state.scaling is not None:
+            about["scaling"], arrays["scaling"] = state.scaling.config(), state.scaling.state
             del about["scaling"]["version"]
         for j, member in enumerate(trace.members):
             arrays |= {f"{j}.{name}": array for name, array in old_arrays(member).items()}
@@ -312,7 +310,7 @@ def old_file(trace, path):
 def test_traces_of_version_0_1_0_are_read_and_say_what_was_not_checked(case, tmp_path):
     trace, inputs, labels = case()
     again = type(trace).load(old_file(trace, tmp_path / "old.npz"))
-    if getattr(getattr(trace, "first", None), "scaling", None) is not None:
+    if not isinstance(trace, dl.Trace) and trace.origin.state.scaling is not None:
         with pytest.raises(dl.InputError, match="scaled as version 0.1 did"):
             certified(again, inputs, labels)
         return

@@ -84,7 +84,7 @@ class Watch:
 
     def _check(self, weights: np.ndarray) -> None:
         """Refuse weights of another shape or outside the domain."""
-        have = self.engine.look().weights
+        have = self.engine.weights
         assert have is not None
         if weights.shape != have.shape:
             raise InputError(

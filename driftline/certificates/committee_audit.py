@@ -15,7 +15,8 @@ from driftline.certificates.inside import Inside
 from driftline.certificates.recorded import as_rows, learner_of, losses_of, uniforms_of
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
-from driftline.committee.trace import First
+from driftline.committee.state import CommitteeState
+from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed
 from driftline.errors import InputError
@@ -43,7 +44,7 @@ def certify_committee(
     from the risks of the replay, the vote and all target losses from the predictions that were
     recorded; members are drawn again where the trace has the generator.
     """
-    first = trace.first
+    first = trace.origin
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
     if first.scaled_otherwise:
@@ -58,7 +59,7 @@ def certify_committee(
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
-    weights = first.shares.copy().update(risk, largest)
+    weights = first.state.shares.copy().update(risk, largest)
     rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
     target = _targets(task, rows, wanted, made, losses, labels)
     average = (weights * risk).sum(axis=1)
@@ -75,8 +76,8 @@ def certify_committee(
     certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     variance = 0.0 if certain else float((average * np.maximum(largest - average, 0.0)).sum())
     return CommitteeCertificate(
-        start=first.rounds,
-        stop=first.rounds + len(trace),
+        start=first.state.rounds,
+        stop=first.state.rounds + len(trace),
         combine=first.combine,
         factor=1.0 if first.combine == "draw" else vote_factor(task),
         total=float(target.sum()),
@@ -86,9 +87,9 @@ def certify_committee(
         largest_loss=largest,
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
         sequences=tuple(best_sequences(risk, min(SWITCHES, len(trace) - 1)).tolist()),
-        shares=first.shares,
-        no_regret_bound=_no_regret_bound(first.shares, first.rounds, float(risk.max()), largest),
-        scaled=first.scaling is not None,
+        shares=first.state.shares,
+        no_regret_bound=_no_regret_bound(first.state, float(risk.max()), largest),
+        scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
         unchecked=_unchecked(first, members),
@@ -151,11 +152,12 @@ def _combined(
     task: Any, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
 ) -> np.ndarray:
     """Return what the committee predicts from what its members do."""
-    first = trace.first
+    first = trace.origin
     assert first is not None
     if first.combine == "vote":
         return vote(task, made, weights)
-    chosen = drawn(weights, uniforms_of(first.generator, first.ahead, len(trace)))
+    uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))
+    chosen = drawn(weights, uniforms[:, 0])
     return np.stack(made)[chosen, np.arange(len(chosen))]
 
 
@@ -183,7 +185,7 @@ def _targets(
 def _predicted(
     rows: np.ndarray,
     wanted: np.ndarray,
-    first: First,
+    first: AuditOrigin,
     made: list[np.ndarray],
     weights: np.ndarray,
 ) -> list[str]:
@@ -194,7 +196,7 @@ def _predicted(
     right, words = (rows == wanted).all(axis=1), "not those of the members drawn"
     if first.combine == "vote":
         words = "not the vote"
-    elif first.generator is None:
+    elif first.state.key is None:
         theirs = np.stack([(rows == own).all(axis=1) for own in made], axis=1)
         right, words = (theirs & (weights > 0.0)).any(axis=1), "those of no member"
     wrong = np.flatnonzero(~right)
@@ -203,16 +205,17 @@ def _predicted(
     return [f"{len(wrong)} predictions are {words}, the first in round {int(wrong[0])}"]
 
 
-def _unchecked(first: First, members: list[Certificate]) -> tuple[str, ...]:
+def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...]:
     """Say what the record is believed in, for want of a past."""
     notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
-    if first.combine == "draw" and first.generator is None:
+    if first.combine == "draw" and first.state.key is None:
         notes.append("which members were drawn: the trace does not have the generator")
     return tuple(notes)
 
 
-def _no_regret_bound(shares: Shares, rounds: int, most: float, largest: float) -> str:
+def _no_regret_bound(state: CommitteeState, most: float, largest: float) -> str:
     """Say why the regret of the weights is not bounded, "" if it is."""
+    shares, rounds = state.shares, state.rounds
     if not np.array_equal(shares.state, Shares(shares.members).state):
         return (
             f"the weights had seen {rounds} rounds before, and their regret is bounded only from "

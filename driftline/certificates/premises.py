@@ -8,7 +8,6 @@ import numpy as np
 
 from driftline.certificates.certificate import Premises
 from driftline.engines import Engine
-from driftline.kernels import program as at
 from driftline.losses import ConvolutionalFenchelYoung
 from driftline.rates import Constant, Polyak
 
@@ -20,7 +19,7 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
 
     ``least`` is what no step can lie below, where more is known of it than the parts say; else 0.
     """
-    parts, largest_input_sq = engine.parts, float(engine.state[at.LARGEST_INPUT_SQ])
+    parts, largest_input_sq = engine.parts, engine.largest_input_sq
     loss, decoder, rate, domain, *_ = parts
     floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
     reason, spread = "", 1.0

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from driftline.decoders import Decoder
 from driftline.domains import Domain
-from driftline.engines import Snapshot
 from driftline.errors import DAMAGE, InputError
 from driftline.learner import OGD
 from driftline.losses import Loss
 from driftline.parts import from_config
 from driftline.rates import Rate
+from driftline.state import Draws
 from driftline.trace import Trace
 
 __all__ = ["as_rows", "learner_of", "losses_of", "uniforms_of"]
@@ -31,7 +30,8 @@ def learner_of(trace: Trace) -> OGD:
         raise InputError(
             "the trace has no first weights, so it cannot be replayed: run with audit=True"
         )
-    rows, columns = origin.weights.T.shape if origin.transposed else origin.weights.shape
+    assert origin.weights is not None
+    rows = origin.weights.shape[1 if origin.transposed else 0]
     try:
         loss = from_config(config["loss"])  # first, since all others may be as large as its task
         if (expected := loss.task.weight_rows) != rows:
@@ -48,11 +48,10 @@ def learner_of(trace: Trace) -> OGD:
             raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
         made = OGD(**parts, restart=restart, intercept=intercept, dtype=dtype)
         made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
-        if origin.state is None:
-            made.engine.start(np.array(origin.weights, order="C"))
+        if origin.rate_memory is None:
+            made.engine.resume(made.engine.started(np.array(origin.weights, order="C")))
         else:
-            features = columns - made.parts.intercept - loss.task.extra_columns
-            made.engine.resume(Snapshot(origin.weights, origin.transposed, origin.state), features)
+            made.engine.resume(origin)
     except InputError:
         raise
     except DAMAGE as error:
@@ -60,17 +59,9 @@ def learner_of(trace: Trace) -> OGD:
     return made
 
 
-def uniforms_of(generator: Mapping[str, Any] | None, ahead: float | None, count: int) -> np.ndarray:
+def uniforms_of(key: int | None, first: int, count: int) -> np.ndarray:
     """Return the random numbers of so many rounds; 1/2 for each where nothing is known of them."""
-    if generator is None:
-        return np.full(count, 0.5)
-    source = np.random.default_rng(0)
-    try:
-        source.bit_generator.state = generator
-    except DAMAGE as error:
-        raise InputError(f"the trace has no state of a generator: {error!r}") from error
-    first = [] if ahead is None else [ahead]
-    return np.r_[first, source.random(count - len(first))]
+    return np.full((count, 1), 0.5) if key is None else Draws(key).uniforms(first, count)
 
 
 def as_rows(predictions: np.ndarray) -> np.ndarray:

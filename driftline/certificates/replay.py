@@ -22,7 +22,7 @@ from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.rates import Polyak
 from driftline.rates.polyak import RESOLUTION
-from driftline.trace import Origin, Trace, at_most_rounding
+from driftline.trace import Trace, at_most_rounding
 
 __all__ = ["Replay"]
 
@@ -51,13 +51,13 @@ class Replay:
         engine.hold(rows)
         self.watch = Watch(engine, comparator)
         origin = trace.origin
-        assert isinstance(origin, Origin)
-        self.whole = origin.state is not None
-        self.uniforms = uniforms_of(origin.generator, origin.ahead, len(trace))[:, np.newaxis]
+        assert origin is not None
+        self.whole, self._drawn = origin.rate_memory is not None, origin.key is not None
+        self.uniforms = uniforms_of(origin.key, origin.tickets, len(trace))
         self.rounding = ROUNDING[engine.dtype.name]
-        memory = None if origin.state is None else origin.state[at.MEMORY :]
+        memory = origin.rate_memory
         self._remembered = float(trace.eta[0] if memory is None or not len(memory) else memory[0])
-        self._alarm = self.whole and engine.state[at.ALARM] == at.HEEDED
+        self._alarm = self.whole and origin.restarted
         self._worst: dict[str, tuple[float, int]] = {}
         self._wrong: dict[str, list[int]] = {}
 
@@ -101,7 +101,7 @@ class Replay:
                 target[other] = losses_of(task, recorded[other], labels)
         except InputError as error:
             raise InputError(f"the trace has predictions that nobody makes: {error}") from error
-        if self.whole:
+        if self._drawn:
             self._note("predictions are not what the decoder draws", other + block.start)
         elif self.learner.decoder.deterministic:
             off = np.abs(target - block.trace[1]) > self.rounding * (1.0 + target)
@@ -190,7 +190,7 @@ class Replay:
         Without a past, the first step tells.
         """
         rate, engine = self.learner.rate, self.learner.engine
-        largest = float(engine.state[at.LARGEST_INPUT_SQ])
+        largest = engine.largest_input_sq
         if not isinstance(rate, Polyak) or not largest > 0.0:
             return 0.0
         floor = min(rate.cap, self.learner.decoder.rate_floor / largest)

@@ -48,8 +48,8 @@ def _found(file: Path) -> dict[str, Any]:
     """Return what is in a file, by name."""
     import zipfile
 
-    from driftline import archive
     from driftline.errors import InputError
+    from driftline.state import archive
 
     if not zipfile.is_zipfile(file):
         raise InputError(f"{file} was not written by driftline: expected a model or a trace")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline import archive
+from driftline.committee.fused import FusedStep
 from driftline.committee.shares import Shares
-from driftline.committee.together import Together
-from driftline.committee.trace import CommitteeTrace, First
+from driftline.committee.state import CommitteeState
+from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
-from driftline.learner import OGD, Mark, row_of
-from driftline.models import Rows, Standardiser, fingerprint, largest_entry, refuse
+from driftline.kernels.program import TRACE_COLUMNS
+from driftline.learner import OGD, Shell, check_longer
+from driftline.models import Rows, Standardiser, largest_entry
 from driftline.parts import Part, largest_number
-from driftline.record import Record, checked_stream
-from driftline.turn import Turn
+from driftline.state import Draws, State
+from driftline.trace import Batch
 
 __all__ = ["Committee", "CommitteeRound"]
 
@@ -43,12 +42,16 @@ class CommitteeRound(NamedTuple):
     weights: np.ndarray
 
 
-class _Mark(NamedTuple):
-    members: list[Mark]
-    scaling: Standardiser | None
+class Checkpoint(NamedTuple):
+    """What a committee goes back to: its members, its state but for them."""
+
+    members: list[Any]
+    state: CommitteeState
+    copied: bool
+    tickets: int
 
 
-class Committee:
+class Committee(Shell):
     """Learners of the same task under one vote.
 
     Every member learns from every round as if it were alone. The committee's weights move by the
@@ -82,6 +85,8 @@ class Committee:
     CommitteeTrace(2000 rounds, 2 members, target loss 74, best member 73)
     """
 
+    BRANCH = 2
+
     def __init__(
         self,
         members: Sequence[OGD],
@@ -94,132 +99,40 @@ class Committee:
         self.members = list(members)
         if not self.members:
             raise InputError("a committee needs 1 member or more")
-        self.task: Any = self.members[0].task
-        if any(member.task != self.task for member in self.members):
+        task = self.members[0].task
+        if any(member.task != task for member in self.members):
             raise InputError("the members of a committee must have the same task")
         if not _played and any(member.rounds for member in self.members):
             raise InputError("the members of a committee must not have played before")
         if combine not in ("vote", "draw"):
             raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
-        if scaling is not None and self.task.ragged:
-            raise InputError(f"only plain rows can be scaled, not those of {self.task!r}")
+        if scaling is not None and task.ragged:
+            raise InputError(f"only plain rows can be scaled, not those of {task!r}")
+        super().__init__(self.members[0].task, seed)
         self.combine, self.scaling = combine, scaling
-        self._turn = Turn()
-        self._together: Together | None = None  # made when members have weights
+        self._fused: FusedStep | None = None  # made when members have weights
         self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
-        self._generator = _generator(seed)
-        self._ahead: float | None = None  # drawn by looking, not yet used up
 
-    def run(
-        self,
-        inputs: Any,
-        labels: Any = None,
-        *,
-        seed: int | None = None,
-        progress: Callable[[int], None] | None = None,
-        audit: bool | None = None,
-    ) -> CommitteeTrace:
-        """Play a stream: every row is predicted before it is learned from.
-
-        With ``seed`` all generators are reset. If the input is refused, nobody has learned from it;
-        nor after an interruption, unless there are more weights than inputs.
-        ``audit`` is that of :meth:`~driftline.OGD.run`.
-        """
-        rows, labels = checked_stream(self.task, inputs, labels)
-        with self._turn:
-            return self._run(rows, labels, seed, progress, audit)
-
-    def _run(
-        self,
-        rows: Rows,
-        labels: Any,
-        seed: int | None,
-        progress: Callable[[int], None] | None,
-        audit: bool | None,
-    ) -> CommitteeTrace:
-        cheap = self._cheap(rows)
-        keep = cheap if audit is None else audit
-        before = self._mark(weights=cheap or keep)
-        digest = fingerprint(rows, labels)
-        first = First(self.combine, self.rounds, self.shares.copy(), before.scaling, digest)
-        try:
-            records = self._play(rows, labels, seed, progress)
-        except BaseException:
-            self._go_back(before)
-            raise
-        if seed is not None:
-            self._generator, self._ahead = _generator(seed), None
-        randomness = self._generator.bit_generator.state
-        first = first._replace(generator=randomness, ahead=self._ahead)
-        marks = before.members if keep else [None] * len(records)
-        ended = zip(self.members, records, marks, strict=True)
-        traces = tuple(member.end(record, mark) for member, record, mark in ended)
-        return replace(self._combined(traces, labels), first=first)
-
-    def learn_rows(self, inputs: Any, labels: Any) -> None:
-        """Do all that :meth:`run` does, but keep no trace: for many short streams."""
-        rows, labels = checked_stream(self.task, inputs, labels)
-        with self._turn:
-            before = self._mark(weights=self._cheap(rows))
-            try:
-                records = self._play(rows, labels, None, None)
-            except BaseException:
-                self._go_back(before)
-                raise
-            self._weigh(np.stack([record.risk for record in records], axis=1))
-            if self.combine == "draw":
-                self._take_uniforms(rows.rounds)
-
-    def _cheap(self, rows: Rows) -> bool:
-        """Say whether weights are copied before a run: where that is cheap, or a member may refuse.
-
-        Where they are not, all rows are looked at first.
-        """
-        if all(member.cheap(rows.size) for member in self.members) or not self._bears(rows):
-            return True
-        if (bad := rows.first_bad_row()) is not None:
-            refuse(rows, bad)
-        return False
-
-    def _bears(self, rows: Rows) -> bool:
-        """Say whether no member can refuse rows that are finite."""
-        return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
-
-    def _play(
-        self, rows: Rows, labels: Any, seed: int | None, progress: Callable[[int], None] | None
-    ) -> list[Record]:
-        """Let all members play, piece by piece: what one has just read is near for the next."""
-        seeds = [None if seed is None else seed + j for j in range(len(self.members))]
-        pairs = zip(self.members, seeds, strict=True)
-        records = [member.begin(labels, own) for member, own in pairs]
-        size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
-        size = min(size, rows.block)
-        for start in range(0, rows.rounds, size):
-            stop = min(start + size, rows.rounds)
-            piece, at = rows, start
-            if self.scaling is not None:
-                piece, at = self.scaling.piece(rows, start, stop), 0
-            for member, record in zip(self.members, records, strict=True):
-                member.go_on(record, piece, at, at + stop - start)
-            if progress is not None:
-                progress(stop - start)
-        return records
+    # -- rounds
 
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
-        checked = self.task.check_label(label)
+        row, checked = self._row(x), self.task.check_label(label)
         with self._turn:
-            return self._step(x, checked)
+            number = self._tickets
+            made, columns = self._play_one(row, checked, number)
+            weights = self._weigh(columns[1:2])
+            self._tickets = number + 1
+            return self._round(made, columns, weights, checked, number)
 
-    def _step(self, x: Any, checked: Any) -> CommitteeRound:
-        made, columns = self._play_one(x, checked)
+    def _round(
+        self, made: Any, columns: np.ndarray, weights: np.ndarray, checked: Any, number: int
+    ) -> CommitteeRound:
+        """Return what happened in one round."""
         risks = columns[1:2]
-        weights = self._weigh(risks)
         if self.combine == "draw":
-            uniform = self._generator.random() if self._ahead is None else self._ahead
-            self._ahead = None
-            j = int(drawn(weights, np.array([uniform]))[0])
+            j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
             risk, loss = float((weights * risks).sum()), float(columns[2, j])
             return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
         predictions = [self.task.prediction(numbers) for numbers in made]
@@ -230,54 +143,68 @@ class Committee:
             loss = self.task.loss(prediction, label)
         return CommitteeRound(prediction, loss, loss, weights[0])
 
-    def learn_row(self, x: Any, label: Any) -> None:
-        """Do all that :meth:`step` does, but say nothing of the round: neither vote nor loss."""
-        checked = self.task.check_label(label)
-        with self._turn:
-            _, columns = self._play_one(x, checked)
-            self._weigh(columns[1:2])
-            if self.combine == "draw":
-                self._take_uniforms(1)
+    def _learn_one(self, row: Rows, label: Any, number: int) -> None:
+        _, columns = self._play_one(row, label, number)
+        self._weigh(columns[1:2])
 
-    def _play_one(self, x: Any, checked: Any) -> tuple[Sequence[np.ndarray], np.ndarray]:
+    def _play_one(
+        self, row: Any, checked: Any, number: int
+    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
         """Let all members play one round; if one refuses it, nobody has.
 
         Return their predictions as numbers, and a column of the trace for each.
         """
-        row: Any = row_of(self.task, x)
+        self._check_features(row)
         if self.task.ragged:
             row.check_labels([checked])
-        before = None if self._bears(row) else self._mark()
+        before = None if self._bears(row) else self._checkpoint(weights=True)
         try:
             row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            if self._together is None or not self._together.ready(self.members, row):
-                self._together = Together.gather(self.members, row, checked)
-            if self._together is not None:
-                return self._together.play(row, checked)
-            pairs = [member.pay(row, checked) for member in self.members]
-        except InputError:
+            if self._fused is None or not self._fused.ready(self.members, row):
+                self._fused = FusedStep.of(self.members, row, checked)
+            if self._fused is not None:
+                return self._fused.play(row, checked, number)
+            made, columns = [], np.empty((len(TRACE_COLUMNS), len(self.members)))
+            for j, member in enumerate(self.members):
+                made.append(member._learn_one(row, checked, number).copy())
+                columns[:, j] = member._columns[: len(TRACE_COLUMNS), 0]
+        except BaseException:
             if before is not None:
-                self._go_back(before)
+                self._rollback(before)
             raise
-        made, columns = zip(*pairs, strict=True)
-        return made, np.hstack([column[:5] for column in columns])
+        return made, columns
 
-    def predict(self, x: Any) -> Any:
-        """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
-        with self._turn.looking:
-            return self._predict(x)
-
-    def _predict(self, x: Any) -> Any:
-        row: Any = row_of(self.task, x)
+    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
+        """Let all members play some rows: what one has just read is near for the next."""
+        at = start
         if self.scaling is not None:
-            row = self.scaling.look_at(row)
-        sure = self.scaling is not None  # what was scaled is finite
-        made = [member.predict_row(row, sure) for member in self.members]
+            rows, at = self.scaling.piece(rows, start, stop), 0
+        played = tuple(
+            member._play(rows, at, at + stop - start, labels, number) for member in self.members
+        )
+        risks = np.stack([batch["risk"] for batch in played], axis=1)
+        weights = self._weigh(risks)
+        columns = {"weights": weights, "member_risk": risks}
+        return Batch(columns | self._combined(played, weights, risks, labels, number), played)
+
+    def _batch_size(self, rows: Rows) -> int:
+        size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
+        return min(size, rows.block)
+
+    # -- looking
+
+    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+        mapped = None if self.scaling is None else self.scaling.look_at(row)
+        seen = row if mapped is None else mapped
+        looks = [member._look(seen, number) for member in self.members]
+        made, weights = [prediction for prediction, _, _ in looks], self.shares.now
         if self.combine == "vote":
-            return vote_one(self.task, made, self.shares.now)
-        if self._ahead is None:
-            self._ahead = float(self._generator.random())
-        return made[int(drawn(self.shares.now[np.newaxis], np.array([self._ahead]))[0])]
+            prediction = vote_one(self.task, made, weights)
+            size = len(looks[0][1])
+            return prediction, self.task.sized_loss_encoding(prediction, size), mapped
+        prediction = made[int(drawn(weights[np.newaxis], self._draws.uniform(number)[:, 0])[0])]
+        mean = np.tensordot(weights, np.stack([mean for _, mean, _ in looks]), axes=1)
+        return prediction, mean, mapped
 
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -288,61 +215,98 @@ class Committee:
             rows = inputs if self.scaling is None else self.scaling.look(inputs)
             return np.stack([member.score_rows(rows) for member in self.members])
 
-    def save(self, path: str | Path) -> Path:
-        """Write the committee to one file, for :func:`driftline.load`; return where it is."""
-        return archive.write(path, *self.to_saved())
+    # -- the state as a value
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return all of the committee as plain data and arrays."""
+    @property
+    def state(self) -> CommitteeState:
+        """All that moves when the committee learns, as a value: a copy."""
         with self._turn.looking:
-            return self._to_saved()
+            return self._state(weights=True)
 
-    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        saved = [member.to_saved() for member in self.members]
-        arrays = {f"{j}.{name}": a for j, (_, part) in enumerate(saved) for name, a in part.items()}
-        about = {
-            "kind": "Committee",
-            "members": [part for part, _ in saved],
-            "combine": self.combine,
-            "scaling": None if self.scaling is None else self.scaling.config(),
-            "generator": self._generator.bit_generator.state,
-            "ahead": self._ahead,
-        }
-        if self.scaling is not None:
-            arrays["scaling"] = self.scaling.state
-        return about, arrays | {"shares": self.shares.state}
+    def _state(self, weights: bool) -> CommitteeState:
+        members = tuple(member._state() for member in self.members) if weights else ()
+        scaling = None if self.scaling is None else self.scaling.copy()
+        key, tickets = self._draws.key, self._tickets
+        return CommitteeState(key, tickets, self.rounds, self.shares.copy(), scaling, members)
 
-    @classmethod
-    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Committee:
-        """Return the committee that :meth:`to_saved` was asked of."""
-        members = []
-        for j, part in enumerate(about["members"]):
-            start = f"{j}."
-            own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            members.append(OGD.from_saved(part, own))
-        scaling = about["scaling"]
-        if scaling is not None:
-            scaling = Standardiser.from_config(scaling, arrays["scaling"])
-        rounds = [member.rounds for member in members]
-        if len(set(rounds)) > 1:
+    def restore(self, state: CommitteeState) -> None:
+        """Go on from a state, if it can be one of these members."""
+        if not isinstance(state, CommitteeState) or state.key is None:
+            raise InputError(f"expected a state of a committee, but got {state!r:.80}")
+        rounds = [member.rounds for member in state.members]
+        if len(rounds) != len(self.members) or state.shares.members != len(rounds):
+            raise InputError(
+                f"there are {len(self.members)} members, but {len(rounds)} in the state"
+            )
+        if set(rounds) != {state.rounds}:
             raise InputError(f"the members have played {rounds} rounds: expected the same number")
-        committee = cls(members, about["combine"], scaling=scaling, _played=True)
-        committee.shares.resume(arrays["shares"])
-        committee._generator.bit_generator.state = about["generator"]
-        if about["ahead"] is not None and not 0.0 <= about["ahead"] < 1.0:
-            raise InputError(f"a random number of {about['ahead']} was never drawn")
-        committee._ahead = about["ahead"]
-        return committee
+        if (state.scaling is None) != (self.scaling is None):
+            raise InputError("the state has a scaling and the committee has none, or otherwise")
+        with self._turn:
+            before = self._checkpoint(weights=True)
+            try:
+                for member, own in zip(self.members, state.members, strict=True):
+                    member.restore(own)
+                self.shares.resume(state.shares.state)
+            except BaseException:
+                self._rollback(before)
+                raise
+            self.scaling = None if state.scaling is None else state.scaling.copy()
+            self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
-    def __reduce__(self) -> Any:
-        """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
-        about, arrays = self.to_saved()
-        return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Committee:
+        """Return a committee for more classes or features, which otherwise goes on as this one.
+
+        Members grow as :meth:`OGD.grown <driftline.OGD.grown>` says. A scaling of dense rows
+        divides by the root of the number of features: under one scores become smaller with new
+        features, by up to the root of the ratio of old to new.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+        >>> committee = dl.auto(stream.task)
+        >>> _ = committee.run(stream)
+        >>> longer = committee.grown(features=70)
+        >>> longer.step([0.0] * 70, 1).target_loss <= 1.0
+        True
+        """
+        known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
+        longer = features if known is not None else None
+        if features is not None:
+            check_longer(self.task, known, features)
+        if scaling is not None and longer is not None:
+            scaling = scaling.with_features(longer)
+        members = [member._grown(classes, longer, known) for member in self.members]
+        made = Committee(members, self.combine, scaling=scaling, _played=True)
+        with self._turn.looking:
+            made.shares, made._draws = self.shares.copy(), self._draws
+            made._tickets = self._tickets
+        return made
+
+    # -- facts
 
     @property
     def weights(self) -> np.ndarray:
         """The members' weights for the next round."""
-        return self.shares.now
+        with self._turn.looking:
+            return self.shares.now
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self.members[0].rounds
+
+    @property
+    def features(self) -> int | None:
+        """How many features inputs have, None before the first."""
+        return self.members[0].features if self.scaling is None else self.scaling.features
+
+    def config(self) -> dict[str, Any]:
+        """Return members and how they are combined as plain data."""
+        return {
+            "combine": self.combine,
+            "scaling": self.scaling is not None,
+            "members": [member.config() for member in self.members],
+        }
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, and with which weight."""
@@ -364,58 +328,109 @@ class Committee:
         """Name the members."""
         return f"Committee({len(self.members)} members, {self.combine!r}, {self.task!r})"
 
-    # -- behind the scenes
+    # -- files
 
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self.members[0].rounds
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        saved = [member.to_saved() for member in self.members]
+        state, arrays = self._state(weights=False).to_saved()
+        for j, (_, own) in enumerate(saved):
+            arrays |= {f"{j}.{name}": array for name, array in own.items()}
+        members = [part for part, _ in saved]
+        about = {"kind": "Committee", "combine": self.combine, "members": members, "state": state}
+        return about, arrays
 
-    def _mark(self, weights: bool = True) -> _Mark:
-        """Remember where the committee is."""
-        scaling = None if self.scaling is None else self.scaling.copy()
-        weights = weights or not self._sure
-        return _Mark([member.mark(weights) for member in self.members], scaling)
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Committee:
+        """Return the committee that :meth:`to_saved` was asked of."""
+        members = []
+        for j, part in enumerate(about["members"]):
+            start = f"{j}."
+            own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+            members.append(OGD.from_saved(part, own))
+        if not members:
+            raise InputError("a committee needs 1 member or more")
+        if "state" in about:
+            state = CommitteeState.from_saved(about["state"], arrays, len(members))
+        else:
+            state = CommitteeState.from_old(about, arrays, members[0].rounds, len(members))
+        committee = cls(members, about["combine"], scaling=state.scaling, _played=True)
+        committee.restore(state.replaced(members=tuple(member.state for member in members)))
+        return committee
 
-    def _go_back(self, before: _Mark) -> None:
-        """Be where a mark was made."""
-        for member, mark in zip(self.members, before.members, strict=True):
-            member.go_back(mark)
-        self.scaling = before.scaling
+    # -- what a shell asks for
 
-    def _take_uniforms(self, count: int) -> np.ndarray:
-        ahead = [] if self._ahead is None else [self._ahead]
-        self._ahead = None
-        return np.r_[ahead, self._generator.random(count - len(ahead))]
+    def _copies(self, rows: Rows) -> bool:
+        """Say whether weights are copied: where that is cheap, or a member may refuse a row."""
+        cheap = all(member.copies_cheaply(rows.size) for member in self.members)
+        return cheap or not self._bears(rows)
+
+    def _bears(self, rows: Rows) -> bool:
+        """Say whether no member can refuse rows that are finite."""
+        return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
+
+    def _checkpoint(self, weights: bool) -> Checkpoint:
+        members = [member._checkpoint(weights) for member in self.members]
+        return Checkpoint(members, self._state(weights=False), weights, self._tickets)
+
+    def _rollback(self, checkpoint: Checkpoint) -> None:
+        for member, own in zip(self.members, checkpoint.members, strict=True):
+            member._rollback(own)
+        state = checkpoint.state
+        assert state.key is not None
+        self.shares, self.scaling = state.shares, state.scaling
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+
+    def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
+        pairs = zip(self.members, checkpoint.members, strict=True)
+        state = checkpoint.state
+        scaling = None if state.scaling is None else state.scaling.copy()
+        state = state.replaced(key=self._draws.key, shares=state.shares.copy(), scaling=scaling)
+        return state, [m._origin(own).replaced(tickets=self._tickets) for m, own in pairs]
+
+    def _filled(self, origin: Any, keep: bool) -> Any:
+        state, members = origin
+        pairs = zip(self.members, members, strict=True)
+        return state, [member._filled(own, keep) for member, own in pairs]
+
+    def _reseed(self, seed: int) -> None:
+        super()._reseed(seed)
+        for j, member in enumerate(self.members):
+            member._reseed(seed + j)
 
     def _weigh(self, risks: np.ndarray) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
         return self.shares.update(risks, self.task.largest_loss)
 
-    def _combined(self, traces: tuple[Any, ...], labels: Any) -> CommitteeTrace:
-        """Let the weights move over what members did, and combine their predictions."""
-        risks = np.stack([trace.risk for trace in traces], axis=1)
-        weights = self._weigh(risks)
-        made = [np.atleast_2d(trace.prediction.T).T for trace in traces]
+    def _combined(
+        self,
+        played: tuple[Batch, ...],
+        weights: np.ndarray,
+        risks: np.ndarray,
+        labels: Any,
+        number: int,
+    ) -> dict[str, np.ndarray]:
+        """Combine what members predicted."""
+        made = [batch["prediction"] for batch in played]
         if self.combine == "vote":
             rows = vote(self.task, made, weights)
             target = self._losses(rows, labels)
-            return self._trace(target, target, rows, weights, risks, traces)
-        chosen = drawn(weights, self._take_uniforms(len(risks)))
-        rows = np.stack(made)[chosen, np.arange(len(chosen))]
-        target = np.stack([trace.target_loss for trace in traces])[chosen, np.arange(len(chosen))]
-        return self._trace((weights * risks).sum(axis=1), target, rows, weights, risks, traces)
+            return {"risk": target, "target_loss": target, "prediction": rows}
+        chosen = drawn(weights, self._draws.uniforms(number, len(risks))[:, 0])
+        places = chosen, np.arange(len(chosen))
+        return {
+            "risk": (weights * risks).sum(axis=1),
+            "target_loss": np.stack([batch["target_loss"] for batch in played])[places],
+            "prediction": np.stack(made)[places],
+        }
 
-    def _trace(
-        self,
-        risk: np.ndarray,
-        target: np.ndarray,
-        rows: np.ndarray,
-        weights: np.ndarray,
-        risks: np.ndarray,
-        traces: tuple[Any, ...],
-    ) -> CommitteeTrace:
-        return CommitteeTrace(risk, target, self.task.predictions(rows), weights, risks, traces)
+    def _trace(self, batch: Batch, origin: Any, digest: str) -> CommitteeTrace:
+        start, states = AuditOrigin(self.combine, origin[0], digest), origin[1]
+        members = zip(self.members, batch.members, states, strict=True)
+        traces = tuple(member._trace(own, state, "") for member, own, state in members)
+        names = ("risk", "target_loss", "weights", "member_risk")
+        prediction = self.task.predictions(batch["prediction"])
+        columns = {name: batch[name] for name in names}
+        return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 
     def _losses(self, rows: np.ndarray, labels: Any) -> np.ndarray:
         """Return the target loss of every prediction."""
@@ -434,8 +449,3 @@ def _never_refuses(member: OGD) -> bool:
     """
     modest = all(largest_number(p) <= LARGEST_CONSTANT for p in member.parts if isinstance(p, Part))
     return modest and member.parts.have_kernels and math.isfinite(member.domain.diameter)
-
-
-def _generator(seed: int | None) -> np.random.Generator:
-    """Return a generator whose numbers are neither a stream's nor a member's."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))

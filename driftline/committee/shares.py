@@ -168,7 +168,8 @@ class Shares:
     def now(self) -> np.ndarray:
         """The weights for the next round."""
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
-        update.compiled(nothing, 1.0, self.grid, self.state.copy(), self._work, weights)
+        work = np.empty_like(self._work)  # of its own: any number of threads may look
+        update.compiled(nothing, 1.0, self.grid, self.state.copy(), work, weights)
         return weights[0]
 
     def resume(self, state: np.ndarray) -> None:

@@ -9,33 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline import archive
-from driftline.committee.shares import Shares
+from driftline.committee.state import CommitteeState
 from driftline.errors import InputError
-from driftline.models import Standardiser
+from driftline.state import archive
 from driftline.trace import Trace, column, read_file, with_suffix
 
-__all__ = ["CommitteeTrace", "First"]
+__all__ = ["AuditOrigin", "CommitteeTrace"]
 
 COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 
 
-class First(NamedTuple):
-    """What a committee was before the first round: what an audit starts from.
+class AuditOrigin(NamedTuple):
+    """Where an audit starts: how the committee predicts, and its state before the first round.
 
-    ``combine`` is how it predicts, ``rounds`` how many it had played; its weights and its
-    scaling, None without one, have not seen the run; ``digest`` is that of the stream. Members are
-    drawn by numbers from ``generator``, after one drawn ``ahead``. Where ``scaled_otherwise`` the
-    run was scaled as version 0.1 did, which cannot be done again.
+    ``digest`` is that of the stream. Where ``scaled_otherwise`` the run was scaled as version 0.1
+    did, which cannot be done again.
     """
 
     combine: str
-    rounds: int
-    shares: Shares
-    scaling: Standardiser | None
+    state: CommitteeState
     digest: str = ""
-    generator: Mapping[str, Any] | None = None
-    ahead: float | None = None
     scaled_otherwise: bool = False
 
 
@@ -46,7 +39,7 @@ class CommitteeTrace:
     ``target_loss`` and ``risk`` are the committee's own; for a vote, which is certain, they are the
     same. ``weights`` has a row of the members' weights before every round, ``member_risk`` a
     row of their expected losses; ``members`` are their own traces, with losses, steps and
-    gradients. ``first`` is what the committee was before, so that the run can be audited.
+    gradients. ``origin`` is what the committee was before, so that the run can be audited.
     """
 
     risk: np.ndarray
@@ -55,7 +48,7 @@ class CommitteeTrace:
     weights: np.ndarray
     member_risk: np.ndarray
     members: tuple[Trace, ...]
-    first: First | None = None
+    origin: AuditOrigin | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -75,9 +68,9 @@ class CommitteeTrace:
 
     def scaled(self, inputs: Any) -> Any:
         """Return the inputs of the run as members saw them, which comparators act on."""
-        if self.first is None or self.first.scaling is None:
+        if self.origin is None or self.origin.state.scaling is None:
             return inputs
-        return self.first.scaling.copy().transform(inputs)
+        return self.origin.state.scaling.copy().transform(inputs)
 
     # -- saving
 
@@ -92,11 +85,11 @@ class CommitteeTrace:
         for j, (_, columns) in enumerate(saved):
             arrays |= {f"{j}.{name}": array for name, array in columns.items()}
         about: dict[str, Any] = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
-        if self.first is not None:
-            about |= {k: v for k, v in self.first._asdict().items() if k != "shares"}
-            arrays["shares"] = self.first.shares.state
-            if (scaling := self.first.scaling) is not None:
-                about["scaling"], arrays["scaling"] = scaling.config(), scaling.state
+        if (origin := self.origin) is not None:
+            state, own = origin.state.replaced(members=()).to_saved()
+            about |= {"combine": origin.combine, "digest": origin.digest, "state": state}
+            about["scaled_otherwise"] = origin.scaled_otherwise
+            arrays |= own
         return about, arrays
 
     @classmethod
@@ -123,7 +116,7 @@ class CommitteeTrace:
                 raise InputError(
                     f"{name!r} has the shape {made[name].shape} for {len(members)} members"
                 )
-        return cls(**made, members=tuple(members), first=_first(about, arrays))
+        return cls(**made, members=tuple(members), origin=_origin(about, arrays))
 
     @classmethod
     def load(cls, path: str | Path) -> CommitteeTrace:
@@ -131,21 +124,18 @@ class CommitteeTrace:
         return read_file(path, "CommitteeTrace", cls.from_saved)
 
 
-def _first(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> First | None:
+def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None:
     """Return what a committee was, if it can be one."""
     if "combine" not in about:
         return None
-    shares, scaling = Shares(len(about["members"])), about.get("scaling")
-    shares.resume(arrays["shares"])
-    otherwise = scaling is not None and "version" not in scaling
-    if scaling is not None:
-        scaling = Standardiser.from_config(scaling, arrays["scaling"])
-    combine, rounds, digest = about["combine"], about["rounds"], about["digest"]
-    generator, ahead = about["generator"], about["ahead"]
+    combine, digest, count = about["combine"], about["digest"], len(about["members"])
     if combine not in ("vote", "draw") or not isinstance(digest, str):
         raise InputError(f"a committee votes or draws, but this one does {combine!r}")
-    if not isinstance(rounds, int) or rounds < 0 or not isinstance(generator, dict | None):
+    if "state" in about:
+        state = CommitteeState.from_saved(about["state"], arrays, count)
+        return AuditOrigin(combine, state, digest, about["scaled_otherwise"] is True)
+    rounds, scaling = about["rounds"], about.get("scaling")
+    if type(rounds) is not int or rounds < 0:
         raise InputError(f"a committee has not played {rounds!r} rounds")
-    if ahead is not None and not (isinstance(ahead, float) and 0.0 <= ahead < 1.0):
-        raise InputError(f"a random number of {ahead!r} was never drawn")
-    return First(combine, rounds, shares, scaling, digest, generator, ahead, otherwise)
+    state = CommitteeState.from_old(about, arrays, rounds, count).replaced(key=None)
+    return AuditOrigin(combine, state, digest, scaling is not None and "version" not in scaling)

@@ -7,8 +7,8 @@ the paper, in Python, and takes parts of any kind.
 
 from driftline.engines.base import Block as Block
 from driftline.engines.base import Engine as Engine
+from driftline.engines.base import Look as Look
 from driftline.engines.base import Parts as Parts
-from driftline.engines.base import Snapshot as Snapshot
 from driftline.engines.compiled import CompiledEngine as CompiledEngine
 from driftline.engines.plain import PlainEngine as PlainEngine
 from driftline.engines.totals import Totals as Totals

@@ -14,17 +14,23 @@ from driftline.errors import InputError
 from driftline.kernels import on_lines, zeros_on_lines
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.models import Rows
+from driftline.models import Rows, refuse
 from driftline.rates import Rate, Setting
+from driftline.state import State
 
-__all__ = ["Block", "Engine", "Parts", "Snapshot"]
+__all__ = ["Block", "Engine", "Look", "Parts"]
 
 #: How far weights may leave their ball by rounding, as a share of its radius.
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
+def refresh_after(weights: np.ndarray) -> int:
+    """Return after how many rounds the norm of weights is computed afresh."""
+    return max(4096, weights.size)
+
+
 class Parts(NamedTuple):
-    """What a learner is made of."""
+    """What a learner is made of: a frozen choice, whose state is another object."""
 
     loss: Loss
     decoder: Decoder
@@ -50,6 +56,38 @@ class Parts(NamedTuple):
         kernels = (task.kernels, self.loss.kernels, self.decoder.kernel, self.rate.kernel)
         plain = self.restart is not None and self.restart.kernel is None
         return None not in kernels and self.domain.radius is not None and not plain
+
+    def init(self, features: int | None = None, dtype: Any = np.float64) -> State:
+        """Return the state before the first round; without features, its weights are open."""
+        weights = None
+        if features is not None:
+            weights = self.first_weights(zeros_on_lines(self.shape(features), dtype, apart=True))
+        return State(
+            features=features,
+            norm_sq=0.0 if weights is None else float(np.vdot(weights, weights)),
+            refresh=0 if weights is None else refresh_after(weights),
+            eta=self.rate.first(self.setting),
+            weights=weights,
+            rate_memory=np.array(self.rate.memory(self.setting), dtype=np.float64),
+            detector_memory=np.array(self.detector_start, dtype=np.float64),
+        )
+
+    @property
+    def detector_start(self) -> tuple[float, ...]:
+        """What the detector remembers at first."""
+        return () if self.restart is None else self.restart.memory()
+
+    def shape(self, features: int) -> tuple[int, int]:
+        """Return how many weights there are: one row per score."""
+        task = self.loss.task
+        return task.weight_rows, features + self.intercept + task.extra_columns
+
+    def first_weights(self, weights: np.ndarray) -> np.ndarray:
+        """Set weights to 0, or to what is nearest to that in a domain of one's own."""
+        weights[:] = 0.0
+        if self.domain.radius is None:  # such weights are never transposed
+            weights[:] = self.domain.project(weights)
+        return weights
 
 
 class Block(NamedTuple):
@@ -83,29 +121,16 @@ class Block(NamedTuple):
         )
 
 
-class Snapshot(NamedTuple):
-    """An engine's weights and state at one moment."""
+class Look(NamedTuple):
+    """What is seen of one row without learning: a prediction, its mean loss encoding, scores."""
 
-    stored: np.ndarray | None
-    transposed: bool
-    state: np.ndarray
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """One row per score."""
-        if self.stored is None:
-            return None
-        rows, scale = self._rows, self.state[at.SCALE]
-        return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
-
-    @property
-    def _rows(self) -> np.ndarray:
-        assert self.stored is not None
-        return self.stored.T if self.transposed else self.stored
+    prediction: Any
+    mean: np.ndarray
+    scores: np.ndarray
 
 
 class Engine:
-    """Weights, stored as the model likes them, and the state beside them."""
+    """Weights, stored as the rows like them, and the rest of the state as the loop takes it."""
 
     def __init__(self, parts: Parts, replay: bool = False, dtype: Any = np.float64):
         self.parts = parts
@@ -117,29 +142,88 @@ class Engine:
         self.transposed = False
         #: The number of features that inputs must have, None while it is open.
         self.features: int | None = None
-        detector = () if parts.restart is None else parts.restart.memory()
-        self._memory = (*parts.rate.memory(parts.setting), *detector)
-        self.state = np.zeros(at.MEMORY + len(self._memory))
-        self.state[at.SCALE] = 1.0
-        self.state[at.ETA] = parts.rate.first(parts.setting)
+        self._first = parts.init()
+        assert self._first.rate_memory is not None
+        self._split = at.MEMORY + len(self._first.rate_memory)  # where the detector's memory begins
+        #: The state but for the weights, in the layout of :mod:`driftline.kernels.program`.
+        self.vector = np.zeros(self._split + len(self._first.detector_memory))
         radius = parts.domain.radius
-        self.state[at.RADIUS] = np.inf if radius is None else radius
-        self.state[at.MEMORY :] = self._memory
+        self.vector[at.RADIUS] = np.inf if radius is None else radius
+        self.restore(self._first)
 
-    def start(self, weights: np.ndarray) -> None:
-        """Begin with these weights, one row per score, and go on in their precision."""
-        task = self.parts.loss.task
-        extra = self.parts.intercept + task.extra_columns
-        if weights.ndim != 2 or len(weights) != task.weight_rows or weights.shape[1] < extra:
+    # -- state
+
+    def state(self, weights: bool = True) -> State:
+        """Return the state as a value; without a copy of the weights if these are not wanted."""
+        vector, stored = self.vector, self.stored if weights else None
+        return State(
+            rounds=int(vector[at.ROUNDS]),
+            features=self.features,
+            transposed=self.transposed,
+            scale=float(vector[at.SCALE]),
+            norm_sq=float(vector[at.NORM_SQ]),
+            refresh=int(vector[at.REFRESH]),
+            largest_input_sq=float(vector[at.LARGEST_INPUT_SQ]),
+            eta=float(vector[at.ETA]),
+            inner=float(vector[at.INNER]),
+            restarted=bool(vector[at.ALARM] == at.HEEDED),
+            weights=None if stored is None else on_lines(stored, not self.transposed),
+            rate_memory=vector[at.MEMORY : self._split].copy(),
+            detector_memory=vector[self._split :].copy(),
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of this engine's own. Its weights become the engine's: no copy."""
+        self.stored, self.transposed = state.weights, state.transposed
+        self.features = state.features
+        memory = self._first.rate_memory if state.rate_memory is None else state.rate_memory
+        vector = self.vector
+        vector[at.ROUNDS], vector[at.SCALE] = state.rounds, state.scale
+        vector[at.NORM_SQ], vector[at.REFRESH] = state.norm_sq, state.refresh
+        vector[at.LARGEST_INPUT_SQ], vector[at.ETA] = state.largest_input_sq, state.eta
+        vector[at.INNER] = state.inner
+        vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET
+        vector[at.MEMORY : self._split] = memory
+        vector[self._split :] = state.detector_memory
+
+    def resume(self, state: State) -> None:
+        """Go on from a state of any origin, if it can be one of these parts. It is copied."""
+        first, memory = self._first, state.rate_memory
+        sizes = (len(self.vector), first.detector_memory.size)
+        given = self._split if memory is None else at.MEMORY + memory.size
+        if (given + state.detector_memory.size, state.detector_memory.size) != sizes:
             raise InputError(
-                f"expected weights with {task.weight_rows} rows, but got the shape {weights.shape}"
+                f"expected {self._split - at.MEMORY} numbers of {self.parts.rate!r} and "
+                f"{sizes[1]} of {self.parts.restart!r} in the state, but got "
+                f"{given - at.MEMORY} and {state.detector_memory.size}"
             )
-        norm = self._norm(weights, 1.0)
-        self.stored, self.transposed = on_lines(weights, apart=True), False
-        self.dtype = weights.dtype
-        self.features = weights.shape[1] - extra
-        self.state[at.NORM_SQ] = norm**2
-        self.state[at.REFRESH] = max(4096, weights.size)
+        for numbers in (memory, state.detector_memory):
+            if numbers is not None and np.isnan(numbers).any():
+                raise InputError(f"the state has a memory that is not a number: {numbers}")
+        if state.weights is None:
+            if state.features is not None:
+                raise InputError(f"a state with {state.features} features must have weights")
+            self.restore(state)
+            return
+        if state.features is None:
+            raise InputError("a state with weights must say how many features there are")
+        shape = self.parts.shape(state.features)
+        stored = state.weights
+        if stored.shape != (shape[::-1] if state.transposed else shape):
+            raise InputError(
+                f"expected weights of shape {shape}, but got "
+                f"{stored.T.shape if state.transposed else stored.shape}"
+            )
+        if stored.dtype != self.dtype:
+            raise InputError(f"expected weights of {self.dtype}, but got {stored.dtype}")
+        norm = self._norm(stored.T if state.transposed else stored, state.scale)
+        radius = float(self.vector[at.RADIUS])
+        followed = self.parts.have_kernels and np.isfinite(radius)
+        if followed and abs(norm**2 - state.norm_sq) > PRECISION["float32"] * radius**2:
+            raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
+        if state.refresh > state.rounds + refresh_after(stored):
+            raise InputError("the state says that the norm will not be computed again")
+        self.restore(state.replaced(weights=on_lines(stored, apart=not state.transposed)))
 
     def _norm(self, rows: np.ndarray, scale: float) -> float:
         """Return the norm of weights times a scale, if they are finite and in the domain."""
@@ -151,110 +235,110 @@ class Engine:
         if self.parts.domain.radius is None:
             away = float(np.linalg.norm(weights - self.parts.domain.project(weights)))
         allowed = PRECISION[rows.dtype.name]
-        if not norm <= self.state[at.RADIUS] * (1.0 + allowed) or away > allowed * max(1.0, norm):
+        if not norm <= self.vector[at.RADIUS] * (1.0 + allowed) or away > allowed * max(1.0, norm):
             raise InputError(f"the norm {norm:.6g} of the weights is outside their domain")
         return norm
+
+    def started(self, weights: np.ndarray) -> State:
+        """Return the state before the first round with these weights, one row per score."""
+        extra = self.parts.shape(0)[1]
+        if weights.ndim != 2 or len(weights) != self.parts.shape(0)[0] or weights.shape[1] < extra:
+            raise InputError(
+                f"expected weights with {self.parts.shape(0)[0]} rows, but got the shape "
+                f"{weights.shape}"
+            )
+        return self._first.replaced(
+            features=weights.shape[1] - extra,
+            weights=on_lines(weights, apart=True),
+            norm_sq=self._norm(weights, 1.0) ** 2,
+            refresh=refresh_after(weights),
+        )
+
+    def filled(self, state: State) -> State:
+        """Return a state from before the first input with what weights began as."""
+        if state.weights is not None or self.stored is None:
+            return state
+        return state.replaced(
+            features=self.features,
+            transposed=self.transposed,
+            weights=self.parts.first_weights(np.empty_like(self.stored)),
+            refresh=refresh_after(self.stored),
+        )
+
+    def holds(self, rows: Rows) -> bool:
+        """Say whether the weights are ready for rows of this kind."""
+        return self.stored is not None and self.transposed == self.wants_transposed(rows)
 
     def hold(self, rows: Rows) -> None:
         """Make the weights ready for rows of this kind; they begin at zero."""
         if self.stored is None:
-            self.transposed, self.features = self.wants_transposed(rows), rows.features
-            shape = self._shape(rows)[::-1] if self.transposed else self._shape(rows)
-            self.stored = zeros_on_lines(shape, self.dtype, apart=not self.transposed)
-            self._begin(self.stored)
-            self.state[at.REFRESH] = max(4096, self.stored.size)
+            transposed = self.wants_transposed(rows)
+            scores, columns = self.parts.shape(rows.features)
+            shape = (columns, scores) if transposed else (scores, columns)
+            stored = zeros_on_lines(shape, self.dtype, apart=not transposed)
+            self.stored = self.parts.first_weights(stored)
+            self.transposed, self.features = transposed, rows.features
+            self.vector[at.REFRESH] = refresh_after(stored)
         elif self.transposed != self.wants_transposed(rows):
             self.stored = on_lines(self.stored.T, apart=self.transposed)
             self.transposed = not self.transposed
-
-    def _begin(self, stored: np.ndarray) -> np.ndarray:
-        """Set weights to 0, or to what is nearest to that in a domain of one's own."""
-        stored[:] = 0.0
-        if self.parts.domain.radius is None:  # such weights are never transposed
-            stored[:] = self.parts.domain.project(stored)
-        return stored
-
-    def _shape(self, rows: Rows) -> tuple[int, int]:
-        task = self.parts.loss.task
-        return task.weight_rows, rows.features + self.parts.intercept + task.extra_columns
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether these rows want the weights transposed."""
         return False
 
-    def look(self) -> Snapshot:
-        """Return weights and state as they are, not copied."""
-        return Snapshot(self.stored, self.transposed, self.state)
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weights, one row per score: a view where their scale is 1."""
+        if self.stored is None:
+            return None
+        rows, scale = self.stored.T if self.transposed else self.stored, self.vector[at.SCALE]
+        return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
 
-    def snapshot(self) -> Snapshot:
-        """Return a copy of weights and state."""
-        stored = None if self.stored is None else on_lines(self.stored, not self.transposed)
-        return Snapshot(stored, self.transposed, self.state.copy())
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played or learned from."""
+        return int(self.vector[at.ROUNDS])
 
-    def filled(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot from before the first input with what weights began as."""
-        if snapshot.stored is not None or self.stored is None:
-            return snapshot
-        state = snapshot.state.copy()
-        state[at.REFRESH] = max(4096, self.stored.size)
-        return Snapshot(self._begin(np.empty_like(self.stored)), self.transposed, state)
+    @property
+    def largest_input_sq(self) -> float:
+        """The largest squared norm of an input so far."""
+        return float(self.vector[at.LARGEST_INPUT_SQ])
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot."""
-        self.stored, self.transposed, state = snapshot
-        self.features = self.features if self.stored is not None else None
-        self.state[:] = state
-
-    def resume(self, saved: Snapshot, features: int | None) -> None:
-        """Go on from weights and state that were saved, if they can be those of these parts."""
-        stored, transposed, state = saved
-        if state.shape != self.state.shape or np.isnan(state).any():
-            raise InputError(f"expected a state of {self.state.size} numbers, but got {state}")
-        settled = (at.SCALE, at.NORM_SQ, at.REFRESH, at.ROUNDS, at.LARGEST_INPUT_SQ, at.ETA)
-        values = state[list(settled)]
-        if not np.isfinite(values).all() or (values < 0.0).any() or not state[at.SCALE] > 0.0:
-            raise InputError(f"the state has impossible values: {values}")
-        if state[at.RADIUS] != self.state[at.RADIUS]:
-            raise InputError(f"the state's radius {state[at.RADIUS]} is not that of the domain")
-        if (stored is None) != (features is None):
-            raise InputError("weights and the number of features must be given both or neither")
-        if stored is not None and features is not None:
-            task = self.parts.loss.task
-            columns = features + self.parts.intercept + task.extra_columns
-            shape = (task.weight_rows, columns)
-            if stored.shape != (shape[::-1] if transposed else shape) or stored.dtype != self.dtype:
-                raise InputError(
-                    f"expected weights of shape {shape} in {self.dtype}, but got {stored.shape} in "
-                    f"{stored.dtype}"
-                )
-            norm = self._norm(stored.T if transposed else stored, float(state[at.SCALE]))
-            off, radius = abs(norm**2 - float(state[at.NORM_SQ])), float(state[at.RADIUS])
-            followed = self.parts.have_kernels and np.isfinite(radius)
-            if followed and off > PRECISION["float32"] * radius**2:
-                raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
-            if state[at.REFRESH] > state[at.ROUNDS] + max(4096, stored.size):
-                raise InputError("the state says that the norm will not be computed again")
-            self.stored = on_lines(stored, apart=not transposed)
-        self.transposed, self.features = transposed, features
-        self.state[:] = state
+    # -- scores
 
     def scores(self, rows: Rows, t: int) -> np.ndarray:
         """Return the scores of one row, at the cost of its entries."""
-        stored = self._begin(np.empty(self._shape(rows))) if self.stored is None else self.stored
-        scores = rows.scores(stored, self.transposed, t, self.parts.intercept)
-        return scores * self.state[at.SCALE]
+        scores = rows.scores(self._held(rows), self.transposed, t, self.parts.intercept)
+        return scores * self.vector[at.SCALE]
+
+    def look(self, row: Rows, uniforms: np.ndarray) -> Look:
+        """Predict one row by one uniform number, and change nothing."""
+        if row.first_bad_row(self.dtype) is not None:
+            refuse(row, 0)
+        theta, decoder = self.scores(row, 0), self.parts.decoder
+        return Look(decoder.draw(theta, uniforms[0]), decoder.mean_loss_encoding(theta), theta)
 
     def all_scores(self, rows: Any) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""
-        stored = self._begin(np.empty(self._shape(rows))) if self.stored is None else self.stored
-        scores: np.ndarray = rows.all_scores(stored, self.transposed, self.parts.intercept)
-        return scores * self.state[at.SCALE]
+        scores: np.ndarray = rows.all_scores(
+            self._held(rows), self.transposed, self.parts.intercept
+        )
+        return scores * self.vector[at.SCALE]
+
+    def _held(self, rows: Rows) -> np.ndarray:
+        """Return the weights as they are stored, or what they will begin as."""
+        if self.stored is not None:
+            return self.stored
+        return self.parts.first_weights(np.empty(self.parts.shape(rows.features)))
+
+    # -- rounds
 
     def compare(self, weights: np.ndarray) -> tuple[float, float]:
         """Begin to watch for a comparator: return inner product and squared norm, exactly."""
-        own = np.asarray(self.look().weights, dtype=np.float64)
-        self.state[at.INNER] = float(np.vdot(own, weights))
-        return float(self.state[at.INNER]), float(np.vdot(own, own))
+        own = np.asarray(self.weights, dtype=np.float64)
+        self.vector[at.INNER] = float(np.vdot(own, weights))
+        return float(self.vector[at.INNER]), float(np.vdot(own, own))
 
     def play(self, block: Block) -> int:
         """Play the rounds into the trace, whatever alarms there are; return how many were good."""
@@ -279,8 +363,8 @@ class Engine:
             if self.replay and noted is not None and noted[done]:
                 self.set_back()
             elif noted is not None and not self.replay:
-                noted[done] = self.state[at.ALARM] == at.HEEDED
-            self.state[at.ALARM] = at.QUIET
+                noted[done] = self.vector[at.ALARM] == at.HEEDED
+            self.vector[at.ALARM] = at.QUIET
             size = count - done
             if self.replay and noted is not None and noted[done + 1 :].any():
                 size = 1 + int(np.argmax(noted[done + 1 :]))
@@ -288,7 +372,7 @@ class Engine:
             if played:
                 yield played
             done += played
-            if self.state[at.ALARM] == at.GIVEN:
+            if self.vector[at.ALARM] == at.GIVEN:
                 self.set_back()
             elif played < size:
                 return
@@ -296,13 +380,18 @@ class Engine:
     def set_back(self) -> None:
         """Start again: first weights, and nothing remembered by rate and detector."""
         assert self.stored is not None
-        self._begin(self.stored)
-        state = self.state
-        state[at.SCALE], state[at.NORM_SQ], state[at.INNER] = 1.0, 0.0, 0.0
-        state[at.REFRESH] = state[at.ROUNDS] + max(4096, self.stored.size)
-        state[at.ETA] = self.parts.rate.first(self.parts.setting)
-        state[at.ALARM] = at.HEEDED
-        state[at.MEMORY :] = self._memory
+        rounds, largest = self.rounds, self.largest_input_sq
+        self.restore(
+            self._first.replaced(
+                rounds=rounds,
+                largest_input_sq=largest,
+                features=self.features,
+                transposed=self.transposed,
+                weights=self.parts.first_weights(self.stored),
+                refresh=rounds + refresh_after(self.stored),
+                restarted=True,
+            )
+        )
 
     def advance(self, block: Block) -> int:
         """Play the rounds up to the first alarm; return how many were good."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine
+from driftline.engines.base import Block, Engine, Look
 from driftline.kernels import Program
 from driftline.kernels import program as at
-from driftline.models import DenseRows, Items, Rows, Sequences, cast
+from driftline.models import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
 
 __all__ = ["CompiledEngine"]
 
@@ -21,6 +21,7 @@ class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
     _program: Program
+    _looking: Program
     _buffer: np.ndarray
     _size = -1
 
@@ -57,6 +58,7 @@ class CompiledEngine(Engine):
             self.replay,
         )
         self._size, self._buffer = size, self._program.buffer(more)
+        self._looking = self._program.looking()
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -74,7 +76,7 @@ class CompiledEngine(Engine):
         """Play one round; the short way for a dense row, with nothing on the way to the loop."""
         if self._size < 0 or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
-        detected, state = self.parts.restart is not None, self.state
+        detected, state = self.parts.restart is not None, self.vector
         if detected:
             state[at.ALARM] = at.QUIET
         given = self.arguments(cast(row.array, self.dtype), labels, uniforms, trace, prediction)
@@ -101,7 +103,7 @@ class CompiledEngine(Engine):
             uniforms,
             self.stored,
             NOBODY,
-            self.state,
+            self.vector,
             self._buffer,
             trace,
             predictions,
@@ -110,10 +112,7 @@ class CompiledEngine(Engine):
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         rows, start, stop, labels, uniforms, trace, predictions, *_ = block
-        assert not isinstance(rows, Sequences)
-        size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
-        if size > self._size:
-            self._link(size, rows.gradient_size)
+        rows, _ = self._ready(rows)
         program = self._program
         return rows.loop(self.dtype).compiled(
             program.code,
@@ -123,8 +122,47 @@ class CompiledEngine(Engine):
             uniforms,
             self.stored,
             self._shadow(block.shadow),
-            self.state,
+            self.vector,
             self._buffer,
             trace,
             predictions,
         )
+
+    def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int]:
+        """Link the parts for rows of this size; return them, and how many scores they have."""
+        assert not isinstance(rows, Sequences)
+        size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
+        if size > self._size:
+            self._link(size, rows.gradient_size)
+        return rows, size
+
+    def look(self, row: Rows, uniforms: np.ndarray) -> Look:
+        """Let the loop score and predict one row, and leave all else alone.
+
+        Working memory is made here, so that any number of threads may look. Where weights do not
+        lie as the loop over these rows wants them, the parts are asked one by one.
+        """
+        if self.stored is None or self.transposed != row.transposed:
+            return super().look(row, uniforms)
+        row, size = self._ready(row)
+        task, program = self.parts.loss.task, self._looking
+        buffer = program.buffer(row.gradient_size)
+        label = task.any_label(size)
+        prediction = np.full((1, task.prediction_width([label])), -1, dtype=np.int64)
+        good = row.loop(self.dtype).compiled(
+            program.code,
+            program.params,
+            *row.arrays(0, 1, self.dtype),
+            row.loop_labels(label[np.newaxis]),
+            uniforms,
+            self.stored,
+            NOBODY,
+            self.vector,
+            buffer,
+            np.empty((len(at.TRACE_COLUMNS), 1)),
+            prediction,
+        )
+        if not good:
+            refuse(row, 0)
+        mean = program.mean(buffer, size)
+        return Look(task.prediction(prediction[0]), mean, program.scores(buffer, size))

@@ -30,7 +30,7 @@ class PlainEngine(Engine):
         detector, task = self.parts.restart, self.parts.loss.task
         if detector is None:
             return False
-        own = self.state[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
+        own = self.vector[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
         share = min(1.0, max(0.0, float(trace[1, t]) / task.largest_loss))
         given = detector.sees(share, own)
         if self.replay:
@@ -38,12 +38,12 @@ class PlainEngine(Engine):
             return False
         if not given:
             return False
-        self.state[at.ALARM] = at.GIVEN
+        self.vector[at.ALARM] = at.GIVEN
         return True
 
     def _play_round(self, block: Block, t: int) -> bool:
         loss, decoder, rate, domain, intercept, _ = self.parts
-        setting, state = self.parts.setting, self.state
+        setting, state = self.parts.setting, self.vector
         rows, index = block.rows, block.start + t
         input_sq = rows.norm_sq(index, intercept)
         if not input_sq < FARTHEST_SQ:

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from driftline import archive
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.making import make_learner
 from driftline.learner import OGD
 from driftline.models import check_sparse
+from driftline.state import archive
 
 __all__ = ["DriftEstimator", "validated"]
 
@@ -87,7 +87,7 @@ class DriftEstimator(BaseEstimator):
                 raise InputError(f"{made.n_features_in_} features have {len(names)} names")
             made.feature_names_in_ = np.array(names, dtype=object)
         made._from_plain(about["fitted"])
-        features, task = _features(made.learner_), made.learner_.task
+        features, task = made.learner_.features, made.learner_.task
         if features != made.n_features_in_ or made._task != task:
             raise InputError(
                 f"the learner has {features} features and {task!r}, but the estimator "
@@ -132,13 +132,6 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         if issparse(given):
             check_sparse(given)
     return validate_data(estimator, X, *y, accept_sparse="csr", **options)
-
-
-def _features(learner: OGD | Committee) -> int | None:
-    """Return how many features a learner's inputs have."""
-    if isinstance(learner, OGD):
-        return learner.engine.features
-    return _features(learner.members[0]) if learner.scaling is None else learner.scaling.features
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
-from driftline.growing import with_classes
 from driftline.tasks import Multiclass
 
 __all__ = ["DriftClassifier"]
@@ -73,7 +72,7 @@ class DriftClassifier(RowClassifier):
         labels = labels if classes is None else labels.more(different(classes))
         if len(labels) > len(self._labels):
             self._labels, self.classes_ = labels, labels.sorted
-            self.learner_ = with_classes(self.learner_, self._task.classes)
+            self.learner_ = self.learner_.grown(classes=self._task.classes)
 
     @property
     def _task(self) -> Multiclass:

@@ -23,7 +23,6 @@ except ImportError as error:
 from driftline.committee import named
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.errors import InputError
-from driftline.growing import with_classes, with_features
 from driftline.tasks import Multiclass, Multilabel
 
 __all__ = ["DriftClassifier", "DriftMultiLabelClassifier"]
@@ -78,9 +77,9 @@ class _Online:
             self._model, self._size = named(self.learner, self._task(), seed=self.seed), count
         if count > self._size:
             self._size = max(count, int(1.5 * known))
-            self._model = with_features(self._model, self._size)
+            self._model = self._model.grown(features=self._size)
         if self._task() != self._model.task:
-            self._model = with_classes(self._model, len(self._labels))
+            self._model = self._model.grown(classes=len(self._labels))
 
     @property
     def _ready(self) -> bool:

@@ -56,6 +56,8 @@ def play_dense(
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             played = t
             break
+        if code[at.LOOK]:
+            continue
         if shadow.size > 0:
             for k in range(outputs):
                 m.encoded[k] = dot(shadow[k, :features], x)

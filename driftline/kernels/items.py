@@ -58,6 +58,8 @@ def play_items(
             return t
         if not play_round(m, labels[first:stop], uniforms[t], trace, t, predictions[t]):
             return t
+        if code[at.LOOK]:
+            continue
         if shadow.size > 0:
             for i in range(first, stop):
                 m.encoded[i - first] = dot(shadow[0, :features], inputs[i])

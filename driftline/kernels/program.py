@@ -26,6 +26,8 @@ OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
 # and 1 in a replay: steps are those already in the trace, and alarms do not stop the loop; what
 # rate and detector would do themselves is written down.
 REPLAY = 18
+# and 1 to look only: rows are scored and predicted, and nothing is learned from them.
+LOOK = 19
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
@@ -67,10 +69,25 @@ class Program:
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]
         vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in params]
         ends = np.cumsum([vector.size for vector in vectors])
-        code = np.array([*addresses, *ends, *sizes, replay], dtype=np.int64)
+        code = np.array([*addresses, *ends, *sizes, replay, False], dtype=np.int64)
         return cls(code, np.concatenate(vectors))
+
+    def looking(self) -> Program:
+        """Return the program that predicts without learning."""
+        code = self.code.copy()
+        code[LOOK] = 1
+        return Program(code, self.params)
 
     def buffer(self, more: int = 0) -> np.ndarray:
         """Return working memory for the loop, and ``more`` numbers of its own."""
         outputs, work, scratch, memory = self.code[OUTPUTS : RATE_MEMORY + 1]
         return np.zeros(6 * outputs + work + scratch + memory + more)
+
+    def scores(self, buffer: np.ndarray, size: int) -> np.ndarray:
+        """Return the scores of the last round, which the loop left in its working memory."""
+        return buffer[:size]
+
+    def mean(self, buffer: np.ndarray, size: int) -> np.ndarray:
+        """Return the mean loss encoding of the last round."""
+        first = 3 * self.code[OUTPUTS]
+        return buffer[first : first + size]

@@ -63,6 +63,8 @@ def play_sparse(
 
         if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
             return t
+        if code[at.LOOK]:
+            continue
         if shadow.size > 0:
             gather(shadow, values, columns, first, stop, m.encoded)
             if intercept:

@@ -21,14 +21,11 @@ from numba.extending import intrinsic
 from driftline.kernels import program as at
 from driftline.kernels.calls import caller
 from driftline.kernels.compile import kernel
-from driftline.kernels.lanes import DOUBLE, array_of, index
+from driftline.kernels.lanes import array_of, index
 from driftline.kernels.signatures import DENSE, TOGETHER
 
 #: What compiled code passes for an array, one integer each, shape and strides one per dimension.
 FIELDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
-
-#: How many integers describe all arguments of the loop.
-SIZE = sum(5 + 2 * kind.ndim for kind in DENSE.args)
 
 call_dense = caller(DENSE)
 
@@ -63,18 +60,13 @@ def _as_written(kind: types.Array) -> bool:
     )
 
 
-def lay_out(arguments: Sequence[np.ndarray], generator: np.random.Generator) -> list[int]:
-    """Describe the arguments of one call and a generator of uniform numbers.
-
-    Whoever keeps the description must keep the arrays and the generator, too.
-    """
+def lay_out(arguments: Sequence[np.ndarray]) -> list[int]:
+    """Describe the arguments of one call. Whoever keeps the description must keep the arrays."""
     words: list[int] = []
     for array in arguments:
         words += [0, 0, array.size, array.itemsize, array.ctypes.data]
         words += [*array.shape, *array.strides]
-    bits = generator.bit_generator.ctypes
-    draw = ctypes.cast(bits.next_double, ctypes.c_void_p).value
-    return [*words, draw or 0, bits.state_address]
+    return words
 
 
 @intrinsic
@@ -95,33 +87,13 @@ def arguments_in(typing_context, words):
     return result(words), generate
 
 
-@intrinsic
-def draw(typing_context, function, state):
-    """Return the next uniform number of a generator, as NumPy itself asks for it."""
-
-    def generate(context, builder, signature, given):
-        state = ir.IntType(8).as_pointer()
-        function = ir.FunctionType(DOUBLE, [state]).as_pointer()
-        next_double = builder.inttoptr(given[0], function)
-        return builder.call(next_double, [builder.inttoptr(given[1], state)])
-
-    return types.float64(types.int64, types.int64), generate
-
-
 @kernel(TOGETHER)
 def play_together(loop, learners):
-    """Play one round of every learner; return how many there were before one that refused it.
-
-    A uniform number that is not negative was drawn before. The round uses it up.
-    """
+    """Play one round of every learner; return how many there were before one that refused it."""
     for j in range(learners.shape[0]):
-        words = learners[j]
-        arguments = arguments_in(words)
-        uniforms, state = arguments[4], arguments[7]
-        if uniforms[0, 0] < 0.0:
-            uniforms[0, 0] = draw(words[SIZE], words[SIZE + 1])
+        arguments = arguments_in(learners[j])
+        state = arguments[7]
         state[at.ALARM] = at.QUIET
         if call_dense(loop, arguments) < 1:
             return j
-        uniforms[0, 0] = -1.0
     return learners.shape[0]

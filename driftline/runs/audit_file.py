@@ -10,13 +10,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from driftline import archive
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.files import Appended
 from driftline.runs.kept import Kept, joined, stacked
 from driftline.runs.reading import Rounds
 from driftline.saving import DAMAGE
+from driftline.state import archive
 from driftline.trace import Trace
 
 __all__ = ["AuditFile"]
@@ -64,7 +64,7 @@ class AuditFile:
                     kept.rounds.append(_rounds(about, arrays))
                     kept.traces.append(_trace(arrays, first))
                     bare = [replace(member, origin=None) for member in first.members]
-                    first = replace(first, first=None, members=tuple(bare))
+                    first = replace(first, origin=None, members=tuple(bare))
             except (*DAMAGE, StopIteration) as error:
                 raise InputError(f"{self.file.path} is damaged or was edited: {error}") from error
         kept.saved = len(kept.traces)

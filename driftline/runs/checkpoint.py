@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline import archive
 from driftline.errors import InputError
 from driftline.runs.counts import Counts
 from driftline.runs.inputs import Input
@@ -17,6 +16,7 @@ from driftline.runs.journal import Journal
 from driftline.runs.model import Model
 from driftline.runs.run import Run
 from driftline.saving import DAMAGE
+from driftline.state import archive
 
 __all__ = ["Audit", "Checkpoint", "Extent"]
 

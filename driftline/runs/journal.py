@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline import archive
 from driftline.errors import InputError
 from driftline.saving import DAMAGE
+from driftline.state import archive
 
 __all__ = ["Journal"]
 

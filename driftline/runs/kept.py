@@ -40,7 +40,7 @@ class Kept:
         if self.reason:
             return
         if self.traces:
-            trace = replace(trace, first=None)
+            trace = replace(trace, origin=None)
         self.size += _entries(rounds.inputs) + _numbers(trace)
         self.size += sum(map(_numbers, trace.members))
         if self.most is not None and self.size > self.most:
@@ -83,8 +83,8 @@ def joined(traces: list[CommitteeTrace]) -> CommitteeTrace:
         name: np.concatenate([getattr(trace, name) for trace in traces]) for name in names
     }
     prediction = _stacked([trace.prediction for trace in traces])
-    start = None if first.first is None else first.first._replace(digest="")
-    return CommitteeTrace(**columns, prediction=prediction, members=members, first=start)
+    start = None if first.origin is None else first.origin._replace(digest="")
+    return CommitteeTrace(**columns, prediction=prediction, members=members, origin=start)
 
 
 def stacked(rounds: list[Rounds]) -> tuple[Any, Any]:
@@ -112,8 +112,8 @@ def _entries(inputs: Any) -> int:
 def _numbers(trace: CommitteeTrace | Trace) -> int:
     """Return how many numbers a trace has, that of the members of a committee apart."""
     columns = [getattr(trace, field.name) for field in fields(trace)]
-    if (origin := getattr(trace, "origin", None)) is not None:
-        columns.append(origin.weights)
+    if isinstance(trace, Trace) and trace.origin is not None:
+        columns.append(trace.origin.weights)
     return sum(column.size for column in columns if isinstance(column, np.ndarray))
 
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from driftline import archive
 from driftline.committee import Committee, named
 from driftline.committee.vote import vote, vote_one
 from driftline.decoders import Argmax
 from driftline.errors import InputError
-from driftline.growing import with_classes
 from driftline.models import Standardiser
 from driftline.runs.baselines import baselines_of
 from driftline.saving import DAMAGE, loaded
+from driftline.state import archive
 from driftline.tables import Encoder
 from driftline.tables.columns import Memory
 from driftline.tasks import Multiclass, Multilabel
@@ -100,7 +99,7 @@ class Model:
         """Add the classes that the encoder has met and the learner does not know."""
         task: Any = self.encoder.labels.task
         if self.encoder.labels.kind == "classes" and task.classes > self.learner.task.classes:
-            self.learner = with_classes(self.learner, task.classes)
+            self.learner = self.learner.grown(classes=task.classes)
 
     def predict(self, inputs: Any) -> Any:
         """Return predictions without learning anything; random ones are drawn from seed 0."""

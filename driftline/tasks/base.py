@@ -149,6 +149,19 @@ class Task(Part):
         """Return the label as the kernels take it, or raise :class:`InputError`."""
         return label
 
+    def with_classes(self, classes: int) -> Task:
+        """Return the task with more classes or tags, where these can become more."""
+        raise InputError(f"only classes and tags can become more, not {self!r}")
+
+    def any_label(self, size: int) -> Any:
+        """Return some label of a round with so many scores, as :meth:`check_label` does.
+
+        Compiled code that only looks takes it where the true one is not known.
+        """
+        if len(self.all_labels):
+            return self.check_label(self.all_labels[0])
+        return np.zeros(size if self.ragged else self.label_size, dtype=np.int64)
+
     def check_labels(self, labels: Any) -> Any:
         """Check many labels at once: an integer array with a row per label."""
         return [self.check_label(label) for label in labels]
@@ -189,6 +202,10 @@ class Task(Part):
         out = np.empty(self.size_of(row))
         kernels.encode_loss(row, self._params(out.size), out)
         return out
+
+    def sized_loss_encoding(self, prediction: Any, size: int) -> np.ndarray:
+        """Return the loss encoding of a prediction in a round with so many scores."""
+        return self.encode_loss(prediction)
 
     def loss(self, prediction: Any, label: Any) -> float:
         """Return the target loss of a prediction."""

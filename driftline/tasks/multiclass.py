@@ -79,6 +79,10 @@ class Multiclass(Task):
     #: The loss encoding is this multiple of the label's own encoding, plus 1.
     loss_factor: ClassVar[float] = -1.0
 
+    def with_classes(self, classes: int) -> Multiclass:
+        """Return the task with more classes."""
+        return Multiclass(classes)
+
     def __post_init__(self) -> None:
         """Refuse fewer than two classes."""
         count = whole_numbers(self.classes, "the number of classes")

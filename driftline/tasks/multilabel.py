@@ -63,6 +63,10 @@ class Multilabel(VectorTask):
     constant_offset: ClassVar[float] = 0.5
     guess_loss: ClassVar[float] = 0.5
 
+    def with_classes(self, classes: int) -> Multilabel:
+        """Return the task with more tags."""
+        return Multilabel(classes)
+
     def __post_init__(self) -> None:
         """Refuse no tags at all."""
         if int(self.labels) != self.labels or self.labels < 1:

@@ -99,6 +99,10 @@ class PrecisionAtK(RelevanceTask):
             return Permutahedron((1.0,) * size)
         return Hypersimplex(size, self.k)
 
+    def sized_loss_encoding(self, prediction: Any, size: int) -> np.ndarray:
+        """Return the loss encoding of a prediction among so many items."""
+        return self.encode_loss(prediction, size)
+
     def encode_loss(self, prediction: Any, size: int | None = None) -> np.ndarray:
         """Return -1 for every chosen item; of how many, says ``size`` or the task."""
         size = self.items if size is None else size

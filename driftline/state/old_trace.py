@@ -11,14 +11,19 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.state.state import State
 
-__all__ = ["read"]
+__all__ = ["ORIGIN", "origin", "read"]
+
+#: Arrays of a learner before the first round, in traces up to the first sealed ones.
+ORIGIN = ("origin", "state")
 
 #: So many bytes may be unpacked from any file, and so many times its size from a large one.
 MOST_BYTES, MOST_TIMES = 1 << 28, 20
@@ -50,14 +55,40 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise InputError(f"there are {len(texts) - 1} members in the file, but it says {count}")
     members = [json.loads(str(texts[f"{j}.about"])) for j in range(count)]
     about["members"] = [_member(made, arrays, f"{j}.") for j, made in enumerate(members)]
-    return about | {"kind": "CommitteeTrace", "generator": None, "ahead": None}, arrays
+    return about | {"kind": "CommitteeTrace"}, arrays
 
 
 def _member(about: dict[str, Any], arrays: dict[str, np.ndarray], start: str) -> dict[str, Any]:
     """Return what is said of one learner's trace; its weights get the name they have today."""
     if f"{start}first_weights" in arrays:
         arrays[f"{start}origin"] = arrays.pop(f"{start}first_weights")
-    return about | {"kind": "Trace", "transposed": False, "generator": None, "ahead": None}
+    return about | {"kind": "Trace", "transposed": False}
+
+
+def origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State | None:
+    """Return the state before the first round: its weights, all that such traces tell of it.
+
+    The first sealed ones have a vector beside the weights, the first number of which is their
+    scale, and a generator that no longer is drawn from.
+    """
+    if "origin" not in arrays:
+        return None
+    weights, vector = arrays["origin"], arrays.get("state")
+    if weights.ndim != 2 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
+        raise InputError(
+            f"first weights must be rows of finite numbers, but are {weights.dtype} of shape "
+            f"{weights.shape}"
+        )
+    scale = 1.0
+    if vector is not None:
+        if vector.dtype != np.float64 or vector.ndim != 1 or vector.size < 1:
+            raise InputError(f"a state is a vector of numbers, not {vector.dtype}")
+        scale = float(vector[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = ((weights.T if about["transposed"] else weights) * scale).astype(weights.dtype)
+    if not np.isfinite(rows).all():
+        raise InputError("the state has a scale that makes first weights infinite")
+    return State(weights=rows, rate_memory=None)
 
 
 def _array(name: str, content: bytes) -> np.ndarray:

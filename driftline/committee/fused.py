@@ -13,24 +13,25 @@ from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.models import DenseRows, cast, refuse
 
-__all__ = ["Together"]
+__all__ = ["FusedStep"]
+
+#: Rounds for which random numbers are made at a time.
+BUFFER = 256
 
 
 class _Seat(NamedTuple):
-    """A member, and what its description speaks of."""
+    """What the description of a member's arguments speaks of."""
 
-    member: OGD
     stored: np.ndarray
-    generator: np.random.Generator
-    uniforms: np.ndarray
+    key: int
     arguments: tuple[np.ndarray, ...]  # kept, since others know them by address alone
 
 
-class Together:
+class FusedStep:
     """Members whose arguments for the compiled loop are laid out, for round after round.
 
     What they play has the same bits as if each played alone. It holds as long as every member has
-    the weights and the generator that were found here, and keeps no account.
+    the weights and the seed that were found here, and keeps no account.
     """
 
     def __init__(self, members: Sequence[OGD], row: DenseRows, checked: np.ndarray):
@@ -38,13 +39,15 @@ class Together:
         self._dtype = members[0].engine.dtype
         self._inputs = np.empty((1, row.features), self._dtype)
         self._labels = np.empty((1, checked.size), np.int64)
-        self._uniforms = np.full((count, 1, 1), -1.0)  # negative: not drawn yet
+        self._uniforms = np.empty((count, 1, 1))
         self._trace = np.empty((len(at.TRACE_COLUMNS), count))
         self._predictions = np.empty((count, 1, task.prediction_size), np.int64)
+        self._draws = [member._draws for member in members]
+        self._first, self._buffer = 0, np.empty((0, count, 1, 1))
         self._seats, self._detected, words = [], [], []
         for j, member in enumerate(members):
-            engine, (stored, generator, *_) = member.engine, member.standing()
-            assert isinstance(engine, CompiledEngine)
+            engine = member.engine
+            assert isinstance(engine, CompiledEngine) and engine.stored is not None
             arguments = engine.arguments(
                 self._inputs,
                 self._labels,
@@ -52,15 +55,15 @@ class Together:
                 self._trace[:, j : j + 1],
                 self._predictions[j],
             )
-            words.append(lay_out(arguments, generator))
-            self._seats.append(_Seat(member, stored, generator, self._uniforms[j], arguments))
+            words.append(lay_out(arguments))
+            self._seats.append(_Seat(engine.stored, member._draws.key, arguments))
             if engine.parts.restart is not None:
                 self._detected.append(engine)
         self._words = np.array(words)
         self._loop = row.loop(self._dtype).address
 
     @classmethod
-    def gather(cls, members: Sequence[OGD], row: Any, checked: Any) -> Together | None:
+    def of(cls, members: Sequence[OGD], row: Any, checked: Any) -> FusedStep | None:
         """Lay the members' arguments out for rounds like this one, if they can play together."""
         if type(row) is not DenseRows or not layout_is_known():
             return None
@@ -75,32 +78,30 @@ class Together:
         return made if made.ready(members, row) else None
 
     def ready(self, members: Sequence[OGD], row: Any) -> bool:
-        """Say whether it still holds, for this row; fetch what was drawn by looking."""
+        """Say whether it still holds, for this row."""
         if type(row) is not DenseRows or row.features != self._inputs.shape[1]:
             return False
-        looked = []
         for seat, member in zip(self._seats, members, strict=True):
-            stored, generator, watch, ahead = member.standing()
-            if stored is not seat.stored or generator is not seat.generator or watch is not None:
+            if member.engine.stored is not seat.stored or member._watch is not None:
                 return False
-            if ahead is not None:
-                looked.append((seat, member))
-        for seat, member in looked:
-            seat.uniforms[:] = member.take_ahead()
+            if member._draws.key != seat.key:
+                return False
         return True
 
-    def play(self, row: DenseRows, checked: np.ndarray) -> tuple[Any, np.ndarray]:
+    def play(self, row: DenseRows, checked: np.ndarray, number: int) -> tuple[Any, np.ndarray]:
         """Play one round; return predictions as numbers, and a column of the trace for each."""
+        place = number - self._first
+        if not 0 <= place < len(self._buffer):
+            self._first, place = number, 0
+            made = [draws.uniforms(number, BUFFER) for draws in self._draws]
+            self._buffer = np.stack(made, axis=1)[:, :, np.newaxis]
+        self._uniforms[:] = self._buffer[place]
         self._inputs[:] = cast(row.array, self._dtype)
         self._labels[:] = checked
         played = play_together.compiled(self._loop, self._words)
         for engine in self._detected:
-            if engine.state.item(at.ALARM) == at.GIVEN:
+            if engine.vector.item(at.ALARM) == at.GIVEN:
                 engine.set_back()
         if played < len(self._seats):
-            for seat in self._seats[played:]:
-                if seat.uniforms >= 0.0:
-                    seat.member.keep_ahead(seat.uniforms)
-            self._uniforms[:] = -1.0
             refuse(row, 0)
         return self._predictions[:, 0], self._trace

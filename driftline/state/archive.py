@@ -24,7 +24,7 @@ from driftline.version import __version__
 __all__ = ["packed", "read", "unpacked", "write"]
 
 #: The version of the format. Files of later versions are refused.
-FORMAT = 1
+FORMAT = 2
 
 ABOUT = "about.json"
 

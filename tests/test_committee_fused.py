@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import driftline as dl
 from driftline import decoders, losses, rates, tasks
-from driftline.committee.together import Together
+from driftline.committee.fused import FusedStep
 
 
 def drawn(task, dtype=np.float64):
@@ -48,9 +48,9 @@ def same(one, other):
 @pytest.fixture
 def calls(monkeypatch):
     """Count the rounds that are played together."""
-    played, original = [], Together.play
+    played, original = [], FusedStep.play
     monkeypatch.setattr(
-        Together, "play", lambda self, *rest: played.append(1) or original(self, *rest)
+        FusedStep, "play", lambda self, *rest: played.append(1) or original(self, *rest)
     )
     return played
 

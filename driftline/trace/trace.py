@@ -6,46 +6,24 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from driftline import archive, old_trace
 from driftline.errors import DAMAGE, InputError
+from driftline.state import State, archive, old_trace
+from driftline.trace.batch import Batch
 
-__all__ = ["Origin", "Trace", "at_most_rounding", "column", "read_file", "with_suffix"]
+__all__ = ["Trace", "at_most_rounding", "column", "read_file", "with_suffix"]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = ("gap", "restarted")
 
+#: Arrays of the state before the first round have names that start so.
+ORIGIN = "origin."
+
 #: Squares of larger steps overflow.
 LARGEST_STEP = 1e150
-
-
-class Origin(NamedTuple):
-    """What the learner was before the first round: what a replay starts from.
-
-    ``weights`` are as they were stored, ``transposed`` or not; ``state`` is what stood beside
-    them, scale and memory of the rate included; random numbers were drawn from ``generator``, after
-    one drawn ``ahead``. Traces of version 0.1.0 have only weights, which need no scale.
-    """
-
-    weights: np.ndarray
-    transposed: bool = False
-    state: np.ndarray | None = None
-    generator: Mapping[str, Any] | None = None
-    ahead: float | None = None
-
-    @property
-    def first_weights(self) -> np.ndarray:
-        """The weights, a row per score."""
-        rows = self.weights.T if self.transposed else self.weights
-        scale = 1.0
-        if self.state is not None:
-            from driftline.kernels.program import SCALE
-
-            scale = float(self.state[SCALE])
-        return rows if scale == 1.0 else (rows * scale).astype(rows.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +35,9 @@ class Trace:
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
     weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
     the learner had ``restarted`` before the round. Beside these, the
-    learner's ``config``, its ``origin``, which is all that it was before the first round (None
-    where keeping that was too much), and a digest of the stream, so that the run can be replayed
-    and audited.
+    learner's ``config``, its ``origin``, which is its state before the first round (None where
+    keeping that was too much), and a digest of the stream, so that the run can be replayed and
+    audited.
     """
 
     loss: np.ndarray
@@ -68,7 +46,7 @@ class Trace:
     eta: np.ndarray
     grad_sq: np.ndarray
     prediction: np.ndarray
-    origin: Origin | None = None
+    origin: State | None = None
     gap: np.ndarray | None = None
     restarted: np.ndarray | None = None
     config: dict[str, Any] = field(default_factory=dict)
@@ -88,7 +66,7 @@ class Trace:
     @property
     def first_weights(self) -> np.ndarray | None:
         """The weights before the first round, a row per score; None where they were not kept."""
-        return None if self.origin is None else self.origin.first_weights
+        return None if self.origin is None else self.origin.scaled_weights
 
     @property
     def largest_eta(self) -> np.ndarray:
@@ -136,17 +114,26 @@ class Trace:
         """Write the trace to one sealed file of plain data, named ``.npz``; return where it is."""
         return archive.write(with_suffix(path), *self.to_saved())
 
+    @classmethod
+    def of(
+        cls, batch: Batch, task: Any, config: dict[str, Any], origin: State | None, digest: str = ""
+    ) -> Trace:
+        """Return the trace of a run from its rounds."""
+        columns: dict[str, Any] = {
+            name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL)
+        }
+        prediction = task.predictions(batch["prediction"])
+        return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
+
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return everything as plain data and arrays."""
         names = [name for name in OPTIONAL if getattr(self, name) is not None]
         arrays = self.to_dict() | {name: getattr(self, name) for name in names}
-        about = {"kind": "Trace", "config": self.config, "digest": self.digest}
-        weights, transposed, state, generator, ahead = self.origin or (None,) * 5
-        if weights is not None:
-            arrays["origin"] = weights
-        if state is not None:
-            arrays["state"] = state
-        return about | {"transposed": transposed, "generator": generator, "ahead": ahead}, arrays
+        about = {"kind": "Trace", "config": self.config, "digest": self.digest, "origin": None}
+        if self.origin is not None:
+            about["origin"], own = self.origin.to_saved()
+            arrays |= {f"{ORIGIN}{name}": array for name, array in own.items()}
+        return about, arrays
 
     @classmethod
     def from_saved(cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
@@ -154,7 +141,9 @@ class Trace:
         config, digest = about["config"], about["digest"]
         if not isinstance(config, dict) or not isinstance(digest, str):
             raise InputError(f"the config must be a table and the digest a text, not {digest!r}")
-        if (unknown := set(arrays) - {*COLUMNS, *OPTIONAL, "origin", "state"}) != set():
+        origin = _origin(about, arrays)
+        known = {name for name in arrays if name.startswith(ORIGIN)} if origin else set()
+        if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *old_trace.ORIGIN, *known}:
             raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
         rounds = len(column(arrays, "loss"))
         if rounds == 0:
@@ -168,7 +157,7 @@ class Trace:
             columns["gap"] = column(arrays, "gap", rounds)
         if "restarted" in arrays:
             columns["restarted"] = column(arrays, "restarted", rounds, np.bool_)
-        return cls(**columns, origin=_origin(about, arrays), config=config, digest=digest)
+        return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
@@ -235,28 +224,18 @@ def read_file(path: str | Path, kind: str, make: Callable[..., Any]) -> Any:
         raise InputError(f"{path} is not a trace: {told}") from error
 
 
-def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Origin | None:
+def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State | None:
     """Return what a learner was, if it can be one; a learner checks it against its parts."""
-    if "origin" not in arrays:
+    if "transposed" in about:
+        return old_trace.origin(about, arrays)
+    if about["origin"] is None:
         return None
-    weights = arrays["origin"]
-    if weights.ndim != 2 or weights.dtype.kind != "f" or not np.isfinite(weights).all():
-        raise InputError(
-            f"first weights must be rows of finite numbers, but are {weights.dtype} of shape "
-            f"{weights.shape}"
-        )
-    transposed, generator, ahead = about["transposed"], about["generator"], about["ahead"]
-    state = arrays.get("state")
-    if not isinstance(transposed, bool) or not isinstance(generator, dict | None):
-        raise InputError("the origin of the run is not what a learner was")
-    if ahead is not None and not (isinstance(ahead, float) and 0.0 <= ahead < 1.0):
-        raise InputError(f"a random number of {ahead!r} was never drawn")
-    if state is not None and (state.dtype != np.float64 or state.ndim != 1 or state.size < 1):
-        raise InputError(f"a state is a row of numbers, not {state.dtype} of shape {state.shape}")
-    if (state is None) != (generator is None):
-        raise InputError("a state and a generator must be given both or neither")
-    origin = Origin(weights, transposed, state, generator, ahead)
+    own = {k.removeprefix(ORIGIN): a for k, a in arrays.items() if k.startswith(ORIGIN)}
+    origin = State.from_saved(about["origin"], own)
+    if origin.weights is None:
+        raise InputError("the origin of the run has no weights")
     with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(origin.first_weights).all():
-            raise InputError("the state has a scale that makes first weights infinite")
+        weights = origin.scaled_weights
+    if not np.isfinite(origin.weights).all() or not np.isfinite(weights).all():  # type: ignore[arg-type]
+        raise InputError("first weights must be rows of finite numbers, and so times their scale")
     return origin

@@ -1,0 +1,106 @@
+"""A committee between two rounds, as a value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.committee.shares import Shares
+from driftline.errors import InputError
+from driftline.models import Standardiser
+from driftline.state import State
+from driftline.state.old_model import old_key
+
+__all__ = ["CommitteeState"]
+
+#: The version of the fields.
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class CommitteeState:
+    """All that moves when a committee learns: its members, their weights, its scaling.
+
+    The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
+    one; members draw theirs by the same number. Where a trace starts, members have states of
+    their own, and there are none here.
+    """
+
+    key: int | None
+    tickets: int
+    rounds: int
+    shares: Shares
+    scaling: Standardiser | None
+    members: tuple[State, ...] = ()
+
+    def replaced(self, **fields: Any) -> CommitteeState:
+        """Return the state with some fields changed."""
+        return dataclasses.replace(self, **fields)
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fields as plain data and arrays."""
+        about: dict[str, Any] = {
+            "version": VERSION,
+            "key": self.key,
+            "tickets": self.tickets,
+            "rounds": self.rounds,
+            "scaling": None if self.scaling is None else self.scaling.config(),
+            "members": [],
+        }
+        arrays = {"shares": self.shares.state}
+        if self.scaling is not None:
+            arrays["scaling"] = self.scaling.state
+        for j, member in enumerate(self.members):
+            fields, own = member.to_saved()
+            about["members"].append(fields)
+            arrays |= {f"{j}.{name}": array for name, array in own.items()}
+        return about, arrays
+
+    @classmethod
+    def from_saved(
+        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], members: int
+    ) -> CommitteeState:
+        """Return the state that :meth:`to_saved` was asked of, if it can be one of so many."""
+        if about.get("version") != VERSION:
+            raise InputError(f"expected a state of version {VERSION}, not {about.get('version')!r}")
+        own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
+        states = map(State.from_saved, about["members"], own)
+        plain = State.from_saved({"version": 1} | {k: about[k] for k in COUNTS}, {})
+        return cls(
+            plain.key,
+            plain.tickets,
+            plain.rounds,
+            _shares(arrays, members),
+            _scaling(about["scaling"], arrays),
+            tuple(states),
+        )
+
+    @classmethod
+    def from_old(
+        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rounds: int, members: int
+    ) -> CommitteeState:
+        """Return the state of a committee of version 0.1.0, but for its members."""
+        key = None if about.get("generator") is None else old_key(about["generator"])
+        scaling = _scaling(about.get("scaling"), arrays)
+        return cls(key, rounds, rounds, _shares(arrays, members), scaling)
+
+
+COUNTS = ("key", "tickets", "rounds")
+
+
+def _of(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+
+
+def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
+    shares = Shares(members)
+    shares.resume(arrays["shares"])
+    return shares
+
+
+def _scaling(config: Any, arrays: Mapping[str, np.ndarray]) -> Standardiser | None:
+    return None if config is None else Standardiser.from_config(config, arrays["scaling"])

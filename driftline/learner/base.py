@@ -1,0 +1,119 @@
+"""What a learner is, on one page.
+
+Parts (a loss, a decoder, a rate, a domain) are a frozen choice. What moves is a *state*, a value
+with named fields. A learner is the object around both that users hold. :class:`~driftline.OGD` and
+:class:`~driftline.Committee` are learners; so is whatever keeps this page, and
+:func:`driftline.checks.check_learner` holds it to its laws.
+
+A round has two halves. ``ask`` predicts, and returns a ticket with all that is needed to learn
+later; ``tell`` learns from a ticket and its label. Asking changes nothing but the number of the
+next ticket, and random numbers are a function of the seed and that number. So ``predict`` returns
+what ``ask`` would predict, however often it is called; ``step`` is both halves; and ``run`` is many
+steps, compiled, with the same bits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from driftline.learner.predictor import Predictor
+from driftline.learner.ticket import Ticket
+
+__all__ = ["Learner"]
+
+
+class Learner(ABC):
+    """Predicts, is told the truth, learns: round after round.
+
+    Whatever is refused is refused before anything changes. One thread learns at a time: others get
+    a :class:`~driftline.BusyError`, or wait if they only look; a snapshot never waits.
+    """
+
+    #: What is predicted, and what a mistake costs.
+    task: Any
+
+    # -- rounds
+
+    @abstractmethod
+    def ask(self, x: Any) -> Ticket:
+        """Predict an input; change nothing but the number of the next ticket."""
+
+    @abstractmethod
+    def tell(self, ticket: Ticket, label: Any) -> None:
+        """Learn from a ticket, on the state that it was asked of; it is checked as a file is."""
+
+    @abstractmethod
+    def step(self, x: Any, label: Any) -> Any:
+        """Ask and tell; return what happened in the round."""
+
+    @abstractmethod
+    def run(
+        self,
+        inputs: Any,
+        labels: Any = None,
+        *,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
+    ) -> Any:
+        """Step through a stream, and return its trace: the same bits, faster."""
+
+    @abstractmethod
+    def learn_rows(self, inputs: Any, labels: Any) -> None:
+        """Do all that :meth:`run` does, but keep no trace: for many short streams."""
+
+    @abstractmethod
+    def learn_row(self, x: Any, label: Any) -> None:
+        """Do all that :meth:`step` does, but say nothing of the round."""
+
+    # -- looking
+
+    @abstractmethod
+    def predict(self, x: Any) -> Any:
+        """Return what :meth:`ask` would predict now, and change nothing."""
+
+    @abstractmethod
+    def snapshot(self) -> Predictor:
+        """Return a predictor that stays as the learner is now, for any number of threads."""
+
+    # -- the state as a value
+
+    @property
+    @abstractmethod
+    def state(self) -> Any:
+        """All that moves when the learner learns, as a value that does not."""
+
+    @abstractmethod
+    def restore(self, state: Any) -> None:
+        """Go on from a state, if it can be one of this learner's."""
+
+    @abstractmethod
+    def copy(self) -> Any:
+        """Return a learner of the same parts and state, which goes on by itself."""
+
+    @abstractmethod
+    def save(self, path: str | Path) -> Path:
+        """Write parts and state to one file of plain data, for :func:`driftline.load`."""
+
+    @abstractmethod
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Any:
+        """Return a learner for more classes or features, which otherwise goes on as this one."""
+
+    # -- facts
+
+    @property
+    @abstractmethod
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+
+    @property
+    @abstractmethod
+    def features(self) -> int | None:
+        """How many features inputs have, None before the first."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say which theorem applies, with its constants, or why none does."""

@@ -1,0 +1,498 @@
+"""Online gradient descent: predict, pay, learn, round after round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.accounts import Tally, Watch, settled
+from driftline.decoders import Decoder, default_decoder
+from driftline.description import describe
+from driftline.detectors import Detector
+from driftline.domains import Ball, Domain
+from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
+from driftline.errors import InputError
+from driftline.kernels import program as at
+from driftline.learner.shell import Shell
+from driftline.losses import Loss
+from driftline.models import DenseRows, Rows, SparseRows, cast, refuse
+from driftline.parts import Part, check_plain, check_sizes, from_config, substituted
+from driftline.rates import Polyak, Rate
+from driftline.state import Draws, State
+from driftline.state.old_model import old_key, old_state
+from driftline.tasks import Distribution
+from driftline.trace import Batch, Trace
+
+__all__ = ["OGD", "Round", "check_longer"]
+
+
+class Round(NamedTuple):
+    """What happened in one round."""
+
+    prediction: Any
+    loss: float
+    risk: float
+    target_loss: float
+    eta: float
+    grad_sq: float
+
+
+def check_longer(task: Any, known: int | None, features: int) -> None:
+    """Refuse rows that cannot become longer, or would become shorter."""
+    if task.ragged:
+        raise InputError(f"only plain rows can become longer, not those of {task!r}")
+    if known is not None and features < known:
+        raise InputError(f"there are {known} features already, so not only {features}")
+
+
+class Checkpoint(NamedTuple):
+    """What a learner goes back to: its state, and its account against a comparator."""
+
+    state: State
+    copied: bool  # whether the state has the weights
+    tickets: int
+    watch: Watch | None
+    tally: Tally
+
+
+#: The uniform number of rounds that are only learned from.
+MIDDLE = np.full((1, 1), 0.5)
+
+
+class OGD(Shell):
+    """Linear scores, a surrogate loss, a decoder, and gradient steps inside a domain.
+
+    Parameters
+    ----------
+    loss, decoder
+        The surrogate that is descended, and how scores become predictions; the decoder was
+        made for this loss. Default: :func:`~driftline.decoders.default_decoder`, which is the
+        gap-optimal one for classes.
+    rate
+        The rule for step sizes. Default: the Polyak-style rate of the paper.
+    domain
+        Where weights may lie. Default: a ball of diameter 20.
+    initial
+        First weights, one row per score. Default: zeros.
+    intercept
+        Whether every input has a constant 1 appended; its weights are the last column.
+    restart
+        A detector such as :class:`~driftline.detectors.Cusum`, which is told the expected target
+        loss of every round: at an alarm the learner starts again from weights of 0. Default:
+        never.
+    seed
+        Of the generator that random predictions are drawn with.
+    dtype
+        The type of the weights. With ``float32`` they and the inputs take half the room, and
+        wide rounds half the time; inputs of this type are not copied. All else in a round stays
+        in double precision: scores, losses, steps, the trace. Losses then come out as in
+        ``float64`` to about 1e-6; so do certificates, whose inner products and norms are
+        followed from exact steps while the weights are rounded. Inputs shorter than 1e-19 count
+        as 0, and those longer than 1e19 are refused. For rows of inputs and parts with kernels.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> learner = OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+    >>> learner.step([0.6, 0.8], label=2).loss.__round__(3)
+    1.585
+    >>> learner.weights.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        decoder: Decoder | None = None,
+        rate: Rate | None = None,
+        domain: Domain | None = None,
+        *,
+        initial: Any = None,
+        intercept: bool = False,
+        restart: Detector | None = None,
+        seed: int | None = 0,
+        dtype: Any = np.float64,
+    ):
+        if decoder is None:
+            loss, decoder = default_decoder(loss)
+        rate = Polyak() if rate is None else rate
+        domain = Ball(20.0) if domain is None else domain
+        if decoder.loss != loss:
+            raise InputError(
+                f"the decoder was made for {decoder.loss!r}, but the learner has {loss!r}"
+            )
+        if restart is not None and not isinstance(restart, Detector):
+            raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
+        super().__init__(loss.task, seed)
+        self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
+        for part in self.parts:
+            if isinstance(part, Part):
+                check_sizes(part)
+        rate.check(self.parts.setting)
+        self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(
+            self.parts, dtype=self._check_dtype(dtype)
+        )
+        self._watch: Watch | None = None
+        self._tally = Tally(loss.task.largest_loss)
+        self._names: tuple[str, ...] = at.TRACE_COLUMNS
+        self._columns = np.empty((len(self._names), 1))  # of a single round
+        self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
+        if initial is not None:
+            self.engine.restore(self.engine.started(self._check_initial(initial)))
+
+    # -- rounds
+
+    def step(self, x: Any, label: Any) -> Round:
+        """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
+        row, checked = self._row(x), self.task.check_label(label)
+        with self._turn:
+            number = self._tickets
+            prediction = self._learn_one(row, checked, number)
+            self._tickets = number + 1
+            return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+
+    def learn(self, x: Any, label: Any) -> Round:
+        """Learn from one round without predicting: no ticket is used up.
+
+        The prediction and target loss in the result are those of a draw at the median.
+        """
+        row, checked = self._row(x), self.task.check_label(label)
+        with self._turn:
+            prediction = self._play_one(row, checked, MIDDLE)
+            return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+
+    def watch(self, comparator: Any) -> Tally:
+        """Keep account against a comparator from now on, in constant memory.
+
+        Its weights are counted from the next round on: those of its round 0 meet that one. The
+        sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
+        of the learner itself from them, at any time and without a trace. None ends the account.
+        """
+        with self._turn:
+            self._watch = None if comparator is None else Watch(self.engine, comparator)
+            self._tally = Tally(self.task.largest_loss)
+            self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
+            self._columns = np.empty((len(self._names), 1))
+            return self._tally
+
+    @property
+    def tally(self) -> Tally:
+        """The account against the comparator that :meth:`watch` was given."""
+        if self._watch is None:
+            raise InputError("the learner keeps no account: give it a comparator by watch()")
+        return self._tally
+
+    # -- looking
+
+    def scores(self, x: Any) -> np.ndarray:
+        """Return the scores of an input."""
+        row = self._row(x)
+        with self._turn.looking:
+            self._check_features(row)
+            if row.first_bad_row(self.engine.dtype) is not None:
+                refuse(row, 0)
+            return self.engine.scores(row, 0)
+
+    def score_rows(self, inputs: Any) -> np.ndarray:
+        """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
+
+        By one product of matrices, whose last bits may differ from those of :meth:`scores`.
+        """
+        if self.task.ragged:
+            raise InputError(f"only plain rows can be scored together, not those of {self.task!r}")
+        wrapped = isinstance(inputs, (DenseRows, SparseRows))
+        rows = inputs if wrapped else self.task.rows_of(inputs)
+        self._check_features(rows)
+        with self._turn.looking, np.errstate(over="ignore", invalid="ignore"):
+            scores = self.engine.all_scores(rows)
+        if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        return scores
+
+    def distribution(self, x: Any) -> Distribution:
+        """Return predictions and weights with the expected losses that an input's draws have.
+
+        Of classes, signs and levels, the draws and their probabilities; see
+        :meth:`Decoder.distribution <driftline.decoders.Decoder.distribution>`.
+        """
+        return self.decoder.distribution(self.scores(x))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """A copy of W: a row per score, a column per feature, and one more for an intercept."""
+        with self._turn.looking:
+            weights = self.engine.weights
+            if weights is None:
+                raise InputError("the learner has no weights before its first input")
+            return np.array(weights, order="C")
+
+    # -- the state as a value
+
+    @property
+    def state(self) -> State:
+        """All that moves when the learner learns, as a value: a copy."""
+        with self._turn.looking:
+            return self._state()
+
+    def restore(self, state: State) -> None:
+        """Go on from a state, if it can be one of these parts.
+
+        >>> import driftline as dl
+        >>> learner = OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> before = learner.state
+        >>> _ = learner.step([0.6, 0.8], label=2)
+        >>> learner.restore(before)
+        >>> learner.rounds
+        0
+        """
+        if not isinstance(state, State) or state.key is None:
+            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
+        with self._turn:
+            if self._watch is not None:
+                raise InputError("the learner keeps account: end that by watch(None)")
+            draws = Draws(state.key)
+            self.engine.resume(state)
+            self._draws, self._tickets, self._identity = draws, state.tickets, ""
+
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> OGD:
+        """Return a learner for more classes or features, which otherwise goes on as this one.
+
+        New weights are 0: as if the classes had been there from the start but no label of theirs
+        had been seen, and the features had been 0 in all rows. New features come after the old.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+        >>> learner = OGD(dl.losses.Logistic(stream.task))
+        >>> _ = learner.run(stream)
+        >>> more = learner.grown(classes=5)
+        >>> more.weights.shape, bool((more.weights[:3] == learner.weights).all())
+        ((5, 64), True)
+        """
+        return self._grown(classes, features, self.features)
+
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> OGD:
+        """Do the same; new features come after ``known`` ones, before what a map may have added."""
+        task, state, parts = self.task, self.state, self.parts._asdict()
+        if classes is not None:
+            more = task.with_classes(classes)
+            if classes < task.dim:
+                raise InputError(f"there are {task.dim} classes already, so not only {classes}")
+            parts = {k: substituted(p, task, more) for k, p in parts.items()}
+            state = state.with_zeros(task.dim, classes - task.dim, axis=0)
+        if features is not None:
+            check_longer(task, known, features)
+        if features is not None and known is not None:
+            state = state.with_zeros(known, features - known, axis=1)
+        made = OGD(**parts, dtype=self.engine.dtype)
+        made.restore(state)
+        return made
+
+    # -- facts
+
+    @property
+    def loss(self) -> Loss:
+        """The surrogate loss."""
+        return self.parts.loss
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder."""
+        return self.parts.decoder
+
+    @property
+    def rate(self) -> Rate:
+        """The rule for step sizes."""
+        return self.parts.rate
+
+    @property
+    def domain(self) -> Domain:
+        """Where weights may lie."""
+        return self.parts.domain
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self.engine.rounds
+
+    @property
+    def features(self) -> int | None:
+        """How many features inputs have, None before the first."""
+        return self.engine.features
+
+    @property
+    def largest_input(self) -> float:
+        """The largest norm of an input so far."""
+        return float(np.sqrt(self.engine.largest_input_sq))
+
+    def config(self) -> dict[str, Any]:
+        """Return the learner's parts as plain data."""
+        made = {
+            k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
+        }
+        return made | {"dtype": self.engine.dtype.name}
+
+    def describe(self) -> str:
+        """Say which theorem applies, with its constants, and what is missing."""
+        return describe(self.parts, self.largest_input)
+
+    def __repr__(self) -> str:
+        """Name the parts."""
+        loss, decoder, rate, domain, intercept, restart = self.parts
+        more = ", intercept=True" if intercept else ""
+        more += "" if restart is None else f", restart={restart!r}"
+        more += ", dtype=float32" if self.engine.dtype == np.float32 else ""
+        return f"OGD({loss!r}, {decoder!r}, {rate!r}, {domain!r}{more})"
+
+    # -- files
+
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        if self._watch is not None:
+            raise InputError(
+                "a learner that keeps account against a comparator cannot be saved: certify it, "
+                "then end the account by watch(None)"
+            )
+        for part in self.parts:
+            if isinstance(part, Part):
+                check_plain(part)
+        state, arrays = self._state().to_saved()
+        return {"kind": "OGD", "config": self.config(), "state": state}, arrays
+
+    @classmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> OGD:
+        """Return the learner that :meth:`to_saved` was asked of."""
+        config = about["config"]
+        names = ("loss", "decoder", "rate", "domain", "restart")
+        parts: dict[str, Any] = {name: from_config(config[name]) for name in names}
+        learner = cls(**parts, intercept=bool(config["intercept"]), dtype=config["dtype"])
+        if "generator" in about:  # a file of version 0.1.0
+            first = learner.parts.init()
+            state = old_state(about, arrays, first).replaced(key=old_key(about["generator"]))
+        else:
+            state = State.from_saved(about["state"], arrays)
+        learner.restore(state)
+        return learner
+
+    # -- what a shell asks for
+
+    def _state(self, weights: bool = True) -> State:
+        return self.engine.state(weights).replaced(key=self._draws.key, tickets=self._tickets)
+
+    @property
+    def _dtype(self) -> Any:
+        return self.engine.dtype
+
+    def _copies(self, rows: Rows) -> bool:
+        return self.copies_cheaply(rows.size) or self._watch is not None
+
+    def copies_cheaply(self, size: int) -> bool:
+        """Say whether copying the weights costs no more than reading inputs of this size."""
+        return self.engine.stored is None or self.engine.stored.size <= size
+
+    def _batch_size(self, rows: Rows) -> int:
+        return rows.block
+
+    def _checkpoint(self, weights: bool) -> Checkpoint:
+        watch, tally = self._watch, self._tally
+        if watch is not None:
+            watch, tally = watch.copy(), replace(tally)
+        copied = weights or self.engine.stored is None
+        return Checkpoint(self._state(weights), copied, self._tickets, watch, tally)
+
+    def _rollback(self, checkpoint: Checkpoint) -> None:
+        state = checkpoint.state
+        if checkpoint.copied:
+            self.engine.restore(state)
+        assert state.key is not None
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+        self._watch, self._tally = checkpoint.watch, checkpoint.tally
+
+    def _origin(self, checkpoint: Checkpoint) -> State:
+        return checkpoint.state.replaced(key=self._draws.key)
+
+    def _filled(self, origin: State, keep: bool) -> State | None:
+        return self.engine.filled(origin) if keep else None
+
+    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
+        count, parts, task = stop - start, self.parts, self.task
+        self.engine.hold(rows)
+        columns = np.empty((len(self._names), count))
+        predictions = np.full((count, task.prediction_width(labels)), -1, dtype=np.int64)
+        gaps = np.zeros(count) if parts.loss.inexact else None
+        restarted = None if parts.restart is None else np.zeros(count, dtype=bool)
+        uniforms = self._draws.uniforms(number, count)
+        block = Block(
+            rows, start, stop, labels, uniforms, columns, predictions, gaps, restarted=restarted
+        )
+        if (played := self._advance(block)) < count:
+            refuse(rows, start + played)
+        named = dict(zip(at.TRACE_COLUMNS, columns, strict=False)) | {"prediction": predictions}
+        more = {"gap": gaps, "restarted": restarted}
+        return Batch(named | {k: c for k, c in more.items() if c is not None})
+
+    def _advance(self, block: Block) -> int:
+        """Play rounds, under the eyes of a comparator if there is one."""
+        if self._watch is None:
+            return self.engine.play(block)
+        played, seen = self._watch.play(block)
+        if played == block.stop - block.start:
+            self._tally.add(settled(seen, self.parts))
+        return played
+
+    def _learn_one(self, row: Rows, label: Any, number: int) -> np.ndarray:
+        return self._play_one(row, label, self._draws.uniform(number))
+
+    def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
+        """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
+        engine, columns, prediction = self.engine, self._columns, self._prediction
+        self._check_features(row)
+        if self.task.ragged:
+            row.check_labels([label])
+            width = self.task.prediction_width([label])
+            prediction = np.full((1, width), -1, dtype=np.int64)
+        if not engine.holds(row):  # before anything is laid out for it
+            if row.first_bad_row(engine.dtype) is not None:
+                refuse(row, 0)
+            engine.hold(row)
+        labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
+        if self._watch is None:
+            played = engine.play_one(row, labels, uniforms, columns, prediction)
+        else:
+            played = self._advance(Block(row, 0, 1, labels, uniforms, columns, prediction))
+        if not played:
+            refuse(row, 0)
+        row_of_numbers: np.ndarray = prediction[0]
+        return row_of_numbers
+
+    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+        prediction, mean, _ = self.engine.look(row, self._draws.uniform(number))
+        return prediction, mean, None
+
+    def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
+        return Trace.of(batch, self.task, self.config(), origin, digest)
+
+    def _check_initial(self, initial: Any) -> np.ndarray:
+        weights = np.array(initial, dtype=np.float64, order="C")
+        if weights.ndim != 2 or weights.shape[0] != self.task.weight_rows:
+            raise InputError(
+                f"first weights must have {self.task.weight_rows} rows, but their shape is "
+                f"{weights.shape}"
+            )
+        if not np.isfinite(weights).all():
+            raise InputError("first weights must be finite, but one is not")
+        distance = float(np.linalg.norm(weights - self.domain.project(weights)))
+        if distance > 1e-9 * float(np.linalg.norm(weights)):
+            raise InputError(
+                f"first weights must lie in the domain {self.domain!r}, but are {distance:g} away"
+            )
+        return cast(weights, self.engine.dtype)
+
+    def _check_dtype(self, dtype: Any) -> np.dtype:
+        kind = np.dtype(dtype)
+        if kind not in (np.float64, np.float32):
+            raise InputError(f"weights are float64 or float32, not {kind}")
+        if kind == np.float32 and (self.task.ragged or not self.parts.have_kernels):
+            what = repr(self.task) if self.task.ragged else "parts without kernels"
+            raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")
+        return kind

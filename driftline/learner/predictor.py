@@ -1,0 +1,33 @@
+"""A learner that no longer learns, for any number of readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Predictor"]
+
+
+class Predictor:
+    """Predicts as a learner did at one moment, whatever the learner does since.
+
+    It has weights of its own, which nobody writes to, so that any number of threads may ask it
+    without a lock. Predictions are those of :meth:`Learner.predict <driftline.Learner.predict>` at
+    that moment, random ones included.
+    """
+
+    __slots__ = ("_predict", "rounds", "task")
+
+    def __init__(self, task: Any, rounds: int, predict: Callable[[Any], Any]):
+        self.task = task
+        #: How many rounds the learner had learned from.
+        self.rounds = rounds
+        self._predict = predict
+
+    def predict(self, x: Any) -> Any:
+        """Return the prediction for an input."""
+        return self._predict(x)
+
+    def __repr__(self) -> str:
+        """Name the task and the moment."""
+        return f"Predictor({self.task!r}, after {self.rounds} rounds)"

@@ -1,0 +1,341 @@
+"""What learners share: streams played batch by batch, all or nothing, under one lock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.learner.base import Learner
+from driftline.learner.predictor import Predictor
+from driftline.learner.ticket import Ticket, plain
+from driftline.learner.turn import Turn
+from driftline.models import Rows, fingerprint, refuse, row_of
+from driftline.state import Draws, archive
+from driftline.trace import Batch
+
+__all__ = ["Shell", "checked_stream"]
+
+
+def checked_stream(task: Any, inputs: Any, labels: Any) -> tuple[Rows, Any]:
+    """Return rows and labels that fit each other and the task."""
+    if labels is None:
+        try:
+            inputs, labels = inputs.inputs, inputs.labels
+        except AttributeError:
+            raise InputError(
+                f"expected inputs and labels, or a stream that has both, but got only "
+                f"{type(inputs).__name__}"
+            ) from None
+    rows, labels = task.rows_of(inputs), task.check_labels(labels)
+    if rows.rounds != len(labels):
+        raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
+    if rows.rounds == 0:
+        raise InputError("the stream is empty: expected at least one round")
+    rows.check_labels(labels)
+    return rows, labels
+
+
+class Shell(Learner):
+    """A learner by what its kind knows: how to play a batch, to look at a row, to be restored.
+
+    The transaction stands here, once: copy the state where that is no more to read than the
+    inputs are, else look at all rows first; play; and go back if anything was refused.
+    """
+
+    #: The branch of the seed, so that a committee does not draw its members' numbers.
+    BRANCH = 0
+
+    def __init__(self, task: Any, seed: int | None):
+        self.task = task
+        self._turn = Turn()
+        self._draws = Draws.from_seed(seed, self.BRANCH)
+        self._tickets = 0  # the number of the next one
+        self._identity = ""
+
+    # -- rounds
+
+    def run(
+        self,
+        inputs: Any,
+        labels: Any = None,
+        *,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
+    ) -> Any:
+        """Play a stream: every row is predicted before it is learned from.
+
+        Parameters
+        ----------
+        inputs, labels
+            One row and one label a round: an array or a CSR matrix, and what the task takes
+            as labels. Or a stream, which has both.
+        seed
+            If given, random numbers are those of this seed from now on.
+        progress
+            A callback that is told the number of rounds just played, every few thousand rounds. It
+            may look at the learner, not learn.
+        audit
+            Whether the trace keeps the state from before the first round, so that the run can be
+            replayed and certified. Default: if that is no more to copy than the inputs are to
+            read.
+
+        Returns
+        -------
+        Trace
+            One row a round. If the input is refused, the learner is as it was before; so it is
+            after an interruption. A learner with more weights than there are inputs is not copied
+            first: then rounds before an interruption, or before a step that overflows, are kept,
+            and the error says how many.
+        """
+        rows, labels = checked_stream(self.task, inputs, labels)
+        batches: list[Batch] = []
+        with self._turn:
+            origin = self._run(rows, labels, batches.append, seed, progress, audit)
+        return self._trace(Batch.join(batches), origin, fingerprint(rows, labels))
+
+    def learn_rows(self, inputs: Any, labels: Any) -> None:
+        """Do all that :meth:`run` does, but keep no trace: for many short streams."""
+        rows, labels = checked_stream(self.task, inputs, labels)
+        with self._turn:
+            self._run(rows, labels, audit=False)
+
+    def _run(
+        self,
+        rows: Rows,
+        labels: Any,
+        take: Callable[[Batch], None] | None = None,
+        seed: int | None = None,
+        progress: Callable[[int], None] | None = None,
+        audit: bool | None = None,
+    ) -> Any:
+        """Hand on batch after batch; return what is kept of the state before the first."""
+        self._check_features(rows)
+        copied = self._copies(rows)
+        if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
+            refuse(rows, bad)
+        keep = copied if audit is None else audit
+        before, rounds = self._checkpoint(copied or keep), self.rounds
+        try:
+            if seed is not None:
+                self._reseed(seed)
+            origin = self._origin(before)
+            size = self._batch_size(rows)
+            for start in range(0, rows.rounds, size):
+                stop = min(start + size, rows.rounds)
+                batch = self._play(rows, start, stop, labels[start:stop], self._tickets)
+                self._tickets += stop - start
+                if take is not None:
+                    take(batch)
+                with self._turn.paused():
+                    if progress is not None:
+                        progress(stop - start)
+        except BaseException as error:
+            kept = self.rounds - rounds
+            if copied or keep or not kept:
+                self._rollback(before)
+            else:
+                self._tickets = before.tickets + kept
+                _add_kept(error, kept)
+            raise
+        return self._filled(origin, keep)
+
+    def ask(self, x: Any) -> Ticket:
+        """Predict an input; change nothing but the number of the next ticket.
+
+        >>> import driftline as dl
+        >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> ticket = learner.ask([0.6, 0.8])
+        >>> learner.tell(ticket, label=2)
+        >>> ticket.prediction, learner.rounds
+        (1, 1)
+        """
+        row = self._row(x)
+        with self._turn:
+            self._check_features(row)
+            number = self._tickets
+            prediction, mean, mapped = self._look(row, number)
+            self._tickets = number + 1
+            return Ticket(
+                number,
+                self.rounds,
+                self.identity,
+                prediction,
+                mean,
+                plain(row),
+                None if mapped is None else plain(mapped),
+            )
+
+    def tell(self, ticket: Ticket, label: Any) -> None:
+        """Learn from a ticket and its label.
+
+        The ticket must be the learner's own, in this process or another, and the learner must not
+        have learned since it was asked for. All that is learned from is its input, which is checked
+        as any input is.
+        """
+        if not isinstance(ticket, Ticket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        checked = self.task.check_label(label)
+        with self._turn:
+            x = ticket.checked_input(self.identity, self.rounds, self._tickets)
+            self._learn_one(self._row(x), checked, ticket.number)
+
+    def learn_row(self, x: Any, label: Any) -> None:
+        """Do all that :meth:`step` does, but say nothing of the round."""
+        row, checked = self._row(x), self.task.check_label(label)
+        with self._turn:
+            self._learn_one(row, checked, self._tickets)
+            self._tickets += 1
+
+    # -- looking
+
+    def predict(self, x: Any) -> Any:
+        """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
+        row = self._row(x)
+        with self._turn.looking:
+            self._check_features(row)
+            return self._look(row, self._tickets)[0]
+
+    def snapshot(self) -> Predictor:
+        """Return a predictor that stays as the learner is now, for any number of threads.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+        >>> learner = dl.auto(stream.task)
+        >>> _ = learner.run(stream.inputs[:500], stream.labels[:500])
+        >>> fixed, now = learner.snapshot(), learner.predict(stream.inputs[0])
+        >>> _ = learner.run(stream.inputs[500:], stream.labels[500:])
+        >>> fixed.predict(stream.inputs[0]) == now
+        True
+        """
+        own = self.copy()
+
+        def predict(x: Any) -> Any:
+            row = own._row(x)
+            own._check_features(row)
+            return own._look(row, own._tickets)[0]
+
+        return Predictor(self.task, own.rounds, predict)
+
+    # -- files
+
+    def save(self, path: str | Path) -> Path:
+        """Write the learner to one file, for :func:`driftline.load`; return where it is.
+
+        The file has plain data only. Who loads it goes on with the same bits.
+        """
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parts and state as plain data and arrays."""
+        with self._turn.looking:
+            return self._to_saved()
+
+    def copy(self) -> Any:
+        """Return a learner of the same parts and state, which goes on by itself."""
+        about, arrays = self.to_saved()
+        return type(self).from_saved(about, {k: a.copy() for k, a in arrays.items()})
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
+        about, arrays = self.to_saved()
+        return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of parts and seed, by which a ticket is known to be the learner's own."""
+        if not self._identity:
+            text = json.dumps([self.config(), self._draws.key], sort_keys=True)
+            self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._identity
+
+    def _reseed(self, seed: int) -> None:
+        self._draws, self._identity = Draws.from_seed(seed, self.BRANCH), ""
+
+    def _row(self, x: Any) -> Rows:
+        """Wrap the input of one round."""
+        row: Rows = self.task.rows_of([x]) if self.task.ragged else row_of(x)
+        return row
+
+    def _check_features(self, rows: Rows) -> None:
+        expected = self.features
+        if expected is not None and rows.features != expected:
+            raise InputError(
+                f"inputs have {rows.features} features, but the learner has seen {expected}"
+            )
+
+    # -- what every kind does by itself
+
+    #: The precision in which inputs must be finite.
+    _dtype: Any = np.float64
+
+    @abstractmethod
+    def config(self) -> dict[str, Any]:
+        """Return the parts as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+        """Return the learner that :meth:`to_saved` was asked of."""
+
+    @abstractmethod
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
+
+    @abstractmethod
+    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
+        """Play some rows, the first with ticket ``number``; what is refused is not played."""
+
+    @abstractmethod
+    def _learn_one(self, row: Rows, label: Any, number: int) -> Any:
+        """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
+
+    @abstractmethod
+    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+        """Return prediction, mean loss encoding, and the mapped row if there is a map."""
+
+    @abstractmethod
+    def _trace(self, batch: Batch, origin: Any, digest: str) -> Any:
+        """Return the trace of a run."""
+
+    @abstractmethod
+    def _copies(self, rows: Rows) -> bool:
+        """Say whether the state is copied before these rows are played."""
+
+    @abstractmethod
+    def _batch_size(self, rows: Rows) -> int:
+        """Return how many rows are played at a time."""
+
+    @abstractmethod
+    def _checkpoint(self, weights: bool) -> Any:
+        """Return what :meth:`_rollback` needs, with the weights if they are wanted."""
+
+    @abstractmethod
+    def _rollback(self, checkpoint: Any) -> None:
+        """Be as a checkpoint says."""
+
+    @abstractmethod
+    def _origin(self, checkpoint: Any) -> Any:
+        """Return the state of a checkpoint, with the random numbers of now."""
+
+    @abstractmethod
+    def _filled(self, origin: Any, keep: bool) -> Any:
+        """Return an origin in which weights that were open are what they began as.
+
+        Where the weights are not kept, that is what a trace has of it all the same.
+        """
+
+
+def _add_kept(error: BaseException, rounds: int) -> None:
+    """Let an error say how many rounds were kept, since there was no copy to go back to."""
+    words = f"{rounds} rounds of this call were played before that, and are kept"
+    if isinstance(error, InputError):
+        error.args = (f"{error}; {words}",)
+    else:
+        error.add_note(words)

@@ -1,0 +1,140 @@
+"""One half of a round: an input that was predicted, and whose label is not known yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.models import Rows, SparseRows
+from driftline.state import archive
+
+__all__ = ["Ticket"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ticket:
+    """A prediction, and all that is needed to learn from its label later.
+
+    Plain data: it can be kept in a file or sent to another process (:meth:`to_bytes`), and told to
+    the same learner there. A learner believes nothing of it without a check.
+
+    ``number`` is that of the ticket, by which its random number is drawn; ``rounds`` how many
+    rounds the learner had learned from, which tells the version of its weights and of its feature
+    map; ``learner`` is a fingerprint of parts and seed. ``mean`` is the expected loss encoding of
+    the prediction, from which the expected loss of every label follows. ``input`` is a vector, an
+    array of items, or columns, values and the number of features of a sparse row; ``mapped`` is
+    what the feature map made of it, None without a map.
+    """
+
+    number: int
+    rounds: int
+    learner: str
+    prediction: Any
+    mean: np.ndarray
+    input: np.ndarray | tuple[np.ndarray, np.ndarray, int]
+    mapped: np.ndarray | tuple[np.ndarray, np.ndarray, int] | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the ticket as the bytes of a sealed file.
+
+        >>> import driftline as dl
+        >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> ticket = learner.ask([0.6, 0.8])
+        >>> learner.tell(Ticket.from_bytes(ticket.to_bytes()), 2)
+        >>> learner.rounds
+        1
+        """
+        prediction = np.asarray(self.prediction)
+        about = {
+            "kind": "Ticket",
+            "number": self.number,
+            "rounds": self.rounds,
+            "learner": self.learner,
+            "single": prediction.ndim == 0,
+            "features": {k: v[2] for k, v in self._inputs() if isinstance(v, tuple)},
+        }
+        arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(np.int64)}
+        for name, given in self._inputs():
+            if isinstance(given, tuple):
+                arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
+            else:
+                arrays[name] = given
+        return archive.packed(about, arrays)
+
+    def _inputs(self) -> list[tuple[str, Any]]:
+        pairs = [("input", self.input), ("mapped", self.mapped)]
+        return [(name, given) for name, given in pairs if given is not None]
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Ticket:
+        """Return the ticket that :meth:`to_bytes` was asked of, or refuse the bytes."""
+        about, arrays = archive.unpacked(content, "the ticket")
+        if about.get("kind") != "Ticket":
+            raise InputError(f"expected a ticket, but the bytes hold {about.get('kind')!r}")
+        try:
+            made: dict[str, Any] = {k: about[k] for k in ("number", "rounds", "learner")}
+            for name in ("input", "mapped"):
+                if name in about["features"]:
+                    pair = arrays[f"{name}.columns"], arrays[f"{name}.values"]
+                    made[name] = (*pair, about["features"][name])
+                elif name in arrays:
+                    made[name] = arrays[name]
+            prediction = arrays["prediction"]
+            made["prediction"] = int(prediction[0]) if about["single"] else prediction
+            return cls(**made, mean=arrays["mean"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise InputError(f"the ticket is not whole: {error!r}") from error
+
+    def checked_input(self, learner: str, rounds: int, tickets: int) -> Any:
+        """Return the input as a learner takes it, if the ticket is one of its own and of now."""
+        counts = (self.number, self.rounds)
+        if not all(type(count) is int and count >= 0 for count in counts):
+            raise InputError(f"a ticket has a number and a count of rounds, not {counts}")
+        if self.learner != learner:
+            raise InputError(
+                f"the ticket is that of a learner {self.learner!r:.40}, but this one is {learner!r}"
+            )
+        if self.number >= tickets:
+            raise InputError(
+                f"there is no ticket {self.number} yet: the next one will be number {tickets}"
+            )
+        if self.rounds != rounds:
+            raise InputError(
+                f"the ticket was asked for after {self.rounds} rounds, but the learner has learned "
+                f"from {rounds} by now: tell a ticket before the next round"
+            )
+        return unwrapped(self.input)
+
+
+def plain(row: Rows) -> Any:
+    """Return the input of one round as plain arrays of its own."""
+    if isinstance(row, SparseRows):
+        columns, values = row.entries(0)
+        return columns.astype(np.int64), values, row.features
+    array = row.array[0] if hasattr(row, "array") else row.groups[0]
+    kept = array.dtype in (np.float64, np.float32)
+    return np.array(array, dtype=None if kept else np.float64, order="C")
+
+
+def unwrapped(given: Any) -> Any:
+    """Return a ticket's input as users give inputs, if it can be one."""
+    if isinstance(given, np.ndarray):
+        return given
+    try:
+        columns, values, features = given
+        columns, values = np.asarray(columns), np.asarray(values)
+        if type(features) is not int or columns.ndim != 1 or columns.dtype.kind != "i":
+            raise InputError(
+                f"a sparse row has columns and a number of features, not {given!r:.80}"
+            )
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a ticket has no input like {given!r:.80}") from error
+    from scipy.sparse import csr_array
+
+    made = csr_array((1, 1))
+    made.data, made.indices, made.indptr = values, columns, np.array([0, len(columns)])
+    made._shape = (1, features)  # checked where it is read, as all of a matrix is
+    return made

@@ -1,0 +1,4 @@
+"""Learners as values, and the files they are kept in."""
+
+from driftline.state.draws import Draws as Draws
+from driftline.state.state import State as State

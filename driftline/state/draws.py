@@ -1,0 +1,64 @@
+"""Random numbers by their place: the number of a round is a function of a key and its ticket.
+
+A counter-based generator (Philox; Salmon et al., 2011) has no memory that moves: asking for a
+number changes nothing, numbers can be asked for in any order, and a round can be drawn again from
+what a file says of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["KEYS", "Draws"]
+
+#: Keys are integers below this.
+KEYS = 1 << 128
+
+#: Numbers that are made at a time for single rounds; and how many one value of Philox's counter
+#: gives.
+BUFFER, WIDTH = 256, 4
+
+
+class Draws:
+    """Uniform numbers in [0, 1), the i-th of which depends on the key and i alone.
+
+    >>> draws = Draws.from_seed(0)
+    >>> bool(draws.uniforms(1000, 5)[3] == draws.uniform(1003)[0])
+    True
+    """
+
+    __slots__ = ("_block", "key")
+
+    def __init__(self, key: int):
+        if not isinstance(key, int) or isinstance(key, bool) or not 0 <= key < KEYS:
+            raise InputError(f"a key is an integer from 0 to 2**128 - 1, not {key!r}")
+        self.key = key
+        self._block = 0, np.empty((0, 1))  # the first number of the buffer, and the buffer
+
+    @classmethod
+    def from_seed(cls, seed: int | None, branch: int = 0) -> Draws:
+        """Return numbers of a seed, other ones for every branch; of no seed, other ones each time.
+
+        They are not those of ``default_rng(seed)``, which a stream may have been made with: equal
+        ones can make sampled losses biased.
+        """
+        words = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(2, np.uint64)
+        return cls(int(words[0]) << 64 | int(words[1]))
+
+    def uniforms(self, first: int, count: int) -> np.ndarray:
+        """Return ``count`` numbers from number ``first`` on, as a column."""
+        counter, skipped = divmod(first, WIDTH)
+        source = np.random.Generator(np.random.Philox(key=self.key, counter=counter))
+        return source.random((skipped + count, 1))[skipped:]
+
+    def uniform(self, number: int) -> np.ndarray:
+        """Return one number, in an array of a row and a column. It must not be written to."""
+        first, buffer = self._block
+        place = number - first
+        if not 0 <= place < len(buffer):
+            first = number - number % BUFFER
+            buffer = self.uniforms(first, BUFFER)
+            self._block, place = (first, buffer), number - first
+        return buffer[place : place + 1]

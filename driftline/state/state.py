@@ -1,0 +1,142 @@
+"""A learner between two rounds, as a value: named fields, which a file has under the same names."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+
+__all__ = ["State"]
+
+#: The version of the fields. A field more with a default does not need a new one.
+VERSION = 1
+
+_NOTHING = np.zeros(0)
+_NOTHING.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that moves when a learner learns.
+
+    Weights are ``scale`` times an array, a row per score, or per feature where it is
+    ``transposed``; None before the first input. ``norm_sq`` is their squared norm, which is
+    computed afresh at round ``refresh``. The i-th random number is a function of ``key`` and i, and
+    ``tickets`` is the number of the next one; without a key nothing is known of draws. ``inner`` is
+    the inner product with a comparator's weights, if there is one.
+
+    Rate and detector have memories of their own. That of the rate is None in a state that came from
+    a trace of version 0.1.0, which does not have it.
+    """
+
+    key: int | None = None
+    tickets: int = 0
+    rounds: int = 0
+    features: int | None = None
+    transposed: bool = False
+    scale: float = 1.0
+    norm_sq: float = 0.0
+    refresh: int = 0
+    largest_input_sq: float = 0.0
+    eta: float = 0.0
+    inner: float = 0.0
+    restarted: bool = False
+    weights: np.ndarray | None = None
+    rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
+    detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
+
+    @property
+    def scaled_weights(self) -> np.ndarray | None:
+        """The weights themselves, one row per score."""
+        if self.weights is None:
+            return None
+        rows = self.weights.T if self.transposed else self.weights
+        return rows if self.scale == 1.0 else (rows * self.scale).astype(rows.dtype, copy=False)
+
+    def replaced(self, **fields: Any) -> State:
+        """Return the state with some fields changed."""
+        return dataclasses.replace(self, **fields)
+
+    def with_zeros(self, place: int, more: int, axis: int) -> State:
+        """Return a state with weights of 0 put in: for scores (axis 0) or features (axis 1)."""
+        if self.weights is None or more == 0:
+            return self
+        weights = np.insert(
+            self.weights, [place] * more, 0.0, axis=1 - axis if self.transposed else axis
+        )
+        features = self.features if axis == 0 or self.features is None else self.features + more
+        return self.replaced(weights=weights, features=features)
+
+    # -- files
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fields as plain data and arrays."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        arrays = {name: fields.pop(name) for name in ARRAYS}
+        return {"version": VERSION, **fields}, {k: a for k, a in arrays.items() if a is not None}
+
+    @classmethod
+    def from_saved(cls, about: Any, arrays: Mapping[str, np.ndarray]) -> State:
+        """Return the state that :meth:`to_saved` was asked of, if its fields can be those of one.
+
+        Fields that the file does not have keep their defaults. Whether the state fits a learner's
+        parts is checked by the learner.
+        """
+        if not isinstance(about, Mapping) or about.get("version") != VERSION:
+            raise InputError(f"expected a state of version {VERSION}, but got {about!r:.100}")
+        made = {name: value for name, value in about.items() if name != "version"}
+        for name, value in made.items():
+            if name not in CHECKS:
+                raise InputError(f"a state has no field {name!r}")
+            if not CHECKS[name](value):
+                raise InputError(f"the state has {value!r:.100} as {name!r}")
+        for name in ARRAYS:
+            made[name] = arrays.get(name)
+        made["detector_memory"] = _NOTHING if (d := made["detector_memory"]) is None else d
+        for name in ("rate_memory", "detector_memory"):
+            memory = made[name]
+            if memory is not None and (memory.ndim != 1 or memory.dtype != np.float64):
+                raise InputError(f"{name!r} must be a vector of numbers, not of {memory.shape}")
+        weights = made["weights"]
+        if weights is not None and (weights.ndim != 2 or weights.dtype.kind != "f"):
+            raise InputError(
+                f"weights must be a table of numbers, but are {weights.dtype} of {weights.shape}"
+            )
+        return cls(**made)
+
+
+ARRAYS = ("weights", "rate_memory", "detector_memory")
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _positive(value: Any) -> bool:
+    return _number(value) and value >= 0.0
+
+
+CHECKS = {
+    "key": lambda value: value is None or (type(value) is int and 0 <= value < 2**128),
+    "tickets": _count,
+    "rounds": _count,
+    "features": lambda value: value is None or _count(value),
+    "transposed": lambda value: type(value) is bool,
+    "scale": lambda value: _number(value) and value > 0.0,
+    "norm_sq": _positive,
+    "refresh": _count,
+    "largest_input_sq": _positive,
+    "eta": _positive,
+    "inner": _number,
+    "restarted": lambda value: type(value) is bool,
+}

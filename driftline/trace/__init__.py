@@ -1,0 +1,8 @@
+"""What happened, in columns by name: batch after batch, or a whole run."""
+
+from driftline.trace.batch import Batch as Batch
+from driftline.trace.trace import Trace as Trace
+from driftline.trace.trace import at_most_rounding as at_most_rounding
+from driftline.trace.trace import column as column
+from driftline.trace.trace import read_file as read_file
+from driftline.trace.trace import with_suffix as with_suffix

@@ -174,18 +174,30 @@ class Committee(Shell):
             raise
         return made, columns
 
-    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
+    def _room(self, labels: Any) -> Batch:
+        members = tuple(member._room(labels) for member in self.members)
+        count = len(labels)
+        columns = {name: np.empty(count) for name in ("risk", "target_loss")}
+        columns |= {name: np.empty((count, len(members))) for name in ("weights", "member_risk")}
+        columns["prediction"] = np.empty_like(members[0]["prediction"])
+        return Batch(columns, members)
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
         at = start
         if self.scaling is not None:
             rows, at = self.scaling.piece(rows, start, stop), 0
-        played = tuple(
-            member._play(rows, at, at + stop - start, labels, number) for member in self.members
-        )
-        risks = np.stack([batch["risk"] for batch in played], axis=1)
-        weights = self._weigh(risks)
-        columns = {"weights": weights, "member_risk": risks}
-        return Batch(columns | self._combined(played, weights, risks, labels, number), played)
+        for member, own in zip(self.members, room.members, strict=True):
+            member._play(rows, at, at + stop - start, labels, number, own)
+        risks = room["member_risk"]
+        np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
+        self._weigh(risks, out=room["weights"])
+
+    def _combine(self, labels: Any, number: int, room: Batch) -> None:
+        for name, column in self._combined(room, labels, number).items():
+            room[name][:] = column
 
     def _batch_size(self, rows: Rows) -> int:
         size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
@@ -397,19 +409,13 @@ class Committee(Shell):
         for j, member in enumerate(self.members):
             member._reseed(seed + j)
 
-    def _weigh(self, risks: np.ndarray) -> np.ndarray:
+    def _weigh(self, risks: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the weights before every round, and let them learn from the risks."""
-        return self.shares.update(risks, self.task.largest_loss)
+        return self.shares.update(risks, self.task.largest_loss, out)
 
-    def _combined(
-        self,
-        played: tuple[Batch, ...],
-        weights: np.ndarray,
-        risks: np.ndarray,
-        labels: Any,
-        number: int,
-    ) -> dict[str, np.ndarray]:
+    def _combined(self, room: Batch, labels: Any, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
+        played, weights, risks = room.members, room["weights"], room["member_risk"]
         made = [batch["prediction"] for batch in played]
         if self.combine == "vote":
             rows = vote(self.task, made, weights)

@@ -42,7 +42,7 @@ class FusedStep:
         self._uniforms = np.empty((count, 1, 1))
         self._trace = np.empty((len(at.TRACE_COLUMNS), count))
         self._predictions = np.empty((count, 1, task.prediction_size), np.int64)
-        self._draws = [member._draws for member in members]
+        self._members = list(members)
         self._first, self._buffer = 0, np.empty((0, count, 1, 1))
         self._seats, self._detected, words = [], [], []
         for j, member in enumerate(members):
@@ -93,7 +93,7 @@ class FusedStep:
         place = number - self._first
         if not 0 <= place < len(self._buffer):
             self._first, place = number, 0
-            made = [draws.uniforms(number, BUFFER) for draws in self._draws]
+            made = [member._uniforms(number, BUFFER) for member in self._members]
             self._buffer = np.stack(made, axis=1)[:, :, np.newaxis]
         self._uniforms[:] = self._buffer[place]
         self._inputs[:] = cast(row.array, self._dtype)

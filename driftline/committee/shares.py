@@ -154,13 +154,15 @@ class Shares:
         self.state[HEAD + 2 * sets :] = 1.0 / members
         self._work = np.empty(sets + 2 * members + 2 * sets * members)
 
-    def update(self, losses: np.ndarray, largest: float = 1.0) -> np.ndarray:
+    def update(
+        self, losses: np.ndarray, largest: float = 1.0, out: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
         These lie between 0 and the largest one; what rounding has put outside is moved there.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
-        weights = np.empty(losses.shape)
+        weights = np.empty(losses.shape) if out is None else out
         update.compiled(losses, largest, self.grid, self.state, self._work, weights)
         return weights
 
@@ -186,8 +188,9 @@ class Shares:
 
     def copy(self) -> Shares:
         """Return weights that move on their own."""
-        other = Shares(self.members)
-        other.state[:] = self.state
+        other = object.__new__(Shares)
+        other.members, other.grid, other.state = self.members, self.grid, self.state.copy()
+        other._work = np.empty_like(self._work)
         return other
 
     def regret_bound(self, rounds: int, switches: int = 0) -> float:

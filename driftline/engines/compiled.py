@@ -23,6 +23,7 @@ class CompiledEngine(Engine):
     _program: Program
     _looking: Program
     _buffer: np.ndarray
+    _label: Any = None  # some label, for rounds that are only looked at
     _size = -1
 
     def _link(self, size: int, more: int) -> None:
@@ -147,8 +148,11 @@ class CompiledEngine(Engine):
         row, size = self._ready(row)
         task, program = self.parts.loss.task, self._looking
         buffer = program.buffer(row.gradient_size)
-        label = task.any_label(size)
-        prediction = np.full((1, task.prediction_width([label])), -1, dtype=np.int64)
+        label, width = self._label, task.prediction_size
+        if task.ragged or label is None:
+            self._label = label = task.any_label(size)
+            width = task.prediction_width([label])
+        prediction = np.empty((1, width), dtype=np.int64)
         good = row.loop(self.dtype).compiled(
             program.code,
             program.params,

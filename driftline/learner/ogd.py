@@ -57,7 +57,7 @@ class Checkpoint(NamedTuple):
     tally: Tally
 
 
-#: The uniform number of rounds that are only learned from.
+#: The uniform number of rounds that are only learned from, or whose prediction is certain.
 MIDDLE = np.full((1, 1), 0.5)
 
 
@@ -414,22 +414,41 @@ class OGD(Shell):
     def _filled(self, origin: State, keep: bool) -> State | None:
         return self.engine.filled(origin) if keep else None
 
-    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
-        count, parts, task = stop - start, self.parts, self.task
+    def _room(self, labels: Any) -> Batch:
+        count, table = len(labels), np.empty((len(self._names), len(labels)))
+        columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
+        width = self.task.prediction_width(labels)
+        columns["prediction"] = np.full((count, width), -1, dtype=np.int64)
+        if self.parts.loss.inexact:
+            columns["gap"] = np.zeros(count)
+        if self.parts.restart is not None:
+            columns["restarted"] = np.zeros(count, dtype=bool)
+        return Batch(columns, table=table)
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
         self.engine.hold(rows)
-        columns = np.empty((len(self._names), count))
-        predictions = np.full((count, task.prediction_width(labels)), -1, dtype=np.int64)
-        gaps = np.zeros(count) if parts.loss.inexact else None
-        restarted = None if parts.restart is None else np.zeros(count, dtype=bool)
-        uniforms = self._draws.uniforms(number, count)
+        assert room.table is not None
         block = Block(
-            rows, start, stop, labels, uniforms, columns, predictions, gaps, restarted=restarted
+            rows,
+            start,
+            stop,
+            labels,
+            self._uniforms(number, stop - start),
+            room.table,
+            room["prediction"],
+            room.columns.get("gap"),
+            restarted=room.columns.get("restarted"),
         )
-        if (played := self._advance(block)) < count:
+        if (played := self._advance(block)) < stop - start:
             refuse(rows, start + played)
-        named = dict(zip(at.TRACE_COLUMNS, columns, strict=False)) | {"prediction": predictions}
-        more = {"gap": gaps, "restarted": restarted}
-        return Batch(named | {k: c for k, c in more.items() if c is not None})
+
+    def _uniforms(self, number: int, count: int) -> np.ndarray:
+        """Return the random numbers of some rounds; any, where predictions are certain."""
+        if self.decoder.deterministic:
+            return np.full((count, 1), 0.5)
+        return self._draws.uniforms(number, count)
 
     def _advance(self, block: Block) -> int:
         """Play rounds, under the eyes of a comparator if there is one."""
@@ -441,7 +460,8 @@ class OGD(Shell):
         return played
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> np.ndarray:
-        return self._play_one(row, label, self._draws.uniform(number))
+        uniforms = MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
+        return self._play_one(row, label, uniforms)
 
     def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
@@ -466,7 +486,8 @@ class OGD(Shell):
         return row_of_numbers
 
     def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
-        prediction, mean, _ = self.engine.look(row, self._draws.uniform(number))
+        uniforms = MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
+        prediction, mean, _ = self.engine.look(row, uniforms)
         return prediction, mean, None
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:

@@ -96,10 +96,10 @@ class Shell(Learner):
             and the error says how many.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
-        batches: list[Batch] = []
         with self._turn:
-            origin = self._run(rows, labels, batches.append, seed, progress, audit)
-        return self._trace(Batch.join(batches), origin, fingerprint(rows, labels))
+            room = self._room(labels)
+            origin = self._run(rows, labels, room, seed, progress, audit)
+        return self._trace(room, origin, fingerprint(rows, labels))
 
     def learn_rows(self, inputs: Any, labels: Any) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
@@ -111,12 +111,15 @@ class Shell(Learner):
         self,
         rows: Rows,
         labels: Any,
-        take: Callable[[Batch], None] | None = None,
+        room: Batch | None = None,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
     ) -> Any:
-        """Hand on batch after batch; return what is kept of the state before the first."""
+        """Play batch after batch into a room, or into none that is kept.
+
+        Return what is kept of the state before the first.
+        """
         self._check_features(rows)
         copied = self._copies(rows)
         if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
@@ -126,14 +129,16 @@ class Shell(Learner):
         try:
             if seed is not None:
                 self._reseed(seed)
-            origin = self._origin(before)
+            origin = None if room is None else self._origin(before)
             size = self._batch_size(rows)
             for start in range(0, rows.rounds, size):
                 stop = min(start + size, rows.rounds)
-                batch = self._play(rows, start, stop, labels[start:stop], self._tickets)
+                part = labels[start:stop]
+                batch = self._room(part) if room is None else room.part(start, stop)
+                self._play(rows, start, stop, part, self._tickets, batch)
+                if room is not None:
+                    self._combine(part, self._tickets, batch)
                 self._tickets += stop - start
-                if take is not None:
-                    take(batch)
                 with self._turn.paused():
                     if progress is not None:
                         progress(stop - start)
@@ -145,7 +150,7 @@ class Shell(Learner):
                 self._tickets = before.tickets + kept
                 _add_kept(error, kept)
             raise
-        return self._filled(origin, keep)
+        return None if origin is None else self._filled(origin, keep)
 
     def ask(self, x: Any) -> Ticket:
         """Predict an input; change nothing but the number of the next ticket.
@@ -289,8 +294,18 @@ class Shell(Learner):
     def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
 
     @abstractmethod
-    def _play(self, rows: Rows, start: int, stop: int, labels: Any, number: int) -> Batch:
+    def _room(self, labels: Any) -> Batch:
+        """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
+
+    @abstractmethod
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
         """Play some rows, the first with ticket ``number``; what is refused is not played."""
+
+    def _combine(self, labels: Any, number: int, room: Batch) -> None:
+        """Write what follows from the rounds just played, and nobody learns from."""
+        return
 
     @abstractmethod
     def _learn_one(self, row: Rows, label: Any, number: int) -> Any:

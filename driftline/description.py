@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from driftline.engines import Parts
-from driftline.losses import ConvolutionalFenchelYoung, Hinge, Scaled
-from driftline.rates import AdaGrad, Constant, Polyak
-from driftline.tasks import Sequence
 
-__all__ = ["describe"]
+__all__ = ["describe", "no_theorem"]
 
 
 def describe(parts: Parts, largest_input: float) -> str:
     """Return the description of a learner made of these parts."""
     loss, decoder, rate, domain, *_ = parts
     lines = [
-        f"task     {loss.task!r}, {_scores(loss.task)}",
+        f"task     {loss.task!r}, {loss.task.scores_in_words}",
         f"loss     {loss!r}, self-bounding with M = {loss.self_bound:.4g}",
         f"decoder  {type(decoder).__name__}, {_gap(parts)}",
         f"rate     {rate!r}, {_range(parts)}",
@@ -42,14 +38,6 @@ def describe(parts: Parts, largest_input: float) -> str:
     return "\n".join(lines)
 
 
-def _scores(task: Any) -> str:
-    if isinstance(task, Sequence):
-        return "as many scores as positions and transitions need"
-    if task.ragged:
-        return "a score for every item"
-    return f"{task.dim} score{'s' if task.dim > 1 else ''}"
-
-
 def _gap(parts: Parts) -> str:
     decoder = parts.decoder
     kind = "deterministic" if decoder.deterministic else "random"
@@ -63,98 +51,75 @@ def _gap(parts: Parts) -> str:
 
 
 def _range(parts: Parts) -> str:
-    rate, floor = parts.rate, parts.decoder.rate_floor
-    if not floor > 0.0:
+    steps = parts.rate.step_range(parts.setting)
+    if not parts.decoder.rate_floor > 0.0:
         return "with no admissible range to stay in"
-    if isinstance(rate, Polyak):
-        return "admissible in every round" + ("" if rate.monotone else ", not monotone")
-    if isinstance(rate, AdaGrad):
+    if not steps.norm > 0.0:
         return "which need not be admissible"
-    if isinstance(rate, Constant):
-        eta = rate.params(parts.setting)[0]
-        norm = _longest(parts, eta)
-        if norm >= rate.input_norm * (1 - 1e-12):
-            return f"eta = {eta:.4g}, admissible up to norm {norm:.4g} of {_input(parts)}"
-        return f"eta = {eta:.4g}, above the floor and so not always admissible"
-    return "whose range is not known"
-
-
-def _longest(parts: Parts, eta: float) -> float:
-    """Return the norm up to which inputs leave a step admissible."""
-    return math.sqrt(parts.decoder.rate_floor / eta)
+    if math.isfinite(steps.norm):
+        one = f"eta = {steps.most:.4g}, " if math.isinf(steps.floor) else ""
+        return f"{one}admissible up to norm {steps.norm:.4g} of {_input(parts)}"
+    return "admissible in every round" + ("" if steps.monotone else ", not monotone")
 
 
 def _input(parts: Parts) -> str:
-    """Say what the norm is one of, where that is not simply the row of a round."""
-    task = parts.loss.task
-    if isinstance(task, Sequence) and task.transitions:
-        return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
-    if isinstance(task, Sequence):
-        return "a position" + (" with the constant 1" if parts.intercept else "")
-    if task.ragged:
-        return "all documents of a query together"
-    return "an input" + (" with the constant 1" if parts.intercept else "")
+    """Say what the norm is one of."""
+    return parts.loss.task.norm_in_words(parts.intercept)
+
+
+def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:
+    """Say why no theorem bounds the total of inputs up to a norm beforehand, "" if one does."""
+    rate, steps = parts.rate, parts.rate.step_range(parts.setting)
+    if parts.loss.caveat:
+        return f"the loss is {parts.loss.caveat}"
+    if not parts.decoder.rate_floor > 0.0:
+        return "loss and decoder have no surrogate gap"
+    if not steps.norm > 0.0:
+        return f"{rate!r} may leave the admissible range"
+    if largest_input**2 > steps.norm**2 * (1.0 + 1e-12):
+        return (
+            f"{rate!r} is admissible up to norm {steps.norm:.4g} of {_input(parts)}, and the "
+            f"longest so far has norm {largest_input:.4g}"
+        )
+    if not steps.least(1.0) > 0.0:
+        return f"steps of {rate!r} may be as small as they like"
+    if not steps.monotone and math.isinf(steps.most):
+        return f"steps of {rate!r} may grow, and have no cap"
+    return ""
 
 
 def _bound(parts: Parts) -> str:
     """Say the theorem, or why there is none."""
-    loss, decoder, rate, domain, *_ = parts
-    family = loss.loss if isinstance(loss, Scaled) else loss
-    if isinstance(family, Hinge):
-        return f"none: the hinge loss is {family.caveat}"
-    if not loss.convex:
-        return "none: the loss is not convex"
-    if not decoder.rate_floor > 0.0:
-        return "none: loss and decoder have no surrogate gap"
-    if not math.isfinite(domain.diameter):
+    if reason := no_theorem(parts):
+        if not parts.decoder.rate_floor > 0.0 or parts.loss.caveat:
+            return f"none: {reason}"
+        return f"none beforehand: {reason}; a run can be certified"
+    diameter = parts.domain.diameter
+    if not math.isfinite(diameter):
         return "none beforehand: the domain is unbounded; a run can still be certified"
     if parts.restart is not None:
         return (
             "none beforehand: the learner starts again, and what that costs is not bounded; a run "
             "can be certified"
         )
-    if isinstance(rate, Constant):
-        eta = rate.params(parts.setting)[0]
-        norm, given = _longest(parts, eta), rate.input_norm
-        if norm < given * (1 - 1e-12):
-            return (
-                f"none beforehand: {rate!r} may leave the admissible range; a run can be certified"
-            )
-        return f"{_total(parts, eta)} up to norm {norm:.4g} of {_input(parts)}, by {_source(parts)}"
-    if not isinstance(rate, Polyak):
-        return _left(rate)
-    eta, plain = decoder.rate_floor, _input(parts) == "an input"
-    if not rate.monotone:
-        where = "for inputs up to norm 1" if plain else f"over B^2, {_largest(parts)}"
+    steps, named = parts.rate.step_range(parts.setting), _input(parts)
+    eta, largest = steps.least(1.0), f"B >= 1 the largest norm of {named}"
+    if math.isfinite(steps.norm):
+        eta, factor = steps.least(steps.norm**2), ""
+        where = f" up to norm {steps.norm:.4g} of {named}"
+    elif named == "an input":
+        factor, where = "", " for inputs up to norm 1"
+    else:
+        factor, where = "B^2 ", f", {largest}"
+    if not steps.monotone:
+        where = f" over {factor.strip()}{where}" if factor else where
         return (
-            f"sum of eta_t E[loss_t] <= sum of eta_t L_t(U_t) + {domain.diameter:g} "
-            f"({domain.diameter / 2:g} + P_T), with eta_t >= {eta:.4g} {where}"
+            f"sum of eta_t E[loss_t] <= sum of eta_t L_t(U_t) + {diameter:g} "
+            f"({diameter / 2:g} + P_T), with eta_t >= {eta:.4g}{where}"
         )
-    if plain:
-        return f"{_total(parts, eta)} for inputs up to norm 1, by {_source(parts)}"
-    return f"{_total(parts, eta, 'B^2 ')}, {_largest(parts)}, by {_source(parts)}"
-
-
-def _left(rate: Any) -> str:
-    return f"none beforehand: {rate!r} may leave the admissible range; a run can be certified"
-
-
-def _total(parts: Parts, eta: float, factor: str = "") -> str:
-    """Say the bound for steps of this size at least, times a factor."""
-    diameter = parts.domain.diameter
     price = f"{diameter**2 / (2.0 * eta):.5g} + {diameter / eta:.5g} P_T"
-    return f"E[total target loss] <= F_T + {f'{factor}({price})' if factor else price}"
-
-
-def _largest(parts: Parts) -> str:
-    return f"B >= 1 the largest norm of {_input(parts)}"
-
-
-def _source(parts: Parts) -> str:
-    """Name the theorem."""
-    if isinstance(parts.loss, ConvolutionalFenchelYoung):
-        return "theorem 2 (convolutional)"
-    return "theorem 1 (surrogate gap)" if parts.decoder.surrogate_gap > 0.0 else "its rate floor"
+    price = f"{factor}({price})" if factor else price
+    return f"E[total target loss] <= F_T + {price}{where}, by {parts.decoder.theorem}"
 
 
 def _plain(parts: Parts) -> list[str]:

@@ -414,7 +414,7 @@ def test_bad_input_is_named():
     assert "needs a bounded domain" in str(made)
     assert made.to_dict()["diameter"] is None
     greedy = dl.OGD(loss, rate=dl.rates.AdaGrad())
-    with pytest.raises(dl.NoGuaranteeError, match="AdaGrad may leave"):
+    with pytest.raises(dl.NoGuaranteeError, match=r"AdaGrad\(\) may leave"):
         _ = dl.certify(greedy.run(*stream), good, *stream).worst_case
 
 

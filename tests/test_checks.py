@@ -140,6 +140,28 @@ def test_a_rate_that_remembers_elsewhere_is_named():
         checks.check_rate(Forgetful())
 
 
+@pytest.mark.parametrize(
+    "claim, words",
+    [
+        (dl.rates.StepRange(norm=1.0), "admissible up to"),
+        (dl.rates.StepRange(floor=0.5), "between least and most"),
+        (dl.rates.StepRange(most=0.5), "between least and most"),
+        (dl.rates.StepRange(monotone=True), "never grow"),
+    ],
+)
+def test_a_rate_whose_steps_are_not_what_it_says_is_named(claim, words):
+    @dataclasses.dataclass(frozen=True)
+    class Boastful(dl.rates.Rate):
+        def next(self, loss, risk, grad_sq, input_sq, previous, setting, memory):
+            return 0.1 if previous == 1.0 else 1.0
+
+        def step_range(self, setting, memory=None):
+            return claim
+
+    with pytest.raises(BrokenLawError, match=words):
+        checks.check_rate(Boastful())
+
+
 def test_labels_must_come_from_somewhere():
     with pytest.raises(dl.InputError, match="does not name its labels"):
         checks.check_task(T.NDCG(2))

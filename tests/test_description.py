@@ -1,6 +1,7 @@
 """What a learner says of its guarantee is true."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -82,3 +83,105 @@ def test_the_stated_bound_of_sequences_knows_their_length():
     assert learner.largest_input**2 == pytest.approx(largest)
     said = made.comparator_loss + stated(learner, 0.0, largest)
     assert made.worst_case == pytest.approx(said, rel=1e-4)
+
+
+@dataclass(frozen=True)
+class OwnPolyak(dl.rates.Rate):
+    """Polyak's steps in plain Python, with what is known of them said or not."""
+
+    says: bool = True
+    resolution = 0.0
+
+    def memory(self, setting):
+        return (np.inf,)
+
+    def next(self, loss, risk, grad_sq, input_sq, previous, setting, memory):
+        if loss <= risk:
+            return 0.0
+        memory[0] = min(memory[0], 2.0 * (loss - risk) / grad_sq)
+        return memory[0]
+
+    def step_range(self, setting, memory=None):
+        most = np.inf if memory is None else float(memory[0])
+        known = dl.rates.StepRange(np.inf, setting.rate_floor, most, monotone=True)
+        return known if self.says else super().step_range(setting, memory)
+
+
+RATES = {
+    "polyak": dl.rates.Polyak(),
+    "capped": dl.rates.Polyak(cap=7.0),
+    "free": dl.rates.Polyak(monotone=False, cap=7.0),
+    "uncapped": dl.rates.Polyak(monotone=False),
+    "floor": dl.rates.Constant(),
+    "small": dl.rates.Constant(0.01),
+    "long": dl.rates.Constant(input_norm=3.0),
+    "large": dl.rates.Constant(50.0),
+    "adagrad": dl.rates.AdaGrad(),
+    "decaying": dl.rates.Decaying(),
+    "own": OwnPolyak(),
+    "silent": OwnPolyak(says=False),
+}
+
+TASK = T.Multiclass(3)
+PAIRS = {
+    "gap-optimal": D.GapOptimal(L.Logistic(TASK)),
+    "argmax": D.Argmax(L.Scaled(L.SmoothHinge(TASK), 2.0)),
+    "mix": D.UniformMix(L.SmoothHinge(TASK)),
+    "nearest": D.NearestVertex(L.SparseMAP(T.Multiclass(3), 20.0)),
+    "convolutional": D.Convolutional(L.ConvolutionalFenchelYoung(TASK)),
+    "no gap": D.GapOptimal(L.Logistic(TASK, base=5.0), allow_no_gap=True),
+    "hinge": D.Argmax(L.Hinge(TASK)),
+    "cut hinge": D.Argmax(L.Scaled(L.Hinge(TASK, kappa=0.5), 2.0)),
+}
+
+
+@pytest.mark.parametrize("norm", [0.2, 2.0])
+@pytest.mark.parametrize("decoder", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
+def test_a_bound_is_stated_beforehand_if_and_only_if_a_run_has_one(rate, decoder, norm):
+    """Where one is stated up to a norm, runs have it up to this norm; else for the same reason."""
+    try:
+        learner = dl.OGD(decoder.loss, decoder, rate, dl.domains.Ball(4.0))
+    except (dl.NoGuaranteeError, dl.InputError):
+        pytest.skip("refused before anything is described")
+    random = np.random.default_rng(0)
+    inputs, labels = random.standard_normal((80, 4)), random.integers(0, 3, 80)
+    inputs *= norm / np.linalg.norm(inputs, axis=1, keepdims=True)
+    trace = learner.run(inputs, labels)
+    made = dl.certify(trace, dl.comparators.Fixed(np.zeros((3, 4))), inputs, labels)
+    said, found = bound_of(learner), made.bounds()["worst_case"]
+    limit = re.search(r"up to norm ([0-9.e+-]+) of", said)
+    stated = "P_T" in said and (limit is None or norm <= float(limit.group(1)) * 1.001)
+    assert stated == isinstance(found, float), (said, found)
+    if stated:
+        assert np.isfinite(found) and made.expected <= found
+    elif "P_T" not in said:
+        assert re.match(r"none[^:]*: (.*?)(; a run can be certified)?$", said).group(1) in found
+    else:
+        assert f"admissible up to norm {limit.group(1)}" in found
+    assert made.valid, made.findings
+
+
+def test_a_rate_of_ones_own_is_taken_at_its_word():
+    said = [bound_of(argmax(T.Binary(), rate=rate)) for rate in (dl.rates.Polyak(), OwnPolyak())]
+    assert said[0] == said[1] and "theorem 1" in said[0]
+    assert "may leave the admissible range" in bound_of(argmax(T.Binary(), rate=OwnPolyak(False)))
+
+
+def test_a_rate_of_ones_own_is_held_to_its_word():
+    @dataclass(frozen=True)
+    class Doubled(OwnPolyak):
+        def next(self, *round):
+            return 2.0 * super().next(*round)
+
+    stream = dl.streams.LabelFlips(rounds=200, flips=1, seed=0)
+    for rate, words in ((Doubled(), "above the admissible range"), (Doubled(False), "")):
+        trace = argmax(stream.task, rate=rate).run(stream)
+        found = dl.certify(trace, stream.comparator, stream).findings
+        assert words in " ".join(found) and bool(found) == bool(words)
+
+
+def test_a_free_rate_without_a_cap_has_no_bound_beforehand():
+    loss = L.SmoothHinge(T.Binary())
+    free = dl.OGD(loss, D.GapOptimal(loss), dl.rates.Polyak(monotone=False))
+    assert bound_of(free).startswith("none beforehand: steps of Polyak(monotone=False")

@@ -222,7 +222,7 @@ class TestHinge:
         for kappa in (0.5, 1.0):
             loss = dl.losses.Hinge(dl.tasks.Multiclass(2), kappa=kappa)
             learner = dl.OGD(loss, dl.decoders.Argmax(loss), dl.rates.Constant(0.1))
-            assert f"none: the hinge loss is {loss.caveat}" in learner.describe()
+            assert f"none: the loss is {loss.caveat}" in learner.describe()
 
 
 @pytest.mark.parametrize(

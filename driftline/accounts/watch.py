@@ -10,8 +10,6 @@ import numpy as np
 from driftline.accounts.tally import Watched
 from driftline.engines import Block, Engine, Parts
 from driftline.errors import InputError
-from driftline.rates import Polyak
-from driftline.rates.polyak import RESOLUTION
 
 __all__ = ["Watch", "settled"]
 
@@ -106,9 +104,10 @@ def settled(seen: Watched, parts: Parts) -> Watched:
     That happens only without a rate floor. No inequality holds for such a round, and none of
     its neighbours needs it: the weights stay where they are.
     """
-    if parts.decoder.rate_floor > 0.0 or not isinstance(parts.rate, Polyak):
+    resolution = parts.rate.resolution
+    if parts.decoder.rate_floor > 0.0 or resolution is None:
         return seen
-    return replace(seen, idle=seen.loss - seen.risk <= RESOLUTION * seen.loss)
+    return replace(seen, idle=seen.loss - seen.risk <= resolution * seen.loss)
 
 
 def _seen(

@@ -115,9 +115,9 @@ class Certificate:
     def worst_case(self) -> float:
         """What the theorem promises before the first round, and again at every new start."""
         made, theirs = self.premises, self.comparator_loss
-        self._need_convexity()
         if made.no_theorem and not (math.isinf(made.spread) and theirs + self.tally.gap == 0.0):
             raise NoGuaranteeError(f"no theorem bounds this run beforehand: {made.no_theorem}")
+        self._need_convexity()
         if not math.isfinite(made.diameter):
             raise InputError(
                 "the worst case needs a bounded domain; `exact` and `weighted_bound` do not"

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from driftline.certificates.certificate import Premises
+from driftline.description import no_theorem
 from driftline.engines import Engine
-from driftline.losses import ConvolutionalFenchelYoung
-from driftline.rates import Constant, Polyak
 
 __all__ = ["premises_of"]
 
@@ -19,28 +18,10 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
 
     ``least`` is what no step can lie below, where more is known of it than the parts say; else 0.
     """
-    parts, largest_input_sq = engine.parts, engine.largest_input_sq
-    loss, decoder, rate, domain, *_ = parts
-    floor = decoder.rate_floor / largest_input_sq if largest_input_sq > 0.0 else math.inf
-    reason, spread = "", 1.0
-    if not decoder.rate_floor > 0.0:
-        reason = "loss and decoder have no surrogate gap"
-    elif isinstance(rate, Constant):
-        eta = rate.params(parts.setting)[0]
-        if eta > floor * (1.0 + 1e-12):
-            reason = f"the step {eta:.4g} is above the floor {floor:.4g} for inputs of this norm"
-        floor = min(floor, eta)
-    elif isinstance(rate, Polyak):
-        floor = min(floor, rate.cap)  # of short inputs the cap is the least step
-        if least > 0.0:
-            floor = min(floor, least)
-        if not rate.monotone:
-            if math.isinf(rate.cap):
-                reason = "the free rate has no cap, and its steps no bound known beforehand"
-            spread = rate.cap / floor
-    else:
-        reason = f"{type(rate).__name__} may leave the admissible range"
-    theorem = "theorem 2" if isinstance(loss, ConvolutionalFenchelYoung) else "theorem 1"
+    parts, input_sq = engine.parts, engine.largest_input_sq
+    loss, domain = parts.loss, parts.domain
+    steps = parts.rate.step_range(parts.setting)
+    floor = min(steps.least(input_sq), least or math.inf)
     return Premises(
         domain.diameter,
         floor,
@@ -48,8 +29,8 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
         loss.task.largest_loss,
         loss.task.guess,
         loss.convex,
-        reason,
-        spread,
-        theorem,
+        no_theorem(parts, math.sqrt(input_sq)),
+        1.0 if steps.monotone or not floor > 0.0 else steps.most / floor,
+        parts.decoder.theorem,
         float(np.finfo(engine.dtype).eps),
     )

@@ -9,6 +9,7 @@ given.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from driftline.engines import Block
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.learner import OGD
-from driftline.rates import Polyak
-from driftline.rates.polyak import RESOLUTION
 from driftline.trace import Trace, at_most_rounding
 
 __all__ = ["Replay"]
@@ -56,7 +55,9 @@ class Replay:
         self.uniforms = uniforms_of(origin.key, origin.tickets, len(trace))
         self.rounding = ROUNDING[engine.dtype.name]
         memory = origin.rate_memory
-        self._remembered = float(trace.eta[0] if memory is None or not len(memory) else memory[0])
+        self._range = learner.rate.step_range(learner.parts.setting, memory)
+        if memory is None and self._range.monotone:  # without a past, the first step tells
+            self._range = self._range._replace(most=min(self._range.most, float(trace.eta[0])))
         self._alarm = self.whole and origin.restarted
         self._worst: dict[str, tuple[float, int]] = {}
         self._wrong: dict[str, list[int]] = {}
@@ -112,23 +113,23 @@ class Replay:
     def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
         """Note steps that the rate would not have made.
 
-        The gap that a Polyak rate divides may be much smaller than the loss, and feels rounding so
+        The gap that a rate divides may be much smaller than the loss, and feels rounding so
         many times more.
         """
-        allowed = self.rounding * own
-        if isinstance(self.learner.rate, Polyak):
-            gap = np.maximum(seen.loss - seen.risk, RESOLUTION * seen.loss)
+        allowed, resolution = self.rounding * own, self.learner.rate.resolution
+        if resolution is not None:
+            gap = np.maximum(seen.loss - seen.risk, resolution * seen.loss)
             digits = 1e3 * np.finfo(self.learner.engine.dtype).eps
             allowed = allowed + digits * own * seen.loss / np.maximum(gap, 1e-300)
         wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
 
     def _compare_range(self, seen: Watched, start: int) -> None:
-        """Note steps of a Polyak rate above the admissible range; other rates promise nothing.
+        """Note steps above the admissible range, of a rate that never leaves it.
 
         The residuals of an older trace in single precision feel how its first weights are rounded.
         """
-        if not isinstance(self.learner.rate, Polyak):
+        if not math.isinf(self._range.norm):
             return
         seen = settled(seen, self.learner.parts)
         residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
@@ -185,16 +186,9 @@ class Replay:
 
     @property
     def floor(self) -> float:
-        """What no step of a Polyak rate lies below, given what it remembered of its past; else 0.
-
-        Without a past, the first step tells.
-        """
-        rate, engine = self.learner.rate, self.learner.engine
-        largest = engine.largest_input_sq
-        if not isinstance(rate, Polyak) or not largest > 0.0:
-            return 0.0
-        floor = min(rate.cap, self.learner.decoder.rate_floor / largest)
-        return min(floor, self._remembered) if rate.monotone else floor
+        """What no step lies below, given what the rate remembered of its past; 0 if unknown."""
+        largest = self.learner.engine.largest_input_sq
+        return self._range.least(largest) if largest > 0.0 else 0.0
 
     def unchecked(self) -> tuple[str, ...]:
         """Say what the record is believed in, for want of a past."""

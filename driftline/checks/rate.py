@@ -6,13 +6,13 @@ import numpy as np
 
 from driftline.checks.base import law
 from driftline.detectors import Detector
-from driftline.rates import Rate, Setting
+from driftline.rates import Rate, Setting, StepRange
 
 __all__ = ["check_detector", "check_rate"]
 
 
 def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> None:
-    """Check a rate: steps are finite, and the same when the same rounds come again.
+    """Check a rate: steps are finite, in their range, and the same when rounds come again.
 
     ``setting`` is what a rate is told of its learner; by default a rate floor of 0.5 and a
     diameter of 20.
@@ -23,11 +23,12 @@ def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> 
     setting = Setting(0.5, 20.0, True) if setting is None else setting
     rate.check(setting)
     first = rate.first(setting)
+    made = rate.step_range(setting)
     law(0.0 < first < np.inf, "what rounds before the first step record is positive", first=first)
     runs = []
     for _ in range(2):
         generator, memory = np.random.default_rng(seed), np.array(rate.memory(setting), float)
-        eta, steps = first, []
+        eta, steps = first, list[float]()
         for _ in range(200):
             loss = float(generator.exponential())
             risk = float(loss * generator.uniform(0.0, 0.9))
@@ -35,10 +36,24 @@ def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> 
             step = rate.next(loss, risk, grad_sq, 1.0, eta, setting, memory)
             seen = {"loss": loss, "risk": risk, "grad_sq": grad_sq, "step": step}
             law(0.0 <= step < np.inf, "steps are finite and not negative", **seen)
-            eta = step if step > 0.0 else eta
+            if step > 0.0:
+                _in_range(made, steps, **seen)
+                eta = step
             steps.append(step)
         runs.append(steps)
     law(runs[0] == runs[1], "all that a rate remembers is in its memory", rate=rate)
+
+
+def _in_range(made: StepRange, past: list[float], **seen: float) -> None:
+    """Hold a step, for an input of norm 1, to what the rate says of its steps."""
+    step, slack = seen["step"], 1.0 + 1e-9
+    low = made.least(1.0) <= step * slack
+    law(low and step <= made.most * slack, "steps lie between least and most", range=made, **seen)
+    allowed = 2.0 * (seen["loss"] - seen["risk"]) / seen["grad_sq"]
+    within = made.norm < 1.0 or step <= allowed * slack
+    law(within, "steps are admissible up to this norm of inputs", range=made, **seen)
+    before = min((s for s in past if s > 0.0), default=np.inf)
+    law(not made.monotone or step <= before * slack, "steps never grow", range=made, **seen)
 
 
 def check_detector(detector: Detector, *, seed: int = 0) -> None:

@@ -56,6 +56,11 @@ class Decoder(Part):
         return self.surrogate_gap / self.loss.self_bound
 
     @property
+    def theorem(self) -> str:
+        """Where a bound with this rate floor comes from."""
+        return "theorem 1 (surrogate gap)" if self.surrogate_gap > 0.0 else "its rate floor"
+
+    @property
     def numerical_rate_floor(self) -> float | None:
         """The floor found by numerical search where it is higher than any proof, or None."""
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Convolutional(Decoder):
     """
 
     loss: Loss
+
+    theorem: ClassVar[str] = "theorem 2 (convolutional)"
 
     def __post_init__(self) -> None:
         """Refuse other losses."""

@@ -64,6 +64,11 @@ class Loss(Part):
     gap_optimal_ratio: float | None = None
 
     @property
+    def caveat(self) -> str:
+        """Why no theorem applies to a learner with this loss, "" if nothing speaks against it."""
+        return "" if self.convex else "not convex"
+
+    @property
     def self_bound(self) -> float:
         """The constant M with ``|g|^2 <= 2 M L``."""
         raise InputError(f"{type(self).__name__} does not say its constant `self_bound`")

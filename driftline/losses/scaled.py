@@ -99,6 +99,11 @@ class Scaled(Loss):
         return self.loss.convex
 
     @property
+    def caveat(self) -> str:
+        """As the loss inside."""
+        return self.loss.caveat
+
+    @property
     def bounded_rate(self) -> bool:
         """As the loss inside."""
         return self.loss.bounded_rate

@@ -7,6 +7,7 @@ step that is the floor.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from driftline.errors import InputError
 from driftline.kernels import Kernel
 from driftline.parts import Part
 
-__all__ = ["Rate", "Setting"]
+__all__ = ["Rate", "Setting", "StepRange"]
 
 
 class Setting(NamedTuple):
@@ -27,15 +28,44 @@ class Setting(NamedTuple):
     allow_no_gap: bool = False
 
 
+class StepRange(NamedTuple):
+    """Which steps a rate makes, whatever comes; by default nothing is known of them.
+
+    A step is admissible if it is at most ``2 (L - risk) / |G|^2``.
+    """
+
+    #: Every step is admissible as long as no input is longer: infinite for always, 0 for never.
+    norm: float = 0.0
+    #: No step lies below this over the largest squared norm of inputs, or below ``most`` if that
+    #: is less.
+    floor: float = 0.0
+    #: No step lies above this.
+    most: float = math.inf
+    #: Whether no step is larger than one before.
+    monotone: bool = False
+
+    def least(self, input_sq: float) -> float:
+        """Return what no step lies below with inputs of squared norms up to this."""
+        return min(self.most, self.floor / input_sq if input_sq > 0.0 else math.inf)
+
+
 class Rate(Part):
     """Base of all rates.
 
     A rate of one's own needs :meth:`next` in plain Python; what it wants to remember goes
     into a vector that starts as :meth:`memory`. With a ``kernel`` and :meth:`params` in
-    its place it runs compiled.
+    its place it runs compiled. To have a bound beforehand it says its :meth:`step_range`.
     """
 
     kernel: ClassVar[Kernel | None] = None
+
+    #: For rates that divide by the gap ``L - risk``: the share of the loss below which a gap
+    #: says nothing. Without a rate floor a round with such a gap makes no step. None for others.
+    resolution: ClassVar[float | None] = None
+
+    def step_range(self, setting: Setting, memory: np.ndarray | None = None) -> StepRange:
+        """Return which steps are made from the start, or from what was remembered in a run."""
+        return StepRange()
 
     def check(self, setting: Setting) -> None:
         """Raise if this rate cannot serve a learner of this kind."""

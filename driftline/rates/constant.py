@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.kernels import RATE, Kernel, kernel
-from driftline.rates.base import Rate, Setting
+from driftline.rates.base import Rate, Setting, StepRange
 
 __all__ = ["Constant"]
 
@@ -50,6 +52,11 @@ class Constant(Rate):
     def params(self, setting: Setting) -> tuple[float, ...]:
         """Return the step."""
         return (setting.rate_floor / self.input_norm**2 if self.eta is None else self.eta,)
+
+    def step_range(self, setting: Setting, memory: np.ndarray | None = None) -> StepRange:
+        """One step, admissible up to the norm at which it meets the floor."""
+        eta = self.params(setting)[0]
+        return StepRange(math.sqrt(setting.rate_floor / eta), math.inf, eta, monotone=True)
 
     def first(self, setting: Setting) -> float:
         """Return the step too."""

@@ -13,9 +13,11 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.kernels import RATE, Kernel, kernel
-from driftline.rates.base import Rate, Setting
+from driftline.rates.base import Rate, Setting, StepRange
 
 __all__ = ["Polyak"]
 
@@ -57,6 +59,7 @@ class Polyak(Rate):
     cap: float = math.inf
 
     kernel: ClassVar[Kernel] = polyak
+    resolution: ClassVar[float] = RESOLUTION
 
     def __post_init__(self) -> None:
         """Refuse a cap that is not positive."""
@@ -92,3 +95,8 @@ class Polyak(Rate):
     def memory(self, setting: Setting) -> tuple[float, ...]:
         """Return the smallest step so far, at first the cap."""
         return (self.cap,)
+
+    def step_range(self, setting: Setting, memory: np.ndarray | None = None) -> StepRange:
+        """Every step is admissible, and the floor over the squared input at least, or the cap."""
+        most = self.cap if memory is None else min(self.cap, float(memory[0]))
+        return StepRange(math.inf, setting.rate_floor, most, self.monotone)

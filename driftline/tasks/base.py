@@ -139,6 +139,19 @@ class Task(Part):
         """Return how many scores there must be, given those that there are."""
         return self.dim
 
+    @property
+    def scores_in_words(self) -> str:
+        """How many scores a round has."""
+        if self.ragged:
+            return "a score for every item"
+        return f"{self.dim} score{'s' if self.dim > 1 else ''}"
+
+    def norm_in_words(self, intercept: bool) -> str:
+        """Say what the norm in a bound is the norm of, with or without an intercept."""
+        if self.ragged:
+            return "all documents of a query together"
+        return "an input" + (" with the constant 1" if intercept else "")
+
     def rows_of(self, inputs: Any) -> Any:
         """Wrap a stream's inputs: an array with a row per round, or a CSR matrix."""
         return rows_of(inputs)

@@ -103,6 +103,17 @@ class Sequence(PaddedTask):
         """Any size that fits a sequence is right."""
         return self.hull_of(theta).dim
 
+    @property
+    def scores_in_words(self) -> str:
+        """How many scores a round has."""
+        return "as many scores as positions and transitions need"
+
+    def norm_in_words(self, intercept: bool) -> str:
+        """Say what the norm in a bound is the norm of, with or without an intercept."""
+        if self.transitions:
+            return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
+        return "a position" + (" with the constant 1" if intercept else "")
+
     def rows_of(self, inputs: Any) -> Sequences:
         """Return inputs as sequences."""
         return Sequences(inputs, self.tags, self.transitions)

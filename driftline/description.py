@@ -90,18 +90,15 @@ def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:
 
 def _bound(parts: Parts) -> str:
     """Say the theorem, or why there is none."""
-    if reason := no_theorem(parts):
-        if not parts.decoder.rate_floor > 0.0 or parts.loss.caveat:
-            return f"none: {reason}"
-        return f"none beforehand: {reason}; a run can be certified"
-    diameter = parts.domain.diameter
+    reason, diameter = no_theorem(parts), parts.domain.diameter
+    if not parts.decoder.rate_floor > 0.0 or parts.loss.caveat:
+        return f"none: {reason}"
     if not math.isfinite(diameter):
-        return "none beforehand: the domain is unbounded; a run can still be certified"
-    if parts.restart is not None:
-        return (
-            "none beforehand: the learner starts again, and what that costs is not bounded; a run "
-            "can be certified"
-        )
+        reason = "the domain is unbounded"
+    elif parts.restart is not None:
+        reason = "the learner starts again, and what that costs is not bounded"
+    if reason:
+        return f"none beforehand: {reason}; a run can be certified"
     steps, named = parts.rate.step_range(parts.setting), _input(parts)
     eta, largest = steps.least(1.0), f"B >= 1 the largest norm of {named}"
     if math.isfinite(steps.norm):

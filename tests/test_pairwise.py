@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.parts import from_config
 
 T = dl.tasks
 TASKS = [
@@ -114,3 +115,10 @@ def test_a_choice_of_all_documents_leaves_nothing_to_learn():
     queries = [random.standard_normal((size, 3)) for size in (5, 1000, 1500)]
     labels = [(q[:, 0] > 0).astype(int) for q in queries]
     assert committee.run(queries, labels).target_loss[:2].tolist() == [0.0, 0.0]
+
+
+def test_no_file_can_claim_a_better_ratio():
+    config = dl.losses.PairwiseLogistic(dl.tasks.NDCG(2)).config()
+    assert from_config(config).config() == config
+    with pytest.raises(dl.InputError, match="argmax_ratio of PairwiseLogistic is 1, not 0.1"):
+        from_config(config | {"argmax_ratio": 0.1})

@@ -17,7 +17,6 @@ from driftline.certificates.replay import Replay
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.learner import OGD
-from driftline.tasks import RelevanceTask
 from driftline.trace import Trace
 
 __all__ = ["certify"]
@@ -145,10 +144,7 @@ def _certify(
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
-    made = premises_of(engine, replay.floor)
-    if isinstance(task, RelevanceTask):  # what guessing costs depends on the grades
-        guess = float(np.mean([task.guess_of(label) for label in labels]))
-        made = replace(made, guess_loss=guess)
+    made = replace(premises_of(engine, replay.floor), guess_loss=task.mean_guess(labels))
     return Certificate(
         0,
         len(trace),

@@ -25,7 +25,7 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
     return Premises(
         domain.diameter,
         floor,
-        getattr(loss.task, "guess_loss", math.inf),
+        loss.task.guess_loss,
         loss.task.largest_loss,
         loss.task.guess,
         loss.convex,

@@ -71,7 +71,7 @@ def as_rows(predictions: np.ndarray) -> np.ndarray:
 
 def losses_of(task: Any, rows: np.ndarray, labels: Any) -> np.ndarray:
     """Return the target loss of every prediction; refuse what is none."""
-    if task.zero_one:
+    if task.zero_one and task.kernels is not None:
         if rows.shape[1] != 1:
             raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")
         wrong = task.check_labels(rows[:, 0]) != np.asarray(labels)

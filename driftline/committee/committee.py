@@ -440,7 +440,7 @@ class Committee(Shell):
 
     def _losses(self, rows: np.ndarray, labels: Any) -> np.ndarray:
         """Return the target loss of every prediction."""
-        if self.task.zero_one:
+        if self.task.zero_one and self.task.kernels is not None:
             return (rows != np.asarray(labels)).any(axis=1).astype(np.float64)
         task = self.task
         pairs = zip(rows, labels, strict=True)

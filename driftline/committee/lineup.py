@@ -17,15 +17,7 @@ from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.models import Standardiser
 from driftline.parts import check_flag
 from driftline.rates import Constant, Decaying, Polyak, Rate
-from driftline.tasks import (
-    Binary,
-    Multiclass,
-    Multilabel,
-    RelevanceTask,
-    Sequence,
-    StructuredTask,
-    Task,
-)
+from driftline.tasks import Task
 
 __all__ = ["auto"]
 
@@ -56,21 +48,10 @@ def auto(
     True
     """
     check_flag("scaling", scaling)
-    constant = RARE if isinstance(task, Multilabel) else True
+    constant = RARE if task.kind == "tags" else True
     scaler = Standardiser(constant, dtype) if scaling and not task.ragged else None
-    lineup = _any
-    if isinstance(task, (Multiclass, Binary)):
-        lineup = _classes
-    elif isinstance(task, Multilabel):
-        lineup = _tags
-    elif isinstance(task, RelevanceTask):
-        lineup = _relevance
-    elif isinstance(task, Sequence):
-        lineup = _sequences
-    elif isinstance(task, StructuredTask):
-        lineup = _structured
     rest = {"intercept": scaler is None, "dtype": dtype}
-    return Committee(lineup(task, rest), scaling=scaler, seed=seed)
+    return Committee(LINEUPS.get(task.kind, _structured)(task, rest), scaling=scaler, seed=seed)
 
 
 def _certain(loss: Loss, setting: Setting, rest: dict[str, Any]) -> OGD:
@@ -189,3 +170,13 @@ def _any(task: Any, rest: dict[str, Any]) -> list[OGD]:
         OGD(loss, None, rate, Ball(diameter), restart=restart, **rest)
         for rate, diameter, restart in settings
     ]
+
+
+#: Members by the kind of a task; all other tasks take those of structured ones.
+LINEUPS = {
+    "classes": _classes,
+    "sign": _classes,
+    "tags": _tags,
+    "relevance": _relevance,
+    "chain": _sequences,
+}

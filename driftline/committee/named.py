@@ -17,7 +17,7 @@ from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.models import Standardiser
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
-from driftline.tasks import Binary, Multiclass, Multilabel, Sequence, Task
+from driftline.tasks import Task
 
 __all__ = ["LEARNERS", "named"]
 
@@ -73,6 +73,6 @@ def _loss(task: Any, certain: bool) -> Loss:
     made = certain_loss(task)
     if made is not None and certain:
         return made
-    if isinstance(task, (Multiclass, Binary, Multilabel, Sequence)) and made is not None:
+    if made is not None and task.kind in ("classes", "sign", "tags", "chain"):
         return made.loss
     return ConvolutionalFenchelYoung(task)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from driftline.committee.committee import Committee
-from driftline.decoders import Argmax
 
 __all__ = ["beliefs", "decoded", "drawn", "generator", "mixed", "softened", "tagged"]
 
@@ -46,7 +45,7 @@ def decoded(learner: Any, X: Any, classes: int) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if isinstance(member.decoder, Argmax) and member.task.zero_one:
+        if member.decoder.takes_top and member.task.zero_one:
             chances[np.arange(len(own)), own.argmax(axis=1)] += weight
             continue
         for row, theta in zip(chances, own, strict=True):
@@ -60,7 +59,7 @@ def tagged(learner: Any, X: Any) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if isinstance(member.decoder, Argmax):
+        if member.decoder.takes_top:
             chances += weight * (own > 0.0)
             continue
         means = np.array([member.decoder.mean_loss_encoding(theta) for theta in own])

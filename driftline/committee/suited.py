@@ -8,14 +8,6 @@ from typing import Any
 from driftline.decoders import Argmax
 from driftline.detectors import Cusum, Detector
 from driftline.losses import CRF, Logistic, PairwiseLogistic, Scaled, SparseMAP
-from driftline.tasks import (
-    Binary,
-    Multiclass,
-    Multilabel,
-    RelevanceTask,
-    Sequence,
-    StructuredTask,
-)
 
 __all__ = ["certain_loss", "detector"]
 
@@ -27,16 +19,17 @@ DOCUMENTS = 1000
 def certain_loss(task: Any) -> Scaled | None:
     """Return twice the least multiple of a loss that `Argmax` has a guarantee for, None if unknown.
 
+    >>> from driftline.tasks import Multiclass
     >>> certain_loss(Multiclass(3))
     Scaled(loss=Logistic(task=Multiclass(classes=3), base=2.0), factor=2.0)
     """
-    if isinstance(task, (Multiclass, Binary, Multilabel)):
+    if task.kind in ("classes", "sign", "tags"):
         return Scaled(Logistic(task), 2.0)
-    if isinstance(task, RelevanceTask):
+    if task.kind == "relevance":
         return Scaled(PairwiseLogistic(task, most=max(DOCUMENTS, 2 * task.fewest)), 2.0)
-    if isinstance(task, Sequence):
+    if task.kind == "chain":
         return Scaled(CRF(task), 2.0)
-    if isinstance(task, StructuredTask):
+    if task.predicts_top and hasattr(task, "loss_factor"):
         loss = SparseMAP(task)
         factor = 2.0 * Argmax(loss).kappa
         return Scaled(loss, factor) if math.isfinite(factor) else None
@@ -49,6 +42,6 @@ def detector(task: Any) -> Detector:
     Losses of structured predictions are means over parts and vary less than a coin does, so that
     smaller changes are looked out for, and less evidence is enough.
     """
-    if isinstance(task, (Multiclass, Binary)):
+    if task.zero_one:
         return Cusum()
     return Cusum(threshold=2.0, more=0.1)

@@ -13,7 +13,6 @@ from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
-from driftline.tasks import Multilabel, RelevanceTask, Sequence, StructuredTask
 
 __all__ = ["Argmax"]
 
@@ -69,11 +68,12 @@ class Argmax(Decoder):
     loss: Loss
 
     deterministic: ClassVar[bool] = True
+    takes_top: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
         task = self.loss.task
-        if not (task.zero_one or isinstance(task, (StructuredTask, Sequence, RelevanceTask))):
+        if not task.predicts_top:
             raise NoGuaranteeError(f"Argmax needs a task that predicts labels, not {task!r}")
 
     @property
@@ -81,7 +81,7 @@ class Argmax(Decoder):
         """The kernel for classes or for tags."""
         if self.loss.task.zero_one:
             return decode_argmax
-        return decode_signs if isinstance(self.loss.task, Multilabel) else None
+        return decode_signs if self.loss.task.kind == "tags" else None
 
     @property
     def kappa(self) -> float:

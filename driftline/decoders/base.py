@@ -42,6 +42,9 @@ class Decoder(Part):
     #: Whether predictions are certain, so that risk and target loss are the same.
     deterministic: ClassVar[bool] = False
 
+    #: Whether the prediction is the task's ``top_prediction`` at these scores, with certainty.
+    takes_top: ClassVar[bool] = False
+
     #: Whether a pair without a guarantee was asked for in so many words.
     allow_no_gap: bool = False
 

@@ -9,7 +9,6 @@ from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, kernel
 from driftline.losses import Logistic, Loss
-from driftline.tasks import Multilabel
 
 __all__ = ["Coordinatewise"]
 
@@ -37,6 +36,7 @@ class Coordinatewise(Decoder):
     at most half the logistic loss, whatever the number of tags: a surrogate gap of 1/2, and of
     :math:`1 - \frac12 \log_2 b` in base b.
 
+    >>> from driftline.tasks import Multilabel
     >>> decoder = Coordinatewise(Logistic(Multilabel(159)))
     >>> decoder.surrogate_gap
     0.5
@@ -50,7 +50,7 @@ class Coordinatewise(Decoder):
     def __post_init__(self) -> None:
         """Refuse other losses and bases without a gap."""
         family = self._family
-        if not (isinstance(family, Logistic) and isinstance(family.task, Multilabel)):
+        if not (isinstance(family, Logistic) and family.task.kind == "tags"):
             raise NoGuaranteeError(
                 f"Coordinatewise is made for Logistic(Multilabel(...)), not for {self.loss!r}"
             )

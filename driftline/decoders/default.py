@@ -9,7 +9,6 @@ from driftline.decoders.coordinatewise import Coordinatewise
 from driftline.decoders.gap_optimal import GapOptimal
 from driftline.decoders.nearest_vertex import NearestVertex
 from driftline.losses import ConvolutionalFenchelYoung, FenchelYoung, Loss, Scaled
-from driftline.tasks import Multilabel
 
 __all__ = ["default_decoder"]
 
@@ -35,7 +34,7 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
         return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):
         return loss, NearestVertex(loss)
-    if isinstance(loss.task, Multilabel):
+    if loss.task.kind == "tags":
         return loss, Coordinatewise(loss)
     if loss.task.zero_one:
         return loss, GapOptimal(loss)

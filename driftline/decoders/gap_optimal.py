@@ -10,7 +10,6 @@ import numpy as np
 from driftline.decoders.base import Decoder, ValueDecoder, decode_by_values
 from driftline.kernels import MIX, Kernel, kernel
 from driftline.losses import Loss
-from driftline.tasks import Finite
 
 __all__ = ["GapOptimal"]
 
@@ -90,25 +89,25 @@ class GapOptimal(ValueDecoder):
 
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
-        if not isinstance(self.loss.task, Finite):
+        if self.loss.task.loss_matrix is None:
             self._check_parts()
         self._require_best_gap()
 
     @property
     def kernel(self) -> Kernel | None:
         """The kernel for the 0-1 loss; any other finite loss takes a linear program."""
-        return None if isinstance(self.loss.task, Finite) else decode_by_values
+        return decode_by_values if self.loss.task.loss_matrix is None else None
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the expected loss encoding of the prediction at scores ``theta``."""
-        task = self.loss.task
-        if not isinstance(task, Finite):
+        task: Any = self.loss.task
+        if task.loss_matrix is None:
             return super().mean_loss_encoding(theta)
         return least_ratio(task.loss_matrix, self.loss.values(theta)[0]) @ task.prediction_matrix
 
     def risk(self, theta: np.ndarray, label: Any) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
-        if isinstance(self.loss.task, Finite):
+        if self.loss.task.loss_matrix is not None:
             return Decoder.risk(self, theta, label)
         return super().risk(theta, label)
 

@@ -11,7 +11,6 @@ from driftline.decoders.base import Decoder, write_mean
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import FenchelYoung, Logistic, Loss
-from driftline.tasks import Binary, Multiclass
 
 __all__ = ["NearestVertex"]
 
@@ -79,7 +78,7 @@ class NearestVertex(Decoder):
     def _of_classes(self) -> bool:
         """Whether this is the logistic loss of classes, which has a kernel."""
         family = self._family
-        return isinstance(family, Logistic) and isinstance(family.task, (Multiclass, Binary))
+        return isinstance(family, Logistic) and family.task.kind in ("classes", "sign")
 
     @property
     def kernel(self) -> Kernel | None:

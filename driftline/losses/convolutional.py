@@ -60,7 +60,7 @@ from driftline.polytopes import (
     warn_inexact,
 )
 from driftline.regularizers import Entropy, Quadratic, Regularizer
-from driftline.tasks import Binary, Multiclass, Multilabel, RelevanceTask, Task
+from driftline.tasks import Task
 
 __all__ = ["ConvolutionalFenchelYoung"]
 
@@ -128,6 +128,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     Examples
     --------
+    >>> from driftline.tasks import Multiclass
     >>> loss = ConvolutionalFenchelYoung(Multiclass(3), Quadratic(1.0))
     >>> value, grad = loss.value_and_grad([2.5, 0.5, 0.0], label=0)
     >>> value, grad
@@ -298,23 +299,23 @@ class ConvolutionalFenchelYoung(Loss):
         quadratic = type(self._omega) is Quadratic
         if not quadratic and type(self._omega) is not Entropy:
             return None
-        match self.task:
-            case Multiclass():
+        match self.task.kind:
+            case "classes":
                 return classes_quadratic if quadratic else classes_entropy
-            case Binary() | Multilabel():
+            case "sign" | "tags":
                 return tags_quadratic if quadratic else tags_entropy
-            case RelevanceTask() if quadratic and (self.whole_space or self.task.lowest == 0):
+            case "relevance" if quadratic and (self.whole_space or self.task.lowest == 0):
                 return relevance_quadratic
         return None
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the whole loss, the scale, the space, and the discounts."""
-        more = self.task.discounts(size) if isinstance(self.task, RelevanceTask) else ()
+        more = self.task.discounts(size) if self.task.kind == "relevance" else ()
         return (1.0, self._omega.scale, float(self.whole_space), *more)
 
     def workspace(self, size: int) -> int:
         """Return room for the move, and for what it takes to find it."""
-        if isinstance(self.task, RelevanceTask):
+        if self.task.kind == "relevance":
             return relevance_workspace(size)
         return 3 * size + EXTRA
 
@@ -327,7 +328,7 @@ def default_regularizer(task: Task) -> Regularizer:
     balls and more drift want larger ones, many classes and noise smaller ones.
     """
     hull = task.label_hull
-    if isinstance(task, RelevanceTask):
+    if task.kind == "relevance":
         return Quadratic(3.0)
     if isinstance(hull, Simplex):
         return Entropy(0.3)

@@ -56,7 +56,7 @@ class CRF(Loss):
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if not isinstance(self.task, (Sequence, Multiclass, Multilabel)):
+        if self.task.kind not in ("chain", "classes", "tags"):
             raise InputError(
                 f"CRF takes a Sequence, Multiclass or Multilabel task, not {self.task!r}"
             )
@@ -68,7 +68,6 @@ class CRF(Loss):
         if self._entropic is not None:
             value, grad = self._entropic.value_and_grad(theta, label)
             return value / math.log(self.base), grad / math.log(self.base)
-        assert isinstance(self.task, Sequence)
         theta = check_scores(theta, self.task)
         target = self.task.encode(label)
         if target.size != theta.size:
@@ -80,7 +79,7 @@ class CRF(Loss):
     @cached_property
     def _entropic(self) -> FenchelYoung | None:
         """The same loss as that of the entropy, where there is no chain."""
-        if isinstance(self.task, Sequence):
+        if self.task.kind == "chain":
             return None
         return FenchelYoung(self.task, Entropy())
 

@@ -69,12 +69,14 @@ class Hinge(Loss):
     kappa: float = 1.0
 
     argmax_ratio: ClassVar[float] = 1.0
-    _multiclass: ClassVar[LossKernels] = LossKernels(hinge)
-    _binary: ClassVar[LossKernels] = LossKernels(hinge_binary)
+    _kernels: ClassVar[dict[str, LossKernels]] = {
+        "classes": LossKernels(hinge),
+        "sign": LossKernels(hinge_binary),
+    }
 
     def __post_init__(self) -> None:
         """Refuse thresholds outside 0..1 and tasks of another kind."""
-        if not isinstance(self.task, (Multiclass, Binary)):
+        if self.task.kind not in self._kernels:
             raise InputError(f"Hinge takes a Multiclass or Binary task, not {self.task!r}")
         if not 0.0 <= self.kappa <= 1.0:
             raise InputError(f"kappa must lie in 0..1, but is {self.kappa}")
@@ -82,7 +84,7 @@ class Hinge(Loss):
     @property
     def kernels(self) -> LossKernels:
         """One score needs kernels of its own."""
-        return self._binary if isinstance(self.task, Binary) else self._multiclass
+        return self._kernels[self.task.kind]
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the whole loss, and the threshold."""
@@ -102,7 +104,7 @@ class Hinge(Loss):
         """1 / (1 - kappa), half of it with one score; infinite for kappa = 1."""
         if self.kappa == 1.0:
             return math.inf
-        return (0.5 if isinstance(self.task, Binary) else 1.0) / (1.0 - self.kappa)
+        return (0.5 if self.task.kind == "sign" else 1.0) / (1.0 - self.kappa)
 
     @property
     def caveat(self) -> str:

@@ -172,13 +172,15 @@ class Logistic(Loss):
     task: Multiclass | Binary | Multilabel
     base: float = 2.0
 
-    _multiclass: ClassVar[LossKernels] = LossKernels(logistic, values)
-    _binary: ClassVar[LossKernels] = LossKernels(logistic_binary, values_binary)
-    _multilabel: ClassVar[LossKernels] = LossKernels(logistic_tags)
+    _kernels: ClassVar[dict[str, LossKernels]] = {
+        "classes": LossKernels(logistic, values),
+        "sign": LossKernels(logistic_binary, values_binary),
+        "tags": LossKernels(logistic_tags),
+    }
 
     def __post_init__(self) -> None:
         """Refuse a base that has no logarithm, and tasks of another kind."""
-        if not isinstance(self.task, (Multiclass, Binary, Multilabel)):
+        if self.task.kind not in self._kernels:
             raise InputError(
                 f"Logistic takes a Multiclass, Binary or Multilabel task, not {self.task!r}"
             )
@@ -188,9 +190,7 @@ class Logistic(Loss):
     @property
     def kernels(self) -> LossKernels:
         """One score and several tags need kernels of their own."""
-        if isinstance(self.task, Multilabel):
-            return self._multilabel
-        return self._binary if isinstance(self.task, Binary) else self._multiclass
+        return self._kernels[self.task.kind]
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor 1 / ln b."""
@@ -198,9 +198,7 @@ class Logistic(Loss):
 
     def workspace(self, size: int) -> int:
         """Return the mean label encoding and three numbers more; two numbers for every tag."""
-        if isinstance(self.task, Multilabel):
-            return 2 * size
-        return size + EXTRA
+        return 2 * size if self.task.kind == "tags" else size + EXTRA
 
     @property
     def unit(self) -> float:
@@ -210,7 +208,7 @@ class Logistic(Loss):
     @property
     def self_bound(self) -> float:
         """The tight constant M; for d tags it is the d-th part of that for one."""
-        parts = 1.0 if isinstance(self.task, Multiclass) else 2.0 * self.task.dim
+        parts = 1.0 if self.task.kind == "classes" else 2.0 * self.task.dim
         return SELF_BOUND / (parts * math.log(self.base))
 
     @property
@@ -221,7 +219,7 @@ class Logistic(Loss):
     @property
     def uniform_mix_ratio(self) -> float | None:
         """1 - 1/K in base 2; a smaller base only enlarges the loss."""
-        if isinstance(self.task, Multilabel):
+        if self.task.kind == "tags":
             return None
         return self.task.guess_loss * math.log2(self.base) if self.base <= 2.0 else None
 
@@ -229,7 +227,7 @@ class Logistic(Loss):
     def nearest_vertex_ratio(self) -> float | None:
         """4 gamma / (lambda nu), with 1/ln b strong convexity in the l1 norm."""
         task = self.task
-        if isinstance(task, Multilabel):
+        if task.kind == "tags":
             return None
         return 4.0 * task.loss_slope * math.log(self.base) / task.separation
 

@@ -22,7 +22,6 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
 from driftline.losses.logistic import SELF_BOUND
-from driftline.tasks import RelevanceTask
 
 __all__ = ["PairwiseLogistic"]
 
@@ -62,8 +61,10 @@ class PairwiseLogistic(Loss):
 
     def __post_init__(self) -> None:
         """Refuse tasks without relevance, and no documents."""
-        if not isinstance(self.task, RelevanceTask):
+        if self.task.kind != "relevance":
             raise InputError(f"PairwiseLogistic takes NDCG or PrecisionAtK, not {self.task!r}")
+        if self.argmax_ratio != 1.0:  # a fact, though written to files
+            raise InputError(f"argmax_ratio of PairwiseLogistic is 1, not {self.argmax_ratio!r}")
         if int(self.most) != self.most or self.most < 2:
             raise InputError(f"there must be 2 documents or more, not {self.most!r}")
         if not self._swap(self.most) > 0.0:

@@ -113,18 +113,20 @@ class SmoothHinge(Loss):
 
     bounded_rate: ClassVar[bool] = True
     argmax_ratio: ClassVar[float] = 1.0
-    _multiclass: ClassVar[LossKernels] = LossKernels(smooth_hinge, values)
-    _binary: ClassVar[LossKernels] = LossKernels(smooth_hinge_binary, values_binary)
+    _kernels: ClassVar[dict[str, LossKernels]] = {
+        "classes": LossKernels(smooth_hinge, values),
+        "sign": LossKernels(smooth_hinge_binary, values_binary),
+    }
 
     def __post_init__(self) -> None:
         """Refuse tasks of another kind."""
-        if not isinstance(self.task, (Multiclass, Binary)):
+        if self.task.kind not in self._kernels:
             raise InputError(f"SmoothHinge takes a Multiclass or Binary task, not {self.task!r}")
 
     @property
     def kernels(self) -> LossKernels:
         """One score needs kernels of its own."""
-        return self._binary if isinstance(self.task, Binary) else self._multiclass
+        return self._kernels[self.task.kind]
 
     def workspace(self, size: int) -> int:
         """Return the two largest scores."""
@@ -133,7 +135,7 @@ class SmoothHinge(Loss):
     @property
     def self_bound(self) -> float:
         """4, or 2 with one score."""
-        return 2.0 if isinstance(self.task, Binary) else 4.0
+        return 2.0 if self.task.kind == "sign" else 4.0
 
     @property
     def uniform_mix_ratio(self) -> float:

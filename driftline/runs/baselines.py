@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.tasks import Multilabel, Ordinal, RelevanceTask, Task
+from driftline.tasks import Task
 
 __all__ = ["Baselines", "baselines_of"]
 
@@ -33,11 +33,11 @@ class Baselines(Protocol):
 
 def baselines_of(task: Task) -> Baselines:
     """Return the baselines of a task."""
-    if isinstance(task, Multilabel):
+    if task.kind == "tags":
         return OfTags(task.dim)
-    if isinstance(task, RelevanceTask):
+    if task.kind == "relevance":
         return OfDocuments(task)
-    return OfClasses(task.levels - 1 if isinstance(task, Ordinal) else None)
+    return OfClasses(None if task.zero_one else len(task.all_labels) - 1)
 
 
 class OfClasses:
@@ -118,7 +118,7 @@ class OfDocuments:
 
     names = ("as listed", "at random")
 
-    def __init__(self, task: RelevanceTask):
+    def __init__(self, task: Task):
         self.task: Any = task
 
     def losses(self, labels: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from driftline.committee import Committee, named
 from driftline.committee.vote import vote, vote_one
-from driftline.decoders import Argmax
 from driftline.errors import InputError
 from driftline.models import Standardiser
 from driftline.runs.baselines import baselines_of
@@ -18,7 +17,6 @@ from driftline.saving import DAMAGE, loaded
 from driftline.state import archive
 from driftline.tables import Encoder
 from driftline.tables.columns import Memory
-from driftline.tasks import Multiclass, Multilabel
 
 __all__ = ["Model"]
 
@@ -107,9 +105,8 @@ class Model:
         if self.scaling is not None:
             rows = [self.scaling.copy().transform(x) for x in inputs]
             return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
-        if all(isinstance(member.decoder, Argmax) for member in learner.members):
-            if isinstance(learner.task, (Multiclass, Multilabel)):
-                return self._predict_together(inputs)
+        if all(member.decoder.takes_top for member in learner.members):
+            return self._predict_together(inputs)
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
 
     def _drawn(self, scores: Sequence[np.ndarray]) -> Any:
@@ -127,10 +124,7 @@ class Model:
         """Return the votes on many rows by one product of matrices."""
         learner, task = self.learner, self.learner.task
         scores = learner.score_rows(inputs)
-        if isinstance(task, Multiclass):
-            made = list(scores.argmax(axis=2)[:, :, np.newaxis])
-        else:
-            made = list((scores > 0.0).astype(np.int64))
+        made = [task.top_rows(own) for own in scores]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
         return task.predictions(vote(task, made, weights))
 

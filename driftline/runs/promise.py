@@ -12,7 +12,6 @@ from driftline.committee.vote import vote_factor
 from driftline.domains import Ball
 from driftline.runs.kept import Kept
 from driftline.runs.model import Model
-from driftline.tasks import RelevanceTask
 
 __all__ = ["Promise", "promise_of"]
 
@@ -124,8 +123,8 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     """Return what guessing would have cost; None if that depends on labels that are gone."""
     if made is not None and made.rounds == rounds:
         return made.trivial
-    task: Any = model.learner.task
-    return None if isinstance(task, RelevanceTask) else float(task.guess_loss) * rounds
+    guess = model.learner.task.mean_guess()
+    return None if guess is None else float(guess) * rounds
 
 
 def _audited(model: Model, kept: Kept, thorough: bool) -> tuple[CommitteeCertificate, bool]:

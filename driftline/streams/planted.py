@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.comparators import Piecewise
@@ -14,7 +12,7 @@ from driftline.streams.base import (
     segment_starts,
     unit_vectors,
 )
-from driftline.tasks import Finite, Task
+from driftline.tasks import Task
 
 __all__ = ["Planted"]
 
@@ -54,11 +52,4 @@ class Planted(Stream):
         wrong = generator.random(rounds) < noise
         seen[wrong] = unit_vectors(generator, int(wrong.sum()), features)
         scores = np.einsum("tdf,tf->td", weights[segment], seen)
-        self.labels = np.array([_top_label(task, theta) for theta in scores])
-
-
-def _top_label(task: Task, theta: np.ndarray) -> Any:
-    """Return the label of the highest score; predictions of a finite task are none."""
-    if isinstance(task, Finite):
-        return int(np.argmax(task.label_matrix @ theta))
-    return task.top_prediction(theta)
+        self.labels = np.array([task.top_label(theta) for theta in scores])

@@ -47,10 +47,17 @@ class Task(Part):
     A task of one's own needs ``dim``, :meth:`encode` and :meth:`encode_loss` (and
     :meth:`offset` unless it is 0), :meth:`best_prediction` for deterministic and
     :meth:`decompose` for random predictions, all in plain NumPy. With ``kernels`` in
-    their place it runs compiled; labels are then rows of ``label_size`` integers.
+    their place it runs compiled; labels are then rows of ``label_size`` integers. All else
+    that others want to know of a task are the facts below, and all have a default.
     """
 
     kernels: ClassVar[TaskKernels | None] = None
+
+    #: What labels are, where losses and line-ups are made for it: ``classes``, unit vectors under
+    #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
+    #: the share of wrong ones; ``chain``, tags of positions as :class:`~driftline.tasks.Sequence`
+    #: encodes them; ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them.
+    kind: ClassVar[str] = ""
 
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
@@ -66,11 +73,20 @@ class Task(Part):
 
     #: What ``guess_loss``, the loss that a bound is compared with, is the loss of.
     guess: ClassVar[str] = "uniform guessing"
+    guess_loss: float = math.inf
+
+    #: The loss of every label (row) and prediction (column), where both are listed.
+    loss_matrix: np.ndarray | None = None
 
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
     #: metric and 2 for the square of one; infinite where none is known.
     triangle: float = math.inf
+
+    @property
+    def predicts_top(self) -> bool:
+        """Whether the prediction of highest score is a sensible one, as it is among labels."""
+        return self.zero_one
 
     @property
     def dim(self) -> int:
@@ -229,6 +245,10 @@ class Task(Part):
         """Return the mean loss encoding of a random label, used as prediction, of this mean."""
         raise InputError(f"{type(self).__name__} does not predict labels")
 
+    def mean_guess(self, labels: Any = None) -> float | None:
+        """Return what the guess costs on average of these labels; of all, None if they differ."""
+        return self.guess_loss
+
     # -- predictions
 
     def best_prediction(self, mu: np.ndarray) -> Any:
@@ -238,6 +258,34 @@ class Task(Part):
     def top_prediction(self, theta: np.ndarray) -> Any:
         """Return the prediction that has the highest score (MAP)."""
         return self.best_prediction(theta)
+
+    def top_label(self, theta: np.ndarray) -> Any:
+        """Return the label that has the highest score."""
+        return self.top_prediction(theta)
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of highest score, a row of integers for each row of scores."""
+        rows = [np.ravel(self.top_prediction(theta)) for theta in scores]
+        width = self.prediction_size or scores.shape[1]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+
+    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+        """Return what a committee predicts whose members, of these weights, predict these.
+
+        The prediction of least mean loss if the members' were labels, drawn by their weights.
+        """
+        return self.best_prediction(
+            sum(w * self.encode(p) for w, p in zip(weights, predictions, strict=True))
+        )
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the average of many rounds, a row each, from rows of every member."""
+        out = np.full_like(predictions[0], -1)
+        for t in range(len(out)):
+            rows = [self.prediction(member[t]) for member in predictions]
+            chosen = np.ravel(self.average(rows, weights[t]))
+            out[t, : chosen.size] = chosen
+        return out
 
     def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the prediction that has the highest score."""
@@ -284,6 +332,11 @@ def draw_atom(distribution: Distribution, uniform: float) -> Any:
     """Draw from a distribution by one uniform number."""
     index = np.searchsorted(np.cumsum(distribution.weights), uniform, side="right")
     return distribution.atoms[min(int(index), len(distribution.atoms) - 1)]
+
+
+def mean_rows(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sums of the members' rows."""
+    return np.asarray(sum(weights[:, j, None] * rows for j, rows in enumerate(predictions)))
 
 
 def whole_numbers(values: Any, what: str) -> np.ndarray:

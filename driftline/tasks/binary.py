@@ -8,6 +8,7 @@ has with one weight vector for each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Affine, Cube
-from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
+from driftline.tasks.base import Distribution, Task, TaskKernels, mean_rows, whole_numbers
 
 __all__ = ["Binary"]
 
@@ -51,6 +52,7 @@ class Binary(Task):
     """
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    kind: ClassVar[str] = "sign"
     zero_one: ClassVar[bool] = True
     triangle: ClassVar[float] = 1.0
     dim: ClassVar[int] = 1
@@ -107,6 +109,15 @@ class Binary(Task):
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the sign of the mean label, -1 for 0."""
         return 1 if np.ravel(mu)[0] > 0.0 else -1
+
+    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> int:
+        """Return the sign of the mean prediction, -1 for 0."""
+        mean = sum(w * p for w, p in zip(weights.tolist(), predictions, strict=True))
+        return 1 if mean > 0.0 else -1
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the signs of mean predictions, a row each."""
+        return np.where(mean_rows(predictions, weights) > 0.0, 1, -1)
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return the signs of positive probability."""

@@ -13,14 +13,15 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.polytopes import Hull, Polytope, Simplex
-from driftline.tasks.base import Distribution, Task
+from driftline.tasks.base import Distribution
 from driftline.tasks.multiclass import check_class, check_classes
+from driftline.tasks.plurality import PluralityTask
 
 __all__ = ["Finite"]
 
 
 @dataclass(frozen=True)
-class Finite(Task):
+class Finite(PluralityTask):
     """Labels and predictions as rows of matrices.
 
     Parameters
@@ -154,6 +155,10 @@ class Finite(Task):
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the prediction of least mean loss, the lowest of several."""
         return int(np.argmin(self.prediction_matrix @ np.asarray(mu)))
+
+    def top_label(self, theta: np.ndarray) -> int:
+        """Return the label that has the highest score: it is no prediction."""
+        return int(np.argmax(self.label_matrix @ theta))
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return few predictions with this mean loss encoding."""

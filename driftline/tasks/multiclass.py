@@ -14,7 +14,8 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Simplex
-from driftline.tasks.base import Distribution, Task, TaskKernels, whole_numbers
+from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
+from driftline.tasks.plurality import PluralityTask
 
 __all__ = ["Multiclass", "check_class", "check_classes"]
 
@@ -56,7 +57,7 @@ def draw(mean, params, uniforms, scratch, prediction, encoded):
 
 
 @dataclass(frozen=True)
-class Multiclass(Task):
+class Multiclass(PluralityTask):
     """Classification under the 0-1 loss; labels and predictions are ``0 .. classes-1``.
 
     >>> task = Multiclass(3)
@@ -69,6 +70,7 @@ class Multiclass(Task):
     classes: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    kind: ClassVar[str] = "classes"
     zero_one: ClassVar[bool] = True
     triangle: ClassVar[float] = 1.0
 
@@ -135,6 +137,10 @@ class Multiclass(Task):
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the most probable class, the lowest of several."""
         return int(np.argmax(mu))
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the classes of highest score, a row each."""
+        return scores.argmax(axis=1)[:, np.newaxis]
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return the classes of positive probability."""

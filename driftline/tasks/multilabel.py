@@ -8,15 +8,16 @@ Labels are 0/1 vectors, encoded as plus and minus ones:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Cube, Polytope
-from driftline.tasks.base import TaskKernels
+from driftline.tasks.base import TaskKernels, mean_rows
 from driftline.tasks.structured import VectorTask, refuse_first
 
 __all__ = ["Multilabel"]
@@ -58,6 +59,7 @@ class Multilabel(VectorTask):
     labels: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    kind: ClassVar[str] = "tags"
     entries: ClassVar[str] = "zeros and ones"
     triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 0.5
@@ -102,3 +104,16 @@ class Multilabel(VectorTask):
     def from_vertex(self, vertex: np.ndarray) -> np.ndarray:
         """Return zeros and ones."""
         return (vertex > 0.0).astype(np.int64)
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the tags of positive score, a row each."""
+        return (scores > 0.0).astype(np.int64)
+
+    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> np.ndarray:
+        """Return the tags with more than half of the weight behind them."""
+        rows = [np.reshape(prediction, (1, -1)) for prediction in predictions]
+        return self.average_rows(rows, weights[np.newaxis])[0]
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the tags with more than half of the weight behind them, a row each."""
+        return (mean_rows(predictions, weights) > 0.5).astype(np.int64)

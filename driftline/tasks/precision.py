@@ -8,6 +8,7 @@ It is the discounted gain of 0/1 grades with discounts :math:`1, \dots, 1, 0, \d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -129,6 +130,14 @@ class PrecisionAtK(RelevanceTask):
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Choose the largest entries, the lowest index of equal ones."""
         return np.sort(np.argsort(-np.asarray(mu), kind="stable")[: self.k])
+
+    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> np.ndarray:
+        """Return the items with most weight behind them."""
+        size = int(max(np.max(chosen) for chosen in predictions)) + 1
+        behind = np.zeros(max(size, len(predictions[0])))
+        for weight, chosen in zip(weights, predictions, strict=True):
+            behind[chosen] += weight
+        return self.best_prediction(behind)
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return few sets with this mean loss encoding."""

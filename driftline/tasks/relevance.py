@@ -12,6 +12,7 @@ is predicted, and no step is made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,6 +73,8 @@ class RelevanceTask(PaddedTask):
     highest: int = 1
     exponential: bool = False
     what: ClassVar[str] = "grades"
+    kind: ClassVar[str] = "relevance"
+    predicts_top: ClassVar[bool] = True
 
     guess_loss: ClassVar[float] = 1.0
 
@@ -183,6 +186,17 @@ class RelevanceTask(PaddedTask):
         """Return the expected loss of an order drawn uniformly."""
         target, offset = self._encode(label)
         return offset - float(target.sum() * self.discounts(target.size).mean())
+
+    def mean_guess(self, labels: Any = None) -> float | None:
+        """Return the mean of what guessing costs, which depends on the grades."""
+        return None if labels is None else float(np.mean([self.guess_of(y) for y in labels]))
+
+    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+        """Return the order of the mean discounts that documents earn by their ranks."""
+        discounts = self.discounts(len(predictions[0]))
+        return self.best_prediction(
+            sum(w * discounts[p] for w, p in zip(weights, predictions, strict=True))
+        )
 
     def idle(self, label: Any) -> bool:
         """Say whether no document has any gain, so that there is nothing to predict."""

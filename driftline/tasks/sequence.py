@@ -42,6 +42,8 @@ class Sequence(PaddedTask):
 
     #: Lengths differ from round to round.
     ragged: ClassVar[bool] = True
+    kind: ClassVar[str] = "chain"
+    predicts_top: ClassVar[bool] = True
     triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

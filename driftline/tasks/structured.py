@@ -27,6 +27,7 @@ class StructuredTask(Task):
 
     loss_factor: float
     constant_offset: float
+    predicts_top: ClassVar[bool] = True
 
     @property
     def dim(self) -> int:

@@ -69,6 +69,7 @@ class Argmax(Decoder):
 
     deterministic: ClassVar[bool] = True
     takes_top: ClassVar[bool] = True
+    ratio_name: ClassVar[str] = "argmax"
 
     def __post_init__(self) -> None:
         """Refuse tasks whose predictions are not their labels."""
@@ -86,13 +87,7 @@ class Argmax(Decoder):
     @property
     def kappa(self) -> float:
         """The constant with target loss <= kappa L; infinite where none is known."""
-        ratio = self.loss.argmax_ratio
-        return math.inf if ratio is None else ratio
-
-    @property
-    def surrogate_gap(self) -> float:
-        """1 - kappa, or 0."""
-        return max(0.0, 1.0 - self.kappa)
+        return math.inf if self.loss_ratio is None else self.loss_ratio
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the loss encoding of the argmax."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, helper, kernel
-from driftline.losses import Logistic, Loss, Scaled
+from driftline.losses import Logistic, Loss
 from driftline.losses.base import check_scores
 from driftline.parts import Part
 from driftline.tasks import Distribution
@@ -48,10 +48,18 @@ class Decoder(Part):
     #: Whether a pair without a guarantee was asked for in so many words.
     allow_no_gap: bool = False
 
+    #: Under which name losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
+    ratio_name: ClassVar[str] = ""
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """The largest ratio of risk to loss, None where nothing is known."""
+        return self.loss.ratio(self.ratio_name)
+
     @property
     def surrogate_gap(self) -> float:
-        """The constant alpha, 0 if there is none."""
-        return 0.0
+        """The constant alpha, one minus the ratio; 0 if there is none."""
+        return 0.0 if self.loss_ratio is None else max(0.0, 1.0 - self.loss_ratio)
 
     @property
     def rate_floor(self) -> float:
@@ -130,9 +138,9 @@ class Decoder(Part):
         )
         return mean, float(risk)
 
-    def _require_gap(self, ratio: float | None, reason: str) -> None:
+    def _require_gap(self, reason: str) -> None:
         """Refuse a pair whose ratio of risk to loss is not known to be below 1."""
-        if not self.allow_no_gap and (ratio is None or ratio >= 1.0):
+        if not self.allow_no_gap and (self.loss_ratio is None or self.loss_ratio >= 1.0):
             raise NoGuaranteeError(
                 f"{type(self).__name__} has no surrogate gap with {self.loss!r}: {reason} "
                 "(allow_no_gap=True admits it without a guarantee)"
@@ -143,17 +151,9 @@ class Decoder(Part):
 
         It is stated for one weight vector per class; with one score it is twice as high.
         """
-        if not (isinstance(self._family, Logistic) and math.isclose(self.loss.unit, 1.0)):
+        if not (isinstance(self.loss.family, Logistic) and math.isclose(self.loss.unit, 1.0)):
             return None
         return 2.0 * floor if self.loss.task.dim == 1 else floor
-
-    @property
-    def _family(self) -> Loss:
-        """The loss without its factors."""
-        loss = self.loss
-        while isinstance(loss, Scaled):
-            loss = loss.loss
-        return loss
 
 
 @helper
@@ -195,14 +195,13 @@ class ValueDecoder(Decoder):
     def _require_best_gap(self) -> None:
         """Refuse losses with which no decoder has a gap."""
         self._require_gap(
-            self.loss.gap_optimal_ratio,
             "no decoder has one with the logistic loss from base 4 on, nor with less than "
             "1 - 1/K times the smooth hinge; use a smaller base or a larger factor",
         )
 
     def _check_parts(self) -> None:
         """Refuse other target losses, and surrogates that cannot list their values."""
-        task, family = self.loss.task, self._family
+        task, family = self.loss.task, self.loss.family
         if not task.zero_one:
             raise NoGuaranteeError(
                 f"{type(self).__name__} is made for the 0-1 loss, not for {task!r}"

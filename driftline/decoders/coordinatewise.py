@@ -46,18 +46,13 @@ class Coordinatewise(Decoder):
     allow_no_gap: bool = False
 
     kernel: ClassVar[Kernel] = coordinatewise
+    ratio_name: ClassVar[str] = "gap_optimal"
 
     def __post_init__(self) -> None:
         """Refuse other losses and bases without a gap."""
-        family = self._family
+        family = self.loss.family
         if not (isinstance(family, Logistic) and family.task.kind == "tags"):
             raise NoGuaranteeError(
                 f"Coordinatewise is made for Logistic(Multilabel(...)), not for {self.loss!r}"
             )
-        self._require_gap(self.loss.gap_optimal_ratio, "the base must be below 4")
-
-    @property
-    def surrogate_gap(self) -> float:
-        """1/2 in base 2."""
-        ratio = self.loss.gap_optimal_ratio
-        return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
+        self._require_gap("the base must be below 4")

@@ -27,9 +27,7 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
     >>> default_decoder(CRF(Sequence(3)))[1]
     Argmax(loss=Scaled(loss=CRF(task=Sequence(tags=3, transitions=True), base=2.0), factor=2.0))
     """
-    family = loss
-    while isinstance(family, Scaled):
-        family = family.loss
+    family = loss.family
     if isinstance(family, ConvolutionalFenchelYoung):
         return loss, Convolutional(loss)
     if isinstance(family, FenchelYoung):

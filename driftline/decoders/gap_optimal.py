@@ -86,6 +86,7 @@ class GapOptimal(ValueDecoder):
     allow_no_gap: bool = False
 
     mix: ClassVar[Kernel] = gap_optimal
+    ratio_name: ClassVar[str] = "gap_optimal"
 
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
@@ -110,12 +111,6 @@ class GapOptimal(ValueDecoder):
         if self.loss.task.loss_matrix is not None:
             return Decoder.risk(self, theta, label)
         return super().risk(theta, label)
-
-    @property
-    def surrogate_gap(self) -> float:
-        """1/2 for the base-2 logistic loss, 1/K for the smooth hinge."""
-        ratio = self.loss.gap_optimal_ratio
-        return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
 
     @property
     def numerical_rate_floor(self) -> float | None:

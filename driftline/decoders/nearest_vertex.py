@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,16 +54,17 @@ class NearestVertex(Decoder):
     loss: Loss
     allow_no_gap: bool = False
 
+    ratio_name: ClassVar[str] = "nearest_vertex"
+
     def __post_init__(self) -> None:
         """Refuse losses that are not of Fenchel-Young type, or without a gap."""
-        if not self._of_classes and not isinstance(self._family, FenchelYoung):
+        if not self._of_classes and not isinstance(self.loss.family, FenchelYoung):
             raise NoGuaranteeError(
                 f"NearestVertex needs a Fenchel-Young loss, such as Logistic or SparseMAP, not "
                 f"{self.loss!r}"
             )
-        ratio = self.loss.nearest_vertex_ratio
+        ratio = self.loss_ratio
         self._require_gap(
-            ratio,
             "its constants are not known"
             if ratio is None
             else f"4 gamma / (lambda nu) is {ratio:.4g}, which is not below 1; "
@@ -77,19 +78,13 @@ class NearestVertex(Decoder):
     @property
     def _of_classes(self) -> bool:
         """Whether this is the logistic loss of classes, which has a kernel."""
-        family = self._family
+        family = self.loss.family
         return isinstance(family, Logistic) and family.task.kind in ("classes", "sign")
 
     @property
     def kernel(self) -> Kernel | None:
         """The kernel for classes."""
         return nearest_class if self._of_classes else None
-
-    @property
-    def surrogate_gap(self) -> float:
-        """1 - 4 gamma / (lambda nu)."""
-        ratio = self.loss.nearest_vertex_ratio
-        return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
 
     @property
     def numerical_surrogate_gap(self) -> float | None:
@@ -107,7 +102,7 @@ class NearestVertex(Decoder):
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean encoding of the prediction at scores ``theta``."""
-        family: Any = self._family
+        family: Any = self.loss.family
         hull = family.task.hull_of(np.asarray(theta))
         mu = family.mean_prediction(theta)  # a factor of the loss does not move it
         vertex = hull.maximize(mu)

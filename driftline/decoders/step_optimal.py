@@ -67,6 +67,7 @@ class StepOptimal(ValueDecoder):
     allow_no_gap: bool = False
 
     mix: ClassVar[Kernel] = step_optimal
+    ratio_name: ClassVar[str] = "gap_optimal"
 
     def __post_init__(self) -> None:
         """Refuse losses without a floor."""
@@ -76,8 +77,14 @@ class StepOptimal(ValueDecoder):
     @property
     def rate_floor(self) -> float:
         """At least the floor of the gap-optimal decoder."""
-        ratio = self.loss.gap_optimal_ratio
-        return 0.0 if ratio is None else max(0.0, 1.0 - ratio) / self.loss.self_bound
+        return (
+            0.0
+            if self.loss_ratio is None
+            else max(0.0, 1.0 - self.loss_ratio) / self.loss.self_bound
+        )
+
+    #: On confident scores risk and loss are nearly the same.
+    surrogate_gap: ClassVar[float] = 0.0
 
     @property
     def numerical_rate_floor(self) -> float | None:

@@ -50,21 +50,15 @@ class UniformMix(ValueDecoder):
     allow_no_gap: bool = False
 
     mix: ClassVar[Kernel] = uniform_mix
+    ratio_name: ClassVar[str] = "uniform_mix"
 
     def __post_init__(self) -> None:
         """Refuse losses without a gap."""
         self._check_parts()
         self._require_gap(
-            self.loss.uniform_mix_ratio,
             "a uniform mix has the gap 1/K with the smooth hinge and with the logistic loss "
             "up to base 2; use base=2.0, or the GapOptimal decoder below base 4",
         )
-
-    @property
-    def surrogate_gap(self) -> float:
-        """1/K for the losses themselves, more for their multiples."""
-        ratio = self.loss.uniform_mix_ratio
-        return 0.0 if ratio is None else max(0.0, 1.0 - ratio)
 
     @property
     def numerical_rate_floor(self) -> float | None:

@@ -4,9 +4,10 @@ A loss :math:`L(\theta, y) \ge 0` is convex in the scores :math:`\theta` and sel
 :math:`\|g\|^2 \le 2 M L`, for the gradient :math:`g` in the scores. At a kink, where
 several subgradients exist, ties go to the lowest index.
 
-The ``*_ratio`` attributes are facts about a loss that decoders rely on: the largest
-value of (expected target loss) / (surrogate loss) over all scores and labels under the
-decoder of that name, or None where nothing is known. A ratio below 1 is a surrogate gap.
+Decoders rely on :meth:`Loss.ratio`: the largest value of (expected target loss) / (surrogate
+loss) over all scores and labels under the decoder of that name, or None where nothing is
+known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, such as
+``argmax_ratio``, and a decoder of one's own may bring a name of its own.
 """
 
 from __future__ import annotations
@@ -58,10 +59,21 @@ class Loss(Part):
     #: How many times the member of its family for which decoders were made.
     unit: float = 1.0
 
-    argmax_ratio: float | None = None
-    uniform_mix_ratio: float | None = None
-    nearest_vertex_ratio: float | None = None
-    gap_optimal_ratio: float | None = None
+    def ratio(self, decoder: str) -> float | None:
+        """Return the largest ratio of risk to loss under a decoder, by ``<decoder>_ratio``."""
+        return getattr(self, f"{decoder}_ratio", None) if decoder else None
+
+    @property
+    def family(self) -> Loss:
+        """The loss without its factors."""
+        return self
+
+    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+        """Return numbers that vanish where loss or gradient have a kink or a jump.
+
+        None for a loss that is smooth, or smooth but for kinks of the gradient that nobody lists.
+        """
+        return ()
 
     @property
     def caveat(self) -> str:

@@ -135,15 +135,15 @@ class FenchelYoung(Loss):
     @property
     def nearest_vertex_norm(self) -> str:
         """The norm in which 4 gamma / (lambda nu) is smallest."""
-        return min(("l2", "l1"), key=lambda norm: self._ratio(norm))
+        return min(("l2", "l1"), key=lambda norm: self._ratio_in(norm))
 
     @property
     def nearest_vertex_ratio(self) -> float | None:
         """The smallest known 4 gamma / (lambda nu)."""
-        ratio = self._ratio(self.nearest_vertex_norm)
+        ratio = self._ratio_in(self.nearest_vertex_norm)
         return None if math.isinf(ratio) else ratio
 
-    def _ratio(self, norm: str) -> float:
+    def _ratio_in(self, norm: str) -> float:
         if isinstance(self.task.label_hull, Chain) and isinstance(self.regularizer, Entropy):
             return math.inf  # (2n-1)^2 / (2n) at length n
         constants = self.task.constants(norm)

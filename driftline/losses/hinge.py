@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import LOSS, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
-from driftline.losses.smooth_hinge import find_rival
+from driftline.losses.smooth_hinge import find_rival, margin_and_ties
 from driftline.tasks import Binary, Multiclass
 
 __all__ = ["Hinge"]
@@ -89,6 +91,11 @@ class Hinge(Loss):
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the whole loss, and the threshold."""
         return (1.0, self.kappa)
+
+    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+        """Return the distance to the threshold, and that of the two strongest rivals."""
+        margin, *ties = margin_and_ties(theta, label)
+        return (margin - self.kappa, *ties)
 
     def workspace(self, size: int) -> int:
         """Return the two largest scores."""

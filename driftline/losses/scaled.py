@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.losses.base import Loss, LossKernels
-from driftline.tasks import Task
+from driftline.losses.base import Loss
 
 __all__ = ["Scaled"]
+
+
+def _inside(name: str) -> Any:
+    """Return a property that is the one of the loss inside."""
+    return property(lambda self: getattr(self.loss, name), doc="As the loss inside.")
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Scaled(Loss):
     >>> from driftline.losses import SmoothHinge
     >>> from driftline.tasks import Multiclass
     >>> loss = Scaled(SmoothHinge(Multiclass(3)), 4.0)
-    >>> loss.value_and_grad(np.zeros(3), label=0)[0], loss.self_bound, loss.argmax_ratio
+    >>> loss.value_and_grad(np.zeros(3), label=0)[0], loss.self_bound, loss.ratio("argmax")
     (4.0, 16.0, 0.25)
     """
 
@@ -54,34 +58,29 @@ class Scaled(Loss):
         """Return the scaled gap of the loss inside."""
         return self.factor * self.loss.solver_gap(theta)
 
-    @property
-    def inexact(self) -> bool:
-        """As the loss inside."""
-        return self.loss.inexact
+    # What a factor does not change.
 
-    @property
-    def overestimates(self) -> bool:
-        """As the loss inside."""
-        return self.loss.overestimates
+    task = _inside("task")
+    kernels = _inside("kernels")
+    inexact = _inside("inexact")
+    overestimates = _inside("overestimates")
+    convex = _inside("convex")
+    caveat = _inside("caveat")
+    bounded_rate = _inside("bounded_rate")
+    family = _inside("family")
 
-    @property
-    def task(self) -> Task:
-        """The task of the loss inside."""
-        return self.loss.task
+    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+        """Return where the loss inside has its kinks."""
+        return self.loss.kinks(theta, label)
 
-    @property
-    def kernels(self) -> LossKernels | None:
-        """The kernels of the loss inside: the factor is in the parameters."""
-        return self.loss.kernels
+    def workspace(self, size: int) -> int:
+        """Return as many as the loss inside."""
+        return self.loss.workspace(size)
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the parameters of the loss inside, the first of them scaled."""
         first, *others = self.loss.params(size)
         return (self.factor * first, *others)
-
-    def workspace(self, size: int) -> int:
-        """Return as many as the loss inside."""
-        return self.loss.workspace(size)
 
     @property
     def self_bound(self) -> float:
@@ -93,40 +92,7 @@ class Scaled(Loss):
         """The unit scales with the loss."""
         return self.factor * self.loss.unit
 
-    @property
-    def convex(self) -> bool:
-        """As the loss inside."""
-        return self.loss.convex
-
-    @property
-    def caveat(self) -> str:
-        """As the loss inside."""
-        return self.loss.caveat
-
-    @property
-    def bounded_rate(self) -> bool:
-        """As the loss inside."""
-        return self.loss.bounded_rate
-
-    @property
-    def argmax_ratio(self) -> float | None:
+    def ratio(self, decoder: str) -> float | None:
         """All ratios shrink by the factor, since no decoder depends on it."""
-        return self._shrunk(self.loss.argmax_ratio)
-
-    @property
-    def uniform_mix_ratio(self) -> float | None:
-        """All ratios shrink by the factor."""
-        return self._shrunk(self.loss.uniform_mix_ratio)
-
-    @property
-    def nearest_vertex_ratio(self) -> float | None:
-        """All ratios shrink by the factor."""
-        return self._shrunk(self.loss.nearest_vertex_ratio)
-
-    @property
-    def gap_optimal_ratio(self) -> float | None:
-        """All ratios shrink by the factor."""
-        return self._shrunk(self.loss.gap_optimal_ratio)
-
-    def _shrunk(self, ratio: float | None) -> float | None:
+        ratio = self.loss.ratio(decoder)
         return None if ratio is None else ratio / self.factor

@@ -17,7 +17,9 @@ has squared norm at most 8 L with one weight vector per class, 4 L with one scor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
@@ -100,6 +102,14 @@ def values_binary(theta, params, work, values, squares):
         squares[k] = (params[0] * hinge_slope(margin)) ** 2
 
 
+def margin_and_ties(theta: np.ndarray, label: Any) -> tuple[float, ...]:
+    """Return the margin of a label, and by how much its strongest rival leads the next."""
+    if np.size(theta) == 1:
+        return (float(label * np.ravel(theta)[0]),)
+    rivals = np.sort(np.delete(theta, label))[::-1]
+    return (float(theta[label] - rivals[0]), *(float(rivals[0] - r) for r in rivals[1:2]))
+
+
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
     """Smooth hinge loss of a multiclass or binary task.
@@ -127,6 +137,11 @@ class SmoothHinge(Loss):
     def kernels(self) -> LossKernels:
         """One score needs kernels of its own."""
         return self._kernels[self.task.kind]
+
+    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+        """Return distances to margins 0 and 1, where the curvature jumps, and of the two rivals."""
+        margin, *ties = margin_and_ties(theta, label)
+        return (margin, margin - 1.0, *ties)
 
     def workspace(self, size: int) -> int:
         """Return the two largest scores."""

@@ -9,6 +9,8 @@ import pytest
 import driftline as dl
 from driftline import checks
 from driftline.checks import BrokenLawError
+from driftline.kernels import LOSS, kernel
+from driftline.losses.base import LossKernels
 
 T = dl.tasks
 COST = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
@@ -138,6 +140,23 @@ class Forgetful(dl.rates.Rate):
 def test_a_rate_that_remembers_elsewhere_is_named():
     with pytest.raises(BrokenLawError, match="in its memory"):
         checks.check_rate(Forgetful())
+
+
+@kernel(LOSS)
+def unscaled(theta, target, params, work, grad):
+    for k in range(theta.size):
+        grad[k] = theta[k] - target[k]
+    return params[0] * 0.5 * (grad @ grad)
+
+
+def test_a_kernel_that_forgets_its_factor_is_named():
+    class Square(dl.losses.Loss):
+        task = T.Multiclass(3)
+        kernels = LossKernels(unscaled)
+        self_bound = 1.0
+
+    with pytest.raises(BrokenLawError, match="factor of the whole loss"):
+        checks.check_loss(Square())
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,11 @@ def test_sorting_is_stable_at_every_size(n):
 
 def test_kernels_are_named():
     assert repr(play_dense) == "<kernel driftline.kernels.dense.play_dense>"
+
+
+def test_a_kernel_typed_at_a_prompt_is_compiled():
+    source = "from driftline.kernels import RATE, kernel\n@kernel(RATE)\n"
+    source += "def half(loss, risk, grad_sq, input_sq, previous, params, memory):\n    return 0.5\n"
+    names = {"__name__": "__main__"}
+    exec(compile(source, "<stdin>", "exec"), names)
+    assert names["half"](1.0, 0.0, 1.0, 1.0, 1.0, np.zeros(1), np.zeros(1)) == 0.5

@@ -40,6 +40,7 @@ def check_loss(
     dim = task.size_of(task.check_label(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
     slack = 1e-6 if loss.inexact else 1e-9
+    _check_factor(loss, np.linspace(-1.0, 1.0, dim), labels)
     law(loss.self_bound > 0.0, "self_bound is positive, infinite if unknown", M=loss.self_bound)
     for theta in scores(dim, trials, generator):
         for label in labels:
@@ -71,6 +72,26 @@ def check_loss(
                 )
             else:
                 _check_slope(loss, theta, label, grad)
+
+
+def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Any]) -> None:
+    """Double the first parameter of kernels, which is how a loss is scaled."""
+    if loss.kernels is None:
+        return
+    words = "params[0] is a factor of the whole loss, its gradient and its values"
+    once, made = np.array(loss.params(theta.size), dtype=np.float64), []
+    for params in (once, np.r_[2.0 * once[0], once[1:]]):
+        numbers, work = list[float](), np.empty(loss.workspace(theta.size))
+        for label in labels:
+            grad = np.empty_like(theta)
+            value = loss.kernels.loss(theta, loss.task.encode(label), params, work, grad)
+            numbers += [value, *grad]
+        if loss.kernels.values is not None:
+            values, squares = np.empty((2, len(loss.task.all_labels)))
+            loss.kernels.values(theta, params, work, values, squares)
+            numbers += [*values, *np.sqrt(squares)]
+        made.append(np.array(numbers))
+    law(np.allclose(made[1], 2.0 * made[0], atol=1e-12), words, once=made[0], twice=made[1])
 
 
 def _check_slope(loss: Loss, theta: np.ndarray, label: Any, grad: np.ndarray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -63,8 +64,8 @@ class Kernel:
         compile_it = functools.partial(
             numba.njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
         )
-        directory = cache_directory()
-        if directory is None:
+        directory, source = cache_directory(), Path(self.function.__code__.co_filename)
+        if directory is None or not source.is_file():  # typed at a prompt: nothing to date it by
             return compile_it()(self.function)
         settings: Any = numba.config
         before = settings.CACHE_DIR

@@ -107,6 +107,22 @@ class OwnPolyak(dl.rates.Rate):
         return known if self.says else super().step_range(setting, memory)
 
 
+@dataclass(frozen=True)
+class Cautious(dl.rates.Rate):
+    """Half the least step that is always admissible: none where there is no floor."""
+
+    def memory(self, setting):
+        return (1.0,)
+
+    def next(self, loss, risk, grad_sq, input_sq, previous, setting, memory):
+        memory[0] = max(memory[0], input_sq)
+        return 0.5 * setting.rate_floor / memory[0]
+
+    def step_range(self, setting, memory=None):
+        most = 0.5 * setting.rate_floor
+        return dl.rates.StepRange(np.inf, most, most, monotone=True)
+
+
 RATES = {
     "polyak": dl.rates.Polyak(),
     "capped": dl.rates.Polyak(cap=7.0),
@@ -120,6 +136,7 @@ RATES = {
     "decaying": dl.rates.Decaying(),
     "own": OwnPolyak(),
     "silent": OwnPolyak(says=False),
+    "cautious": Cautious(),
 }
 
 TASK = T.Multiclass(3)

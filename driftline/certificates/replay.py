@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from driftline import models
-from driftline.accounts import Watch, Watched, settled
+from driftline.accounts import Watch, Watched
 from driftline.certificates.recorded import as_rows, losses_of, uniforms_of
 from driftline.engines import Block
 from driftline.errors import InputError
@@ -82,7 +82,7 @@ class Replay:
             models.refuse(self.rows, start + played)
         for name in ("loss", "risk", "grad_sq", "eta"):
             self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
-        self._compare_range(seen, start)
+        self._compare_range(seen, columns[at.OWN_ETA] > 0.0, start)
         if self.whole:
             self._compare_steps(seen, columns[at.OWN_ETA], start)
             self._compare_restarts(columns[at.OWN_ALARM] > 0.0, start)
@@ -124,16 +124,15 @@ class Replay:
         wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
 
-    def _compare_range(self, seen: Watched, start: int) -> None:
+    def _compare_range(self, seen: Watched, stepped: np.ndarray, start: int) -> None:
         """Note steps above the admissible range, of a rate that never leaves it.
 
         The residuals of an older trace in single precision feel how its first weights are rounded.
         """
         if not math.isinf(self._range.norm):
             return
-        seen = settled(seen, self.learner.parts)
         residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
-        residual[seen.idle] = 0.0
+        residual[~stepped] = 0.0
         if not self.whole and self.learner.engine.dtype == np.float32:
             residual = residual - self.rounding * seen.loss
         wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss))

@@ -359,3 +359,22 @@ def uniforms(seed, rounds, branch=0):
     key = int(words[0]) * 2**64 + int(words[1])
     generator = np.random.Generator(np.random.Philox(key=key))
     return np.array([generator.random() for _ in range(rounds)])
+
+
+def beliefs(logs, shares):
+    """Return weights of members by fixed share on logarithmic losses, mixed over some shares."""
+    members = len(logs[0])
+    weights = [[1 / members] * members for _ in shares]
+    chances = [1 / len(shares)] * len(shares)
+    for row in logs:
+        bets = [math.exp(min(row) - loss) for loss in row]
+        given = [sum(w * b for w, b in zip(own, bets, strict=True)) for own in weights]
+        chances = [c * g for c, g in zip(chances, given, strict=True)]
+        chances = [c / sum(chances) for c in chances]
+        weights = [
+            [(1 - a) * w * b / g + a / members for w, b in zip(own, bets, strict=True)]
+            for own, g, a in zip(weights, given, shares, strict=True)
+        ]
+    return [
+        sum(c * own[j] for c, own in zip(chances, weights, strict=True)) for j in range(members)
+    ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.committee.beliefs import Beliefs
 from driftline.committee.fused import FusedStep
 from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
@@ -113,6 +114,8 @@ class Committee(Shell):
         self._fused: FusedStep | None = None  # made when members have weights
         self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
+        nats = [member.loss.nats for member in self.members]
+        self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
 
     # -- rounds
 
@@ -122,7 +125,7 @@ class Committee(Shell):
         with self._turn:
             number = self._tickets
             made, columns = self._play_one(row, checked, number)
-            weights = self._weigh(columns[1:2])
+            weights = self._weigh(columns[1:2], columns[:1])
             self._tickets = number + 1
             return self._round(made, columns, weights, checked, number)
 
@@ -145,7 +148,7 @@ class Committee(Shell):
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> None:
         _, columns = self._play_one(row, label, number)
-        self._weigh(columns[1:2])
+        self._weigh(columns[1:2], columns[:1])
 
     def _play_one(
         self, row: Any, checked: Any, number: int
@@ -160,7 +163,7 @@ class Committee(Shell):
         before = None if self._bears(row) else self._checkpoint(weights=True)
         try:
             row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            if self._fused is None or not self._fused.ready(self.members, row):
+            if self._fused is None or not self._fused.ready(row):
                 self._fused = FusedStep.of(self.members, row, checked)
             if self._fused is not None:
                 return self._fused.play(row, checked, number)
@@ -193,7 +196,8 @@ class Committee(Shell):
             member._play(rows, at, at + stop - start, labels, number, own)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
-        self._weigh(risks, out=room["weights"])
+        losses = np.stack([batch["loss"] for batch in room.members], axis=1)
+        self._weigh(risks, losses, out=room["weights"])
 
     def _combine(self, labels: Any, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -238,8 +242,9 @@ class Committee(Shell):
     def _state(self, weights: bool) -> CommitteeState:
         members = tuple(member._state() for member in self.members) if weights else ()
         scaling = None if self.scaling is None else self.scaling.copy()
-        key, tickets = self._draws.key, self._tickets
-        return CommitteeState(key, tickets, self.rounds, self.shares.copy(), scaling, members)
+        key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
+        beliefs = None if self._beliefs is None else self._beliefs.state.copy()
+        return CommitteeState(key, tickets, self.rounds, shares, scaling, members, beliefs)
 
     def restore(self, state: CommitteeState) -> None:
         """Go on from a state, if it can be one of these members."""
@@ -260,6 +265,8 @@ class Committee(Shell):
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
                 self.shares.resume(state.shares.state)
+                if self._beliefs is not None and state.beliefs is not None:
+                    self._beliefs.resume(state.beliefs)
             except BaseException:
                 self._rollback(before)
                 raise
@@ -291,6 +298,7 @@ class Committee(Shell):
         made = Committee(members, self.combine, scaling=scaling, _played=True)
         with self._turn.looking:
             made.shares, made._draws = self.shares.copy(), self._draws
+            made._beliefs = None if self._beliefs is None else self._beliefs.copy()
             made._tickets = self._tickets
         return made
 
@@ -301,6 +309,15 @@ class Committee(Shell):
         """The members' weights for the next round."""
         with self._turn.looking:
             return self.shares.now
+
+    @property
+    def beliefs(self) -> np.ndarray:
+        """How much each member counts in what the committee believes: see :class:`Beliefs`.
+
+        The weights of the vote where members' scores are not logarithms of chances.
+        """
+        with self._turn.looking:
+            return self.shares.now if self._beliefs is None else self._beliefs.now
 
     @property
     def rounds(self) -> int:
@@ -390,6 +407,8 @@ class Committee(Shell):
         state = checkpoint.state
         assert state.key is not None
         self.shares, self.scaling = state.shares, state.scaling
+        if self._beliefs is not None and state.beliefs is not None:
+            self._beliefs.state = state.beliefs
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
@@ -409,9 +428,13 @@ class Committee(Shell):
         for j, member in enumerate(self.members):
             member._reseed(seed + j)
 
-    def _weigh(self, risks: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights before every round, and let them learn from the risks."""
-        return self.shares.update(risks, self.task.largest_loss, out)
+    def _weigh(
+        self, risks: np.ndarray, losses: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the weights before every round; let them, and beliefs, learn from the rounds."""
+        return self.shares.update(
+            risks, self.task.largest_loss, out, beliefs=self._beliefs, surrogate=losses
+        )
 
     def _combined(self, room: Batch, labels: Any, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""

@@ -12,6 +12,7 @@ from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.models import DenseRows, cast, refuse
+from driftline.state import Draws
 
 __all__ = ["FusedStep"]
 
@@ -22,8 +23,10 @@ BUFFER = 256
 class _Seat(NamedTuple):
     """What the description of a member's arguments speaks of."""
 
+    member: OGD
+    engine: CompiledEngine
     stored: np.ndarray
-    key: int
+    draws: Draws
     arguments: tuple[np.ndarray, ...]  # kept, since others know them by address alone
 
 
@@ -39,10 +42,10 @@ class FusedStep:
         self._dtype = members[0].engine.dtype
         self._inputs = np.empty((1, row.features), self._dtype)
         self._labels = np.empty((1, checked.size), np.int64)
-        self._uniforms = np.empty((count, 1, 1))
+        self._uniforms = np.full((count, 1, 1), 0.5)
         self._trace = np.empty((len(at.TRACE_COLUMNS), count))
         self._predictions = np.empty((count, 1, task.prediction_size), np.int64)
-        self._members = list(members)
+        self._certain = all(member.decoder.deterministic for member in members)
         self._first, self._buffer = 0, np.empty((0, count, 1, 1))
         self._seats, self._detected, words = [], [], []
         for j, member in enumerate(members):
@@ -56,7 +59,8 @@ class FusedStep:
                 self._predictions[j],
             )
             words.append(lay_out(arguments))
-            self._seats.append(_Seat(engine.stored, member._draws.key, arguments))
+            seat = _Seat(member, engine, engine.stored, member._draws, arguments)
+            self._seats.append(seat)
             if engine.parts.restart is not None:
                 self._detected.append(engine)
         self._words = np.array(words)
@@ -75,27 +79,28 @@ class FusedStep:
             if engine.dtype != first.dtype or engine.features != row.features:
                 return None
         made = cls(members, row, checked)
-        return made if made.ready(members, row) else None
+        return made if made.ready(row) else None
 
-    def ready(self, members: Sequence[OGD], row: Any) -> bool:
+    def ready(self, row: Any) -> bool:
         """Say whether it still holds, for this row."""
         if type(row) is not DenseRows or row.features != self._inputs.shape[1]:
             return False
-        for seat, member in zip(self._seats, members, strict=True):
-            if member.engine.stored is not seat.stored or member._watch is not None:
+        for member, engine, stored, draws, _ in self._seats:
+            if engine.stored is not stored or member._watch is not None:
                 return False
-            if member._draws.key != seat.key:
+            if member._draws is not draws or member.engine is not engine:
                 return False
         return True
 
     def play(self, row: DenseRows, checked: np.ndarray, number: int) -> tuple[Any, np.ndarray]:
         """Play one round; return predictions as numbers, and a column of the trace for each."""
-        place = number - self._first
-        if not 0 <= place < len(self._buffer):
-            self._first, place = number, 0
-            made = [member._uniforms(number, BUFFER) for member in self._members]
-            self._buffer = np.stack(made, axis=1)[:, :, np.newaxis]
-        self._uniforms[:] = self._buffer[place]
+        if not self._certain:
+            place = number - self._first
+            if not 0 <= place < len(self._buffer):
+                self._first, place = number, 0
+                made = [seat.member._uniforms(number, BUFFER) for seat in self._seats]
+                self._buffer = np.stack(made, axis=1)[:, :, np.newaxis]
+            self._uniforms[:] = self._buffer[place]
         self._inputs[:] = cast(row.array, self._dtype)
         self._labels[:] = checked
         played = play_together.compiled(self._loop, self._words)

@@ -1,8 +1,11 @@
-r"""From the scores of members to one opinion.
+r"""From the scores of members to one opinion about many rows.
 
 A learner's scores become chances by the softmax, which is what the logistic loss takes them for.
-A committee of weights :math:`w_j` believes in their mean, :math:`\sum_j w_j p_j`: a soft vote, in
-which who is sure counts more than who is not.
+A committee believes in the mean of its members' chances, :math:`\sum_j v_j p_j`, with weights that
+follow their logarithmic losses (:mod:`driftline.committee.beliefs`). It predicts by the vote of its
+members, which is what its certificate speaks of. The two differ in few rows: there the chances of
+the label that was voted for and of the most probable one are exchanged, so that what is predicted
+is what is most probable.
 """
 
 from __future__ import annotations
@@ -13,14 +16,51 @@ import numpy as np
 
 from driftline.committee.committee import Committee
 
-__all__ = ["beliefs", "decoded", "drawn", "generator", "mixed", "softened", "tagged"]
+__all__ = [
+    "agreed",
+    "beliefs",
+    "decoded",
+    "drawn",
+    "generator",
+    "mixed",
+    "softened",
+    "tagged",
+    "voted",
+]
 
 
 def beliefs(learner: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the members' weights, and their scores of all rows (members x rows x scores)."""
+    """Return how much members are believed, and their scores of all rows, members first."""
     if isinstance(learner, Committee):
-        return learner.weights, learner.score_rows(X)
+        return learner.beliefs, learner.score_rows(X)
     return np.ones(1), learner.score_rows(X)[np.newaxis]
+
+
+def voted(learner: Any, scores: np.ndarray) -> np.ndarray | None:
+    """Return what the learner predicts for rows with these scores, a row each.
+
+    None where a member draws its predictions: what is most probable is no draw.
+    """
+    members = learner.members if isinstance(learner, Committee) else [learner]
+    if not all(member.decoder.takes_top for member in members):
+        return None
+    task, made = learner.task, [learner.task.top_rows(own) for own in scores]
+    if not isinstance(learner, Committee):
+        return made[0]
+    return task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
+
+
+def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+    """Return logarithms of chances in which the label that was voted for is the most probable."""
+    if codes is None or logs.shape[1] < 2:
+        return logs
+    rows, chosen = np.arange(len(logs)), codes.ravel()
+    top = logs.argmax(axis=1)
+    made = logs.copy()
+    made[rows, top], made[rows, chosen] = logs[rows, chosen], logs[rows, top]
+    tied = np.flatnonzero(made.argmax(axis=1) != chosen)  # as probable as one before it
+    made[tied, chosen[tied]] = np.nextafter(made[tied, chosen[tied]], np.inf)
+    return made
 
 
 def softened(scores: np.ndarray) -> np.ndarray:

@@ -50,6 +50,7 @@ import math
 
 import numpy as np
 
+from driftline.committee.beliefs import Beliefs, believe
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
@@ -62,14 +63,18 @@ SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 #: decisions do not hang on rounding.
 HEAD, FIRST_GAP = 1, 1.0
 
+#: No surrogate losses, and so no beliefs.
+NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
+
 
 @kernel(SHARES)
-def update(losses, largest, grid, state, work, weights):
+def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs):
     """Write the weights before every round, and learn from its losses over the largest there is.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
-    in which all members fare alike moves no chance: nothing but the shares are given back.
+    in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
+    are moved by surrogate losses, unless there are none.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -85,6 +90,8 @@ def update(losses, largest, grid, state, work, weights):
         keeps[i] = 1.0 - grid[i // members, 1]
         gives[i] = grid[i // members, 1] / members
     for t in range(rounds):
+        if nats.size > 0:
+            believe(surrogate[t], nats, beliefs, factors)
         best, alike = 1.0, True
         for j in range(members):
             lost[j] = min(max(losses[t, j] / largest, 0.0), 1.0)
@@ -155,15 +162,26 @@ class Shares:
         self._work = np.empty(sets + 2 * members + 2 * sets * members)
 
     def update(
-        self, losses: np.ndarray, largest: float = 1.0, out: np.ndarray | None = None
+        self,
+        losses: np.ndarray,
+        largest: float = 1.0,
+        out: np.ndarray | None = None,
+        *,
+        beliefs: Beliefs | None = None,
+        surrogate: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
         These lie between 0 and the largest one; what rounding has put outside is moved there.
+        Beliefs learn from the surrogate losses of the same rounds.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         weights = np.empty(losses.shape) if out is None else out
-        update.compiled(losses, largest, self.grid, self.state, self._work, weights)
+        given = (losses, largest, self.grid, self.state, self._work, weights)
+        if beliefs is None or surrogate is None:
+            update.compiled(*given, *NOTHING)
+        else:
+            update.compiled(*given, surrogate, beliefs.nats, beliefs.state)
         return weights
 
     @property
@@ -171,7 +189,7 @@ class Shares:
         """The weights for the next round."""
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
         work = np.empty_like(self._work)  # of its own: any number of threads may look
-        update.compiled(nothing, 1.0, self.grid, self.state.copy(), work, weights)
+        update.compiled(nothing, 1.0, self.grid, self.state.copy(), work, weights, *NOTHING)
         return weights[0]
 
     def resume(self, state: np.ndarray) -> None:

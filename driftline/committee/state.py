@@ -23,7 +23,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class CommitteeState:
-    """All that moves when a committee learns: its members, their weights, its scaling.
+    """All that moves when a committee learns: its members, their weights, its scaling, its beliefs.
 
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
     one; members draw theirs by the same number. Where a trace starts, members have states of
@@ -36,6 +36,7 @@ class CommitteeState:
     shares: Shares
     scaling: Standardiser | None
     members: tuple[State, ...] = ()
+    beliefs: np.ndarray | None = None
 
     def replaced(self, **fields: Any) -> CommitteeState:
         """Return the state with some fields changed."""
@@ -54,6 +55,8 @@ class CommitteeState:
         arrays = {"shares": self.shares.state}
         if self.scaling is not None:
             arrays["scaling"] = self.scaling.state
+        if self.beliefs is not None:
+            arrays["beliefs"] = self.beliefs
         for j, member in enumerate(self.members):
             fields, own = member.to_saved()
             about["members"].append(fields)
@@ -77,6 +80,7 @@ class CommitteeState:
             _shares(arrays, members),
             _scaling(about["scaling"], arrays),
             tuple(states),
+            arrays.get("beliefs"),
         )
 
     @classmethod

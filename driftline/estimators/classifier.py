@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.tasks import Multiclass
@@ -91,4 +91,5 @@ class DriftClassifier(RowClassifier):
         weights, scores = self._looking(beliefs, X)
         if len(self._labels) == 1:
             return np.zeros((scores.shape[1], 1))
-        return mixed(weights, softened(scores))[:, self._labels.places]
+        logs = agreed(mixed(weights, softened(scores)), voted(self.learner_, scores))
+        return logs[:, self._labels.places]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
@@ -94,7 +94,8 @@ class DriftOrdinalClassifier(RowClassifier):
         if len(self._labels) == 1:
             return np.zeros((scores.shape[1], 1))
         start = np.zeros((*scores.shape[:2], 1))
-        return mixed(weights, softened(np.concatenate([start, scores.cumsum(axis=2)], axis=2)))
+        levels = np.concatenate([start, scores.cumsum(axis=2)], axis=2)
+        return agreed(mixed(weights, softened(levels)), voted(self.learner_, scores))
 
     def _from_plain(self, fitted: Any) -> None:
         super()._from_plain(fitted)

@@ -21,7 +21,7 @@ except ImportError as error:
     ) from error
 
 from driftline.committee import named
-from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.errors import InputError
 from driftline.tasks import Multiclass, Multilabel
 
@@ -155,8 +155,10 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
 
     def _chances(self, inputs: np.ndarray) -> np.ndarray:
         weights, scores = beliefs(self._model, inputs)
-        known = scores[:, :, : len(self._labels)]
-        chances = np.exp(mixed(weights, softened(known)))
+        logs = mixed(weights, softened(scores[:, :, : len(self._labels)]))
+        if len(self._labels) > 1:  # else the learner has a class that nobody has named yet
+            logs = agreed(logs, voted(self._model, scores))
+        chances = np.exp(logs)
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
@@ -208,6 +210,9 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
             return {}
         weights, scores = beliefs(self._model, self._columns.vector(x, self._size)[np.newaxis])
         chances = np.exp(mixed(weights, -np.logaddexp(0.0, -scores[:, 0])))
+        tags = voted(self._model, scores)
+        if tags is not None:  # what is predicted is more probable than not
+            chances = np.where((chances > 0.5) != (tags[0] > 0), 1.0 - chances, chances)
         pairs = zip(self._labels, chances.tolist(), strict=True)
         return {label: {False: 1.0 - chance, True: chance} for label, chance in pairs}
 

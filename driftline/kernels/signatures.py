@@ -133,9 +133,9 @@ POINT = types.void(vector, vector, vector, vector)
 #: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
 RANKS = types.void(vector, vector, vector, vector, integers)
 
-#: ``shares(losses, largest, grid, state, work, weights)``: the weights of members, round after
-#: round.
-SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix)
+#: ``shares(losses, largest, grid, state, work, weights, surrogate, nats, beliefs)``: the weights of
+#: members, round after round; and beliefs, if there are any, from surrogate losses.
+SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix, matrix, vector, vector)
 
 #: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, predictions)

@@ -68,6 +68,14 @@ class Loss(Part):
         """The loss without its factors."""
         return self
 
+    @property
+    def nats(self) -> float | None:
+        """How many times the loss ``-ln p(label)`` is, None if scores are not log-chances.
+
+        For tags the mean over them.
+        """
+        return None
+
     def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
         """Return numbers that vanish where loss or gradient have a kink or a jump.
 

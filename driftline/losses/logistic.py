@@ -201,6 +201,11 @@ class Logistic(Loss):
         return 2 * size if self.task.kind == "tags" else size + EXTRA
 
     @property
+    def nats(self) -> float:
+        """The logarithm of the base."""
+        return math.log(self.base)
+
+    @property
     def unit(self) -> float:
         """How many times the base-2 loss this is."""
         return 1.0 / math.log2(self.base)

@@ -83,6 +83,11 @@ class Scaled(Loss):
         return (self.factor * first, *others)
 
     @property
+    def nats(self) -> float | None:
+        """That of the loss inside, over the factor."""
+        return None if self.loss.nats is None else self.loss.nats / self.factor
+
+    @property
     def self_bound(self) -> float:
         """M scales with the loss."""
         return self.factor * self.loss.self_bound

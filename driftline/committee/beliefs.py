@@ -1,0 +1,107 @@
+r"""How probable a committee takes each label to be: a mixture of its members, by what they bet.
+
+A member whose scores are logarithms of chances bets :math:`p_j(y)` on the label y, and
+:math:`-\ln p_j(y)` is a multiple of its logistic loss: nothing but the recorded loss is needed. A
+mixture :math:`\sum_j v_j p_j` is what the committee believes. Its weights move by fixed share
+(Herbster and Warmuth, 1998) with learning rate 1, for which the logarithmic loss is mixable: one
+set of weights for every share :math:`\alpha` of a small grid,
+
+.. math:: v_{\alpha j} \leftarrow (1 - \alpha) \, \frac{v_{\alpha j} \, p_j(y)}{\sum_i
+   v_{\alpha i} \, p_i(y)} + \frac\alpha m,
+
+and the sets are mixed by the product of what they gave to the labels so far (Bayes' rule). The
+product of all mixtures is a mixture of products, so that for every sequence of members that changes
+k times and every :math:`\alpha` of the grid, of A values, the total logarithmic loss exceeds theirs
+by at most
+
+.. math:: \ln A + \ln m + k \ln\frac m\alpha - (T - 1 - k) \ln\Big(1 - \alpha + \frac\alpha m\Big).
+
+These are not the weights of the vote (:class:`~driftline.committee.Shares`), which follow mistakes:
+who errs least need not know best how sure to be.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import helper
+
+__all__ = ["Beliefs", "believe"]
+
+SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
+
+#: No member is taken to have bet less than this, as a share of the best one.
+LEAST = 1e-100
+
+
+@helper
+def believe(losses, nats, state, bets):
+    """Let the weights learn from the members' losses of one round."""
+    members, sets = nats.size, len(SHARE_VALUES)
+    best = math.inf
+    for j in range(members):
+        bets[j] = nats[j] * losses[j]
+        best = min(best, bets[j])
+    for j in range(members):
+        away = bets[j] - best
+        bets[j] = math.exp(-away) if away > 1e-12 else 1.0
+    total = 0.0
+    for a in range(sets):
+        share, first = SHARE_VALUES[a], sets + a * members
+        given = 0.0
+        for j in range(members):
+            state[first + j] *= bets[j]
+            given += state[first + j]
+        given = max(given, LEAST)
+        keeps, gives = (1.0 - share) / given, share / members
+        for j in range(members):
+            state[first + j] = keeps * state[first + j] + gives
+        state[a] *= given
+        total += state[a]
+    for a in range(sets):
+        state[a] = max(state[a] / total, LEAST)
+
+
+class Beliefs:
+    """A distribution over members that follows their logarithmic losses.
+
+    ``nats`` are how many times each member's recorded loss that is. They are moved together with
+    the weights of the vote, by :meth:`Shares.update <driftline.committee.Shares.update>`.
+
+    >>> from driftline.committee import Shares
+    >>> beliefs, losses = Beliefs(np.ones(2)), np.tile([0.1, 2.0], (50, 1))
+    >>> _ = Shares(2).update(np.zeros((50, 2)), beliefs=beliefs, surrogate=losses)
+    >>> beliefs.now.round(2)
+    array([1., 0.])
+    """
+
+    def __init__(self, nats: np.ndarray):
+        self.nats = np.ascontiguousarray(nats, dtype=np.float64)
+        sets, members = len(SHARE_VALUES), len(self.nats)
+        self.state = np.r_[np.full(sets, 1.0 / sets), np.full(sets * members, 1.0 / members)]
+
+    @property
+    def now(self) -> np.ndarray:
+        """The weights for the next round."""
+        sets = len(SHARE_VALUES)
+        return self.state[:sets] @ self.state[sets:].reshape(sets, -1) / self.state[:sets].sum()
+
+    def resume(self, state: np.ndarray) -> None:
+        """Go on from a state that was saved, if it can be one of so many members."""
+        sets, good = len(SHARE_VALUES), state.shape == self.state.shape
+        if good:
+            own = state[sets:].reshape(sets, -1).sum(axis=1)
+            good = bool((state > 0.0).all()) and np.allclose(own, 1.0, atol=1e-6)
+            good = good and bool(np.isclose(state[:sets].sum(), 1.0, atol=1e-6))
+        if not good:
+            raise InputError(f"these are no beliefs in {len(self.nats)} members")
+        self.state = np.array(state, dtype=np.float64)
+
+    def copy(self) -> Beliefs:
+        """Return beliefs that move on their own."""
+        other = object.__new__(Beliefs)
+        other.nats, other.state = self.nats, self.state.copy()
+        return other

@@ -1,0 +1,119 @@
+"""What a committee believes: weights by logarithmic loss, within a bound; one way to predict."""
+
+import math
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.committee import Shares
+from driftline.committee.beliefs import SHARE_VALUES, Beliefs
+from driftline.streams import DigitTriples, LabelFlips, Planted
+
+
+def learn(beliefs, losses):
+    """Let beliefs learn from a round, or from several."""
+    losses = np.atleast_2d(losses)
+    Shares(losses.shape[1]).update(np.zeros(losses.shape), beliefs=beliefs, surrogate=losses)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_beliefs_are_those_of_the_naive_mixture(seed):
+    generator = np.random.default_rng(seed)
+    rounds, members = int(generator.integers(1, 30)), int(generator.integers(1, 5))
+    losses = generator.exponential(size=(rounds, members)) * generator.choice([0.01, 1.0, 30.0])
+    nats = generator.uniform(0.1, 2.0, members)
+    beliefs = Beliefs(nats)
+    for row in losses:
+        learn(beliefs, row)
+    np.testing.assert_allclose(beliefs.now, naive.beliefs(losses * nats, SHARE_VALUES), atol=1e-9)
+    whole = Beliefs(nats)
+    learn(whole, losses)
+    np.testing.assert_array_equal(whole.state, beliefs.state)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_mixture_is_within_its_bound(seed):
+    """Against every sequence of members with one change."""
+    generator = np.random.default_rng(seed)
+    rounds, members = 40, 3
+    losses = generator.exponential(size=(rounds, members))
+    losses[: rounds // 2, 0] *= 0.05
+    losses[rounds // 2 :, 1] *= 0.05
+    beliefs, paid = Beliefs(np.ones(members)), 0.0
+    for row in losses:
+        paid -= math.log(beliefs.now @ np.exp(-row))
+        learn(beliefs, row)
+    for change in range(1, rounds):
+        first, second = losses[:change].sum(axis=0).min(), losses[change:].sum(axis=0).min()
+        price = min(
+            math.log(len(SHARE_VALUES) * members)
+            + math.log(members / a)
+            - (rounds - 2) * math.log(1 - a + a / members)
+            for a in SHARE_VALUES
+        )
+        assert paid <= first + second + price + 1e-9
+
+
+def fitted():
+    flips = LabelFlips(rounds=600, flips=6, seed=1)
+    digits = DigitTriples(rounds=400, flips=2, seed=1)
+    tags = Planted(dl.tasks.Multilabel(4), rounds=300, flips=3, noise=0.2, seed=1)
+    levels = Planted(dl.tasks.Ordinal(4), rounds=300, flips=3, noise=0.2, seed=1)
+    yield dl.DriftClassifier(), digits.inputs, digits.labels
+    yield dl.DriftClassifier(), flips.inputs, flips.labels
+    yield dl.DriftClassifier("polyak"), digits.inputs, digits.labels
+    yield dl.DriftMultilabelClassifier(), tags.inputs, tags.labels
+    yield dl.DriftOrdinalClassifier(), levels.inputs, levels.labels
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_an_estimator_predicts_what_its_learner_does(case):
+    model, X, y = list(fitted())[case]
+    for rounds in (5, 40, 200):
+        model.fit(X[:rounds], y[:rounds])
+        made = model.predict(X)
+        codes = made if made.ndim > 1 else np.searchsorted(model.classes_, made)
+        rows = np.array([model.learner_.predict(x) for x in X])
+        np.testing.assert_array_equal(codes, rows)
+        chances = model.predict_proba(X)
+        if made.ndim > 1:
+            np.testing.assert_array_equal(chances > 0.5, made > 0)
+        else:
+            np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], made)
+            np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+
+
+def prequential(learner, inputs, labels):
+    """Return the logarithmic losses of a committee's mixture and of each member."""
+    trace = learner.run(inputs, labels)
+    nats = np.array([member.loss.nats for member in learner.members])
+    logs = np.stack([member.loss for member in trace.members], axis=1) * nats
+    beliefs, paid = Beliefs(nats), []
+    for row in logs:
+        paid.append(-math.log(beliefs.now @ np.exp(-row)))
+        learn(beliefs, row / nats)
+    np.testing.assert_array_equal(beliefs.state, learner.state.beliefs)
+    return float(np.mean(paid)), logs.mean(axis=0)
+
+
+@pytest.mark.parametrize("flips", [1, 20])
+def test_chances_are_worth_as_much_as_the_best_members(flips):
+    stream = DigitTriples(rounds=3000, flips=flips, seed=4)
+    paid, members = prequential(dl.auto(stream.task), stream.inputs, stream.labels)
+    assert paid <= 1.01 * members.min() + math.log(4 * 6) / 3000
+
+
+def test_beliefs_go_on_after_a_file(tmp_path):
+    stream = DigitTriples(rounds=400, flips=2, seed=4)
+    one = dl.auto(stream.task)
+    one.run(stream.inputs[:200], stream.labels[:200])
+    two = dl.load(one.save(tmp_path / "model"))
+    np.testing.assert_array_equal(one.beliefs, two.beliefs)
+    assert not np.allclose(one.beliefs, one.weights)
+    about, arrays = one.to_saved()
+    with pytest.raises(dl.InputError, match="no beliefs"):
+        dl.Committee.from_saved(about, arrays | {"beliefs": arrays["beliefs"] * 2.0})

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 import driftline as dl
-from driftline.experiments.catalog import EXPERIMENTS
+from driftline.paper.catalog import EXPERIMENTS
 
 FIRST_SEED = 100
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from driftline.runs import Model, Reading, Run
-from driftline.tables import Wishes, guess, open_table
+from driftline.app.runs import Model, Reading, Run
+from driftline.app.tables import Options, guess, open_table
 
 ROWS, COLUMNS = 200_000, 20
 
@@ -35,7 +35,7 @@ def _run(path: Path) -> tuple[float, float]:
     """Return the seconds of reading and of learning."""
     table = open_table(path)
     head = next(table.pieces())
-    encoder, _ = guess(table, head, Wishes())
+    encoder, _ = guess(table, head, Options())
     run, source = Run(Model.new("auto", encoder)), Reading(table, encoder, head)
     for rounds in source:
         run.learn(rounds)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from driftline import detectors as detectors
     from driftline import domains as domains
     from driftline import estimators as estimators
+    from driftline import features as features
     from driftline import losses as losses
     from driftline import polytopes as polytopes
     from driftline import rates as rates
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from driftline.learner import Learner as Learner
     from driftline.learner import Round as Round
     from driftline.learner import Ticket as Ticket
-    from driftline.saving import load as load
+    from driftline.state.loading import load as load
     from driftline.trace import Trace as Trace
 
 # Rooms and names are imported when they are first asked for, so that importing the
@@ -62,6 +63,7 @@ _ROOMS = (
     "detectors",
     "domains",
     "estimators",
+    "features",
     "losses",
     "polytopes",
     "rates",
@@ -81,7 +83,7 @@ _NAMES = {
     "Committee": "committee",
     "auto": "committee",
     "certify": "certificates",
-    "load": "saving",
+    "load": "state.loading",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
     "DriftOrdinalClassifier": "estimators",

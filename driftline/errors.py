@@ -2,7 +2,8 @@
 
 __all__ = ["DAMAGE", "BusyError", "InputError", "NoGuaranteeError"]
 
-#: What data that nobody has written can raise: nonsense, depths and sizes.
+#: What reading a file can raise if no version of this library wrote it: values of a wrong kind, too
+#: deep a nest, too large a number.
 DAMAGE = (
     ArithmeticError,
     AssertionError,

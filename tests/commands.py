@@ -7,7 +7,7 @@ import csv
 import numpy as np
 from click.testing import CliRunner
 
-from driftline.cli import main
+from driftline.app.cli import main
 
 
 def call(*arguments, stdin=None):

@@ -51,9 +51,18 @@ class Killed:
 def serve(rows, seconds):
     from click.testing import CliRunner
 
-    from driftline import files, tables
-    from driftline.cli import main
-    from driftline.runs import audit_file, kept, outputs, promise, schedule, stop, telling  # noqa: F401
+    from driftline import files
+    from driftline.app import tables
+    from driftline.app.cli import main
+    from driftline.app.runs import (  # noqa: F401  # noqa: F401
+        audit_buffer,
+        audit_file,
+        guarantee,
+        outputs,
+        schedule,
+        stop,
+        telling,
+    )
 
     schedule.SECONDS, schedule.SHARE = seconds, float("inf")
     tables.open_table = partial(tables.open_table, rows=rows)

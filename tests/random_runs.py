@@ -117,7 +117,7 @@ def random_run(seed):
             _learner(random, classes, dl.domains.Ball(float(d)), dtype, intercept)
             for d in random.choice([1.0, 6.0, 20.0], int(random.integers(1, 5)))
         ]
-        scaling = None if random.random() < 0.5 else dl.models.Standardiser(dtype=dtype)
+        scaling = None if random.random() < 0.5 else dl.features.Standardiser(dtype=dtype)
         combine = str(random.choice(["vote", "draw"]))
         learner = dl.Committee(members, combine, scaling=scaling, seed=seed)
     else:

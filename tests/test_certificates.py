@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.accounts import Tally, Watched
+from driftline.regret import Tally, Watched
 from driftline.state import State
 
 L, T, D = dl.losses, dl.tasks, dl.decoders

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.app.cli.certify import certify as command
 from driftline.certificates import best_sequences
-from driftline.cli.certify import certify as command
 from driftline.committee import CommitteeTrace
 from driftline.committee.vote import vote, vote_factor
 

@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import driftline as dl
 from driftline.estimators.labels import Labels
 from driftline.estimators.queries import starts_of
-from driftline.models import Standardiser, rows_of
+from driftline.features import Standardiser
+from driftline.inputs import rows_of
 from driftline.state import archive
 from driftline.streams import Planted, PlantedRankings, PlantedSequences
 

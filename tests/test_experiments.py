@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import driftline as dl
-from driftline.cli import main
-from driftline.experiments import (
+from driftline.app.cli import main
+from driftline.paper import (
     EXPERIMENTS,
     SWEEPS,
     Results,
@@ -23,10 +23,10 @@ from driftline.experiments import (
     sweep,
     tables,
 )
-from driftline.experiments.least_cost import LeastCost
-from driftline.experiments.orders import RandomOrder
-from driftline.experiments.ranking_losses import PointwiseSquares, RankNet
-from driftline.experiments.results import Mean, Run
+from driftline.paper.least_cost import LeastCost
+from driftline.paper.orders import RandomOrder
+from driftline.paper.ranking_losses import PointwiseSquares, RankNet
+from driftline.paper.results import Mean, Run
 
 SMALL = Settings(rounds=600, flips=(1, 5), trials=2)
 

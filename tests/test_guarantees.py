@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from scipy.optimize import minimize
 
 import driftline as dl
+from driftline.app.cli.certify import certify
+from driftline.app.cli.guarantees import guarantees
 from driftline.certificates.plots import _bound_curves, plot
-from driftline.cli.certify import certify
-from driftline.cli.guarantees import guarantees
-from driftline.experiments.adversary import play_adversary
-from driftline.experiments.constant_mistakes import HalfwayFlip
-from driftline.experiments.guarantees import (
+from driftline.paper.adversary import play_adversary
+from driftline.paper.constant_mistakes import HalfwayFlip
+from driftline.paper.guarantees import (
     constant_mistakes,
     hinge_appendix,
     hinge_numbers,

@@ -9,6 +9,7 @@ from numba import types
 from scipy import sparse
 
 import driftline as dl
+from driftline import inputs
 from driftline.kernels import kernel, on_lines, zeros_on_lines
 from driftline.kernels.ahead import ask_for_rows
 from driftline.kernels.gathers import gather, scatter
@@ -230,7 +231,7 @@ def test_steps_before_a_bad_row_are_taken(bad):
     if bad:
         two.run(X[:bad], y[:bad])
     block = dl.engines.Block(
-        dl.models.rows_of(X),
+        inputs.rows_of(X),
         0,
         8,
         task.check_labels(y),

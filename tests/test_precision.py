@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import driftline as dl
-from driftline import models
+from driftline import inputs
 
 SINGLE = np.float32
 
@@ -71,10 +71,10 @@ def test_the_type_is_kept():
 
 def test_inputs_of_the_type_are_not_copied():
     X = np.ones((5, 3), dtype=SINGLE)
-    (same,) = models.rows_of(X).arrays(1, 3, SINGLE)
+    (same,) = inputs.rows_of(X).arrays(1, 3, SINGLE)
     assert np.shares_memory(same, X)
     thin = sparse.csr_array(X)
-    assert np.shares_memory(models.rows_of(thin).arrays(1, 3, SINGLE)[0], thin.data)
+    assert np.shares_memory(inputs.rows_of(thin).arrays(1, 3, SINGLE)[0], thin.data)
 
 
 def test_weights_stay_in_the_ball():

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file
 
 import driftline as dl
-from driftline.streams.readers import (
+from driftline.readers import (
     read_arff,
     read_label_ranking,
     read_mulan,

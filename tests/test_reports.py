@@ -10,7 +10,7 @@ import pytest
 
 import driftline as dl
 from driftline.errors import InputError
-from driftline.reports import Story, verdict, write_report
+from driftline.reports import ReportData, verdict, write_report
 from driftline.reports.chart import number, ticks
 
 VOID = {"meta", "input", "br", "hr", "img", "link"}
@@ -57,7 +57,7 @@ def digits():
 def told(digits):
     trace = dl.auto(digits.task).run(digits)
     certificate = dl.certify(trace, None, digits)
-    return Story.of(trace, digits.labels, name="auto", certificate=certificate, changes=[375])
+    return ReportData.of(trace, digits.labels, name="auto", certificate=certificate, changes=[375])
 
 
 def test_a_committee_has_its_story(told, digits, tmp_path):
@@ -80,7 +80,7 @@ def test_several_runs_lie_over_each_other(tmp_path):
     for rate in (dl.rates.Polyak(), dl.rates.AdaGrad()):
         trace = dl.OGD(loss, rate=rate).run(stream)
         made = dl.certify(trace, stream.comparator.scaled(3.0), stream)
-        stories.append(Story.of(trace, stream.labels, name=repr(rate), certificate=made))
+        stories.append(ReportData.of(trace, stream.labels, name=repr(rate), certificate=made))
     page = read(write_report(stories, tmp_path / "report.html", title="Two rates"))
     words = " ".join(page.text)
     assert "Two rates" in words
@@ -100,7 +100,7 @@ def test_several_runs_lie_over_each_other(tmp_path):
     ids=lambda stream: type(stream.task).__name__,
 )
 def test_every_task_can_be_told(stream, tmp_path):
-    story = Story.of(dl.auto(stream.task).run(stream), stream.labels)
+    story = ReportData.of(dl.auto(stream.task).run(stream), stream.labels)
     read(write_report(story, tmp_path / "report.html"))
     assert story.rounds == len(stream)
 
@@ -108,7 +108,7 @@ def test_every_task_can_be_told(stream, tmp_path):
 def test_names_are_text_and_nothing_else(told, digits, tmp_path):
     wild = "<script>alert(1)</script>&\"'"
     trace = dl.auto(digits.task).run(digits)
-    story = Story.of(trace, digits.labels, name=wild, classes=[wild, "b", "c"])
+    story = ReportData.of(trace, digits.labels, name=wild, classes=[wild, "b", "c"])
     page = read(write_report(story, tmp_path / "report.html"))
     assert page.seen["script"] == 1
     assert wild in "".join(page.text)
@@ -116,7 +116,7 @@ def test_names_are_text_and_nothing_else(told, digits, tmp_path):
 
 def test_one_round_is_enough(tmp_path):
     trace = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2))).run(np.ones((1, 2)), [1])
-    read(write_report(Story.of(trace, [1]), tmp_path / "report.html"))
+    read(write_report(ReportData.of(trace, [1]), tmp_path / "report.html"))
 
 
 def test_nothing_to_tell_is_refused(tmp_path):
@@ -154,11 +154,11 @@ def test_a_browser_shows_it_without_a_word_of_complaint(told, tmp_path, size):
 
 
 def test_sections_of_an_experiment(tmp_path):
-    from driftline import experiments
+    from driftline import paper
 
-    settings = experiments.Settings(data=("synthetic",), flips=(1, 2), rounds=60, trials=2)
-    results = experiments.reproduce(settings, jobs=1)
-    sections = experiments.sections_of(results)
+    settings = paper.Settings(data=("synthetic",), flips=(1, 2), rounds=60, trials=2)
+    results = paper.reproduce(settings, jobs=1)
+    sections = paper.sections_of(results)
     assert list(sections) == ["synthetic, 1 change", "synthetic, 2 changes"]
     for story in sections["synthetic, 2 changes"]:
         mean = results.mean("synthetic", 2, story.name, "mistakes").value

@@ -16,11 +16,11 @@ from commands import call, data, predictions, write_csv
 
 import driftline as dl
 from driftline import committee as by_name
-from driftline import tables
-from driftline.cli.learners import LEARNERS
+from driftline.app import tables
+from driftline.app.cli.learners import LEARNERS
+from driftline.app.runs import Journal, Model, Reading, Run
+from driftline.app.runs.baselines import OfClasses, OfTags
 from driftline.committee import CommitteeTrace
-from driftline.runs import Journal, Model, Reading, Run
-from driftline.runs.baselines import OfClasses, OfTags
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_queries_go_on_in_the_next_piece(tmp_path, small_pieces):
     path.write_text("\n".join(lines) + "\n")
     table = tables.open_table(path)
     head = next(table.pieces())
-    encoder, _ = tables.guess(table, head, tables.Wishes())
+    encoder, _ = tables.guess(table, head, tables.Options())
     found = [len(d) for rounds in Reading(table, encoder, head) for d in rounds.inputs]
     assert found == sizes
     rows = [f"{i},{i % 3},{q}" for q, size in enumerate(sizes) for i in range(size)]
@@ -324,7 +324,7 @@ def test_completion(shell):
 
 
 def test_help_does_not_open_the_library():
-    code = "import sys, driftline.cli; assert 'numpy' not in sys.modules"
+    code = "import sys, driftline.app.cli; assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_array
 
-from driftline import tables
-from driftline.cli import main
+from driftline.app import tables
+from driftline.app.cli import main
+from driftline.app.runs import Journal, Model, Rounds, Run
+from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.baselines import OfTags
+from driftline.app.tables import Encoder, Options, guess, open_table
+from driftline.app.tables.labels import Labels
 from driftline.errors import InputError
-from driftline.runs import Journal, Model, Rounds, Run
-from driftline.runs.baselines import OfTags
-from driftline.runs.kept import Kept
 from driftline.state import archive
-from driftline.tables import Encoder, Wishes, guess, open_table
-from driftline.tables.labels import Labels
 
 
 def call(*arguments):
@@ -77,7 +77,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     inputs = csr_array((np.ones(50), random.integers(0, 3000, 50), np.arange(51)), (50, 3000))
     rounds = Rounds(inputs, random.integers(0, 2, 50), 50, 50)
     encoder = Encoder(3000, Labels("classes", ["y"], ["u", "v"]))
-    run = Run(Model.new("auto", encoder), Kept(None))
+    run = Run(Model.new("auto", encoder), AuditBuffer(None))
     for _ in range(4):
         run.learn(rounds)
     first, *rest = run.kept.traces
@@ -85,7 +85,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     assert all(m.first_weights is None for trace in rest for m in trace.members)
     weights = sum(member.first_weights.size for member in first.members)
     assert run.kept.size > weights > 6 * 2 * 3000
-    small = Run(Model.new("auto", encoder), Kept(weights // 2))
+    small = Run(Model.new("auto", encoder), AuditBuffer(weights // 2))
     small.learn(rounds)
     assert not small.kept.traces and "too long" in small.kept.reason
 
@@ -106,7 +106,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
 def test_models_that_were_edited_are_refused(tmp_path, change):
     (tmp_path / "t.csv").write_text("a,y\n1,u\n2,v\n3,u\n")
     source = open_table(tmp_path / "t.csv")
-    encoder, _ = guess(source, head := next(source.pieces()), Wishes())
+    encoder, _ = guess(source, head := next(source.pieces()), Options())
     model = Model.new("polyak", encoder)
     batch = encoder.bind(source).batch(head)
     model.learn(batch.inputs, batch.labels)
@@ -151,19 +151,19 @@ def test_a_journal_of_other_members_is_not_continued():
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypatch, thorough):
-    from driftline.runs import promise
+    from driftline.app.runs import guarantee
 
     random = np.random.default_rng(0)
     inputs = random.standard_normal((60, 3)) * (random.random((60, 3)) < 0.5)
     labels = (inputs[:, 0] > 0).astype(int)
     encoder = Encoder(3, Labels("classes", ["y"], ["u", "v"]))
     for rows in (inputs, csr_array(inputs)):
-        run = Run(Model.new("auto", encoder), Kept(None))
+        run = Run(Model.new("auto", encoder), AuditBuffer(None))
         run.learn(Rounds(rows, labels, 60, 60))
-        made = promise.promise_of(run.model, run.kept)
+        made = guarantee.guarantee_of(run.model, run.kept)
         assert made.searched and made.certificate.valid
         with monkeypatch.context() as patched:
-            patched.setattr(promise, "MOST_WORK", 3 * 60)
-            small = promise.promise_of(run.model, run.kept, thorough)
+            patched.setattr(guarantee, "MOST_WORK", 3 * 60)
+            small = guarantee.guarantee_of(run.model, run.kept, thorough)
         assert small.searched == thorough and small.certificate.valid
         assert small.bound == made.bound

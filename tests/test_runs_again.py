@@ -15,9 +15,9 @@ from functools import partial
 import pytest
 from commands import call, data, predictions, write_csv
 
-from driftline import tables
-from driftline.runs import Model, Run
-from driftline.runs.lock import Lock
+from driftline.app import tables
+from driftline.app.runs import Model, Run
+from driftline.app.runs.lock import Lock
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +134,7 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path, table, monkeypatch):
 
 
 def test_a_second_signal_ends_all_and_the_last_checkpoint_is_there(tmp_path, table, monkeypatch):
-    from driftline.runs import schedule
+    from driftline.app.runs import schedule
 
     monkeypatch.setattr(schedule, "SECONDS", 0.0)
     learn = Run.learn
@@ -409,7 +409,7 @@ def test_a_pipe_is_saved_but_not_continued_by_the_same_command(tmp_path, table, 
 
 def test_pieces_that_are_much_work_are_saved_in_between(tmp_path, monkeypatch):
     """And a run that goes on in the middle of a piece has the same bits."""
-    from driftline.runs import reading
+    from driftline.app.runs import reading
 
     inputs, labels = data(200)
     labels[30:33] = 2
@@ -549,7 +549,7 @@ def test_a_copy_of_a_folder_goes_on_as_well(tmp_path, table, monkeypatch):
 
 
 def test_checkpoints_are_told_and_counted(tmp_path, table, monkeypatch):
-    from driftline.runs import schedule
+    from driftline.app.runs import schedule
 
     monkeypatch.setattr(schedule, "SECONDS", 0.0)
     monkeypatch.setattr(schedule, "SHARE", float("inf"))
@@ -558,7 +558,7 @@ def test_checkpoints_are_told_and_counted(tmp_path, table, monkeypatch):
 
 
 def test_checkpoints_are_rare_where_they_are_dear():
-    from driftline.runs.schedule import Schedule
+    from driftline.app.runs.schedule import Schedule
 
     now = 0.0
     schedule = Schedule(clock=lambda: now)

@@ -11,10 +11,11 @@ import pytest
 from commands import call, data, write_csv
 from power import Machine, PowerLost
 
-from driftline import files, tables
+from driftline import files
+from driftline.app import tables
+from driftline.app.runs import schedule
+from driftline.app.runs.outputs import Outputs
 from driftline.committee import CommitteeTrace
-from driftline.runs import schedule
-from driftline.runs.outputs import Outputs
 
 SAME = ("predictions.csv", "model.driftline", "journal.driftline")
 

@@ -10,10 +10,10 @@ import pytest
 from commands import call, data, write_csv
 
 import driftline as dl
-from driftline.cli.screen import promise_lines
-from driftline.reports import Story, verdict, write_report
-from driftline.runs import Journal
-from driftline.runs.promise import Promise
+from driftline.app.cli.screen import guarantee_lines
+from driftline.app.runs import Journal
+from driftline.app.runs.guarantee import Guarantee
+from driftline.reports import ReportData, verdict, write_report
 
 
 def run(path, folder, *options):
@@ -56,14 +56,14 @@ def test_certain_predictions_pay_what_is_expected(tmp_path, table):
 
 
 def test_a_vote_of_random_members_is_said_to_be_one():
-    made = Promise(120, 30.0, 28.0, 40.0, 2.0, 60.0, None, "nothing was kept", random=True)
+    made = Guarantee(120, 30.0, 28.0, 40.0, 2.0, 60.0, None, "nothing was kept", random=True)
     assert made.expected is None
-    screen = "\n".join(promise_lines(made))
+    screen = "\n".join(guarantee_lines(made))
     assert "by the predictions drawn; the bound is of what is expected" in line(screen, "paid")
     stream = dl.streams.LabelFlips(rounds=120, flips=1, form="matrix", seed=0)
     loss = dl.losses.Logistic(stream.task)
     pair = [dl.OGD(loss, rate=rate) for rate in (dl.rates.Polyak(), dl.rates.Constant(1.0))]
-    story = Story.of(dl.Committee(pair).run(stream), name="a pair")
+    story = ReportData.of(dl.Committee(pair).run(stream), name="a pair")
     assert story.random and story.expected is None
     story.bounds, story.trivial = {"best member": 50.0}, 60.0
     assert "drawn at random" in verdict(story) and "bound of what is expected is" in verdict(story)
@@ -94,15 +94,15 @@ def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
 def test_the_report_of_a_trace_says_it(tmp_path):
     stream = dl.streams.LabelFlips(rounds=500, flips=2, seed=0)
     trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream)
-    story = Story.of(trace, stream.labels)
+    story = ReportData.of(trace, stream.labels)
     assert story.random and story.expected.sum() == pytest.approx(trace.risk.sum())
     assert f"{trace.risk.sum():.4g} expected" in verdict(story)
     text = write_report(story, tmp_path / "report.html").read_text()
     assert "expected of its random predictions" in text
     votes = dl.auto(stream.task).run(stream)
-    story = Story.of(votes)
+    story = ReportData.of(votes)
     assert not story.random and story.expected is None and "expected" not in verdict(story)
     drawn = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task))], "draw").run(stream)
-    assert np.isclose(Story.of(drawn).expected.sum(), drawn.risk.sum())
+    assert np.isclose(ReportData.of(drawn).expected.sum(), drawn.risk.sum())
     voted = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task)) for _ in range(3)]).run(stream)
-    assert Story.of(voted).random and Story.of(voted).expected is None
+    assert ReportData.of(voted).random and ReportData.of(voted).expected is None

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 from commands import call, data, predictions, write_csv
 
-from driftline import tables
-from driftline.runs import Model
+from driftline.app import tables
+from driftline.app.runs import Model
 
 
 @pytest.fixture

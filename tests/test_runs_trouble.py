@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from commands import call, data, predictions, write_csv
 
-from driftline import tables
-from driftline.cli.traces import read_trace
-from driftline.runs import Model, Run, schedule
-from driftline.runs.outputs import Outputs
-from driftline.runs.predictions import PredictionFile
-from driftline.tables import DelimitedTable
+from driftline.app import tables
+from driftline.app.cli.traces import read_trace
+from driftline.app.runs import Model, Run, schedule
+from driftline.app.runs.outputs import Outputs
+from driftline.app.runs.predictions import PredictionFile
+from driftline.app.tables import DelimitedTable
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "a file")
 SHORT = MemoryError("Unable to allocate 7.28 TiB for an array")
@@ -111,11 +111,11 @@ def test_what_was_learned_before_reading_failed_is_saved(tmp_path, table, monkey
     assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("what", ["promise_of", "finish"])
+@pytest.mark.parametrize("what", ["guarantee_of", "finish"])
 def test_a_run_that_cannot_be_told_is_saved(tmp_path, table, monkeypatch, what):
-    from driftline.runs import promise
+    from driftline.app.runs import guarantee
 
-    owner, error = (promise, SHORT) if what == "promise_of" else (Outputs, FULL)
+    owner, error = (guarantee, SHORT) if what == "guarantee_of" else (Outputs, FULL)
     with monkeypatch.context() as patched:
         wrapped(patched, owner, what, 1, error)
         done = call("run", table, "--out", tmp_path / "out")
@@ -140,7 +140,9 @@ def test_every_command_says_it_in_a_line(tmp_path, table, monkeypatch, command, 
     monkeypatch.setattr(tables, "open_table", failing(1, error))
     monkeypatch.setattr(Model, "load", failing(1, error))
     for room in ("inspect", "report", "certify"):
-        monkeypatch.setattr(f"driftline.cli.{room}.read_trace", failing(1, error), raising=False)
+        monkeypatch.setattr(
+            f"driftline.app.cli.{room}.read_trace", failing(1, error), raising=False
+        )
     arguments = {
         "predict": (model, table),
         "compare": (table,),

@@ -9,7 +9,8 @@ from scipy import sparse
 
 import driftline as dl
 from driftline.errors import InputError
-from driftline.models import Standardiser, rows_of
+from driftline.features import Standardiser
+from driftline.inputs import rows_of
 
 
 def changing(seed=0, rounds=1500):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftline.app.tables import Encoder, Options, guess, open_table
 from driftline.errors import InputError
-from driftline.tables import Encoder, Wishes, guess, open_table
 
 TEXT = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")) | st.sampled_from('",;\n '),
@@ -39,7 +39,7 @@ def read(path, wishes=None, **options):
     bound, inputs, labels = None, [], []
     for piece in table.pieces():
         if bound is None:
-            encoder, _ = guess(table, piece, wishes or Wishes())
+            encoder, _ = guess(table, piece, wishes or Options())
             bound = encoder.bind(table)
         batch = bound.batch(piece)
         inputs.append(batch.inputs)
@@ -242,11 +242,11 @@ def test_missing_values_become_the_mean_of_those_before(tmp_path, size):
     path = write(tmp_path / "t.csv", "a,b,y\n1,2,u\n2,,v\n?,4,u\n3,NA,v\n,1,u\n")
     # What a column is must be clear from the first rows, so that they are the same.
     table = open_table(path, rows=size)
-    encoder, _ = guess(table, next(open_table(path).pieces()), Wishes(missing="mean"))
+    encoder, _ = guess(table, next(open_table(path).pieces()), Options(missing="mean"))
     bound = encoder.bind(table)
     inputs = np.concatenate([bound.batch(piece).inputs for piece in table.pieces()])
     assert inputs.tolist() == [[1, 2], [2, 2], [1.5, 4], [3, 3], [2, 1]]
-    zero = read(path, Wishes(missing="zero"))[0]
+    zero = read(path, Options(missing="zero"))[0]
     assert zero.tolist() == [[1, 2], [2, 0], [0, 4], [3, 0], [0, 1]]
 
 
@@ -257,23 +257,23 @@ def test_whole_numbers_are_one_class_however_written(tmp_path):
 
 def test_a_decimal_comma_can_be_said(tmp_path):
     path = write(tmp_path / "t.csv", "a;y\n1,5;u\n2,25;v\n")
-    assert read(path, Wishes(decimal=","))[0].tolist() == [[1.5], [2.25]]
+    assert read(path, Options(decimal=","))[0].tolist() == [[1.5], [2.25]]
     assert "line 2, column a: '1,5' looks like a number with a decimal comma" in refused(path)
 
 
 def test_tags_by_pattern(tmp_path):
     path = write(tmp_path / "t.csv", "a,tag_x,tag_y\n1,0,1\n2,true,0\n")
-    _, labels, encoder = read(path, Wishes(label=["tag_*"]))
+    _, labels, encoder = read(path, Options(label=["tag_*"]))
     assert labels.tolist() == [[0, 1], [1, 0]] and encoder.labels.kind == "tags"
     assert encoder.labels.shown(labels) == ["tag_y", "tag_x"]
 
 
 def test_levels_in_their_order(tmp_path):
     path = write(tmp_path / "t.csv", "a,y\n1,high\n2,low\n")
-    _, labels, encoder = read(path, Wishes(levels=["low", "middle", "high"]))
+    _, labels, encoder = read(path, Options(levels=["low", "middle", "high"]))
     assert labels.tolist() == [2, 0] and encoder.labels.kind == "levels"
-    assert "--levels" in refused(path, Wishes(task="levels"))
-    assert "none of the levels" in refused(path, Wishes(levels=["low", "middle"]))
+    assert "--levels" in refused(path, Options(task="levels"))
+    assert "none of the levels" in refused(path, Options(levels=["low", "middle"]))
 
 
 def test_classes_are_sorted_so_that_the_first_row_gives_nothing_away(tmp_path):
@@ -319,10 +319,10 @@ def test_a_number_is_expected_where_numbers_were(tmp_path):
 def test_columns_that_are_not_there(tmp_path):
     path = write(tmp_path / "t.csv", "age,Label\n1,u\n")
     assert "no column 'lable', named by --label: did you mean 'Label'?" in refused(
-        path, Wishes(label=["lable"])
+        path, Options(label=["lable"])
     )
-    assert "it has age, Label" in refused(path, Wishes(label=["zzz"]))
-    assert "named by --ignore" in refused(path, Wishes(ignore=["ages"]))
+    assert "it has age, Label" in refused(path, Options(label=["zzz"]))
+    assert "named by --ignore" in refused(path, Options(ignore=["ages"]))
 
 
 def test_columns_that_a_model_does_not_know(tmp_path):
@@ -367,12 +367,12 @@ def test_huge_numbers_are_read_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "wishes", "message"),
     [
-        ("q,a,y\n1,2,1\n1,3,-inf\n", Wishes(query="q"), "line 3, column y: expected a grade"),
-        ("q,a,y\n1,2,1\n", Wishes(query="q", task="classes"), "--ignore q"),
-        ("a,y\n1,u\n2,v\n", Wishes(label=["y"], ignore=["y"]), "one of these only"),
-        ("a,y\n1,u\n2,v\n", Wishes(label=["a"], query="a"), "one of these only"),
-        ("a;y\n1.500;u\n2,5;v\n", Wishes(decimal=","), "'1.500' has a point"),
-        ("a;y\n2,5;v\n3;u\n1.500;u\n", Wishes(decimal=","), "line 4, column a: '1.500' has a po"),
+        ("q,a,y\n1,2,1\n1,3,-inf\n", Options(query="q"), "line 3, column y: expected a grade"),
+        ("q,a,y\n1,2,1\n", Options(query="q", task="classes"), "--ignore q"),
+        ("a,y\n1,u\n2,v\n", Options(label=["y"], ignore=["y"]), "one of these only"),
+        ("a,y\n1,u\n2,v\n", Options(label=["a"], query="a"), "one of these only"),
+        ("a;y\n1.500;u\n2,5;v\n", Options(decimal=","), "'1.500' has a point"),
+        ("a;y\n2,5;v\n3;u\n1.500;u\n", Options(decimal=","), "line 4, column a: '1.500' has a po"),
     ],
 )
 def test_wishes_that_do_not_fit_are_named(tmp_path, text, wishes, message):
@@ -381,18 +381,18 @@ def test_wishes_that_do_not_fit_are_named(tmp_path, text, wishes, message):
 
 def test_a_point_after_the_first_rows_is_no_number_either(tmp_path):
     path = write(tmp_path / "t.csv", "a;y\n2,5;v\n3;u\n1.500;u\n")
-    assert "line 4, column a: expected a number" in refused(path, Wishes(decimal=","), rows=2)
+    assert "line 4, column a: expected a number" in refused(path, Options(decimal=","), rows=2)
 
 
 def test_texts_by_pattern(tmp_path):
     path = write(tmp_path / "t.csv", "code_1,code_2,y\n1,2,u\n2,2,v\n")
-    encoder = read(path, Wishes(text=["code_*"]))[2]
+    encoder = read(path, Options(text=["code_*"]))[2]
     assert [column.kind for column in encoder.columns.columns] == ["text", "text"]
 
 
 def test_levels_are_whole_numbers_however_written(tmp_path):
     path = write(tmp_path / "t.csv", "a,y\n1,2\n2,1\n")
-    _, labels, encoder = read(path, Wishes(levels=["1.0", "2.0"]))
+    _, labels, encoder = read(path, Options(levels=["1.0", "2.0"]))
     assert labels.tolist() == [1, 0] and encoder.labels.values == ["1", "2"]
 
 
@@ -404,7 +404,7 @@ def test_lines_of_blanks_are_no_rows_beside_quotes_either(tmp_path):
 
 def test_queries_are_left_out_where_nothing_is_ranked(tmp_path):
     table = open_table(write(tmp_path / "t.svm", "1 qid:1 1:0.5\n0 qid:1 2:1\n"))
-    encoder, _ = guess(table, next(table.pieces()), Wishes(task="classes"))
+    encoder, _ = guess(table, next(table.pieces()), Options(task="classes"))
     assert encoder.query is None and encoder.ignored == ["qid"]
 
 
@@ -456,7 +456,7 @@ def test_columns_that_a_model_uses_cannot_be_left_out(tmp_path):
     with pytest.raises(InputError, match="--ignore names y, which the model needs"):
         encoder.bind(open_table(path), ignore=["id", "y"])  # and learns from
     assert not encoder.bind(open_table(path), ignore=["id", "y"], labelled=None).labelled
-    _, _, encoder = read(write(tmp_path / "c.csv", "q,a,y\n1,2,1\n1,3,0\n"), Wishes(query="q"))
+    _, _, encoder = read(write(tmp_path / "c.csv", "q,a,y\n1,2,1\n1,3,0\n"), Options(query="q"))
     with pytest.raises(InputError, match="--ignore names q, which the model needs"):
         encoder.bind(open_table(tmp_path / "c.csv"), ignore=["q"], labelled=None)
 
@@ -533,7 +533,7 @@ OPTIONS = [
 def test_a_mutated_file_works_or_is_refused_in_plain_words(tmp_path, monkeypatch, part):
     from click.testing import CliRunner
 
-    from driftline.cli.main import main
+    from driftline.app.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(part)

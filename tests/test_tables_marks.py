@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from driftline.tables import BEGINNING, open_table
+from driftline.app.tables import BEGINNING, open_table
 
 
 def csv(rows=200, header=True):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from commands import call, predictions
 
+from driftline.app.tables import Options, guess, open_table
 from driftline.errors import InputError
-from driftline.tables import Wishes, guess, open_table
 
 SIZES = [3, 1, 4, 2, 5, 6]
 
@@ -71,7 +71,7 @@ def test_qid_in_the_lines_goes_before_a_file_beside(tmp_path):
 
 def test_without_a_ranking_sizes_are_left_out(tmp_path):
     table = open_table(ranking(tmp_path))
-    encoder, _ = guess(table, next(table.pieces()), Wishes(task="classes"))
+    encoder, _ = guess(table, next(table.pieces()), Options(task="classes"))
     assert encoder.query is None and encoder.ignored == ["qid"]
 
 

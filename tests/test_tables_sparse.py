@@ -7,9 +7,9 @@ import pytest
 from commands import call, predictions
 from scipy.sparse import csr_array
 
+from driftline.app.runs import Model
+from driftline.app.tables import Encoder, Options, guess, open_table
 from driftline.errors import InputError
-from driftline.runs import Model
-from driftline.tables import Encoder, Wishes, guess, open_table
 
 HEAD = "@attribute {} {}\n"
 
@@ -41,7 +41,7 @@ def read(path, wishes=None, encoder=None, **options):
     inputs, labels = [], []
     for piece in table.pieces():
         if encoder is None:
-            encoder, _ = guess(table, piece, wishes or Wishes())
+            encoder, _ = guess(table, piece, wishes or Options())
         batch = encoder.bind(table).batch(piece)
         inputs.append(batch.inputs)
         labels += batch.labels.tolist()
@@ -73,10 +73,10 @@ def test_sparse_rows_stay_sparse_and_say_the_same(tmp_path, rows, kind):
 @pytest.mark.parametrize(
     ("wishes", "sparse"),
     [
-        (Wishes(label=["y"]), False),
-        (Wishes(label=["y"], ignore=["b"]), True),
-        (Wishes(label=["b"], ignore=["y"]), True),
-        (Wishes(label=["b", "c"], task="tags", ignore=["y"]), None),
+        (Options(label=["y"]), False),
+        (Options(label=["y"], ignore=["b"]), True),
+        (Options(label=["b"], ignore=["y"]), True),
+        (Options(label=["b", "c"], task="tags", ignore=["y"]), None),
     ],
 )
 def test_texts_are_filled_up_unless_they_are_left_out(tmp_path, wishes, sparse):
@@ -128,7 +128,7 @@ def test_sparse_rows_that_do_not_fit_are_named(tmp_path, row, words):
 def test_values_that_are_missing_later(tmp_path, missing):
     values, labels = values_of(20, 3)
     path = write_arff(tmp_path / "t.arff", values, labels)
-    _, _, encoder = read(path, Wishes(missing=missing))
+    _, _, encoder = read(path, Options(missing=missing))
     other = tmp_path / "t.csv"
     other.write_text("x0,x1,x2,y\n,1,2,u\n")
     if missing == "refuse":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from benchmarks.race.contest import Run
 from benchmarks.race.peers import PEERS, everybody
-from driftline.experiments.results import Mean
+from driftline.paper.results import Mean
 
 
 class Match(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.race.board import Board
 from benchmarks.race.peers import PEERS
-from driftline.experiments.figures import COLOURS, new_figure
+from driftline.paper.figures import COLOURS, new_figure
 
 
 def draw(board: Board, streams: list[str], path: Path) -> Path:

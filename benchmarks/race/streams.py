@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.models import Standardiser
+from driftline.features import Standardiser
+from driftline.readers import read_arff
 from driftline.streams import DigitTriples, LabelFlips, Rotation
-from driftline.streams.readers import read_arff
 
 ROUNDS = 10_000
 NOISE = 0.1

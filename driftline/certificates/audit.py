@@ -8,7 +8,6 @@ from typing import Any, overload
 
 import numpy as np
 
-from driftline.accounts import Tally, Watched, settled
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.premises import premises_of
@@ -17,6 +16,7 @@ from driftline.certificates.replay import Replay
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.learner import OGD
+from driftline.regret import Tally, Watched, settled
 from driftline.trace import Trace
 
 __all__ = ["certify"]

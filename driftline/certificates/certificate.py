@@ -25,8 +25,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from driftline.accounts import Tally, Watched
 from driftline.errors import InputError, NoGuaranteeError
+from driftline.regret import Tally, Watched
 
 __all__ = ["FORMS", "Certificate", "Premises", "or_reason"]
 

@@ -20,7 +20,7 @@ from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed
 from driftline.errors import InputError
-from driftline.models import fingerprint
+from driftline.inputs import fingerprint
 from driftline.trace import Trace
 
 __all__ = ["certify_committee"]

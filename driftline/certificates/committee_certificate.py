@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.accounts import Tally
 from driftline.certificates.certificate import FORMS, Certificate, or_reason
 from driftline.committee import Shares
 from driftline.errors import NoGuaranteeError
+from driftline.regret import Tally
 
 __all__ = ["CommitteeCertificate", "CommitteeRounds"]
 

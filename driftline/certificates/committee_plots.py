@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline.canvas import COLOURS, new_figure
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
 from driftline.errors import InputError
+from driftline.plotting import COLOURS, new_figure
 
 __all__ = ["plot"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.accounts import Tally
-from driftline.canvas import COLOURS, new_figure
 from driftline.certificates.certificate import Certificate
 from driftline.errors import InputError
+from driftline.plotting import COLOURS, new_figure
+from driftline.regret import Tally
 from driftline.trace import Trace
 
 __all__ = ["plot"]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from driftline.certificates.certificate import Premises
-from driftline.description import no_theorem
 from driftline.engines import Engine
+from driftline.theorem import no_theorem
 
 __all__ = ["premises_of"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from driftline import models
-from driftline.accounts import Watch, Watched
+from driftline import inputs
 from driftline.certificates.recorded import as_rows, losses_of, uniforms_of
 from driftline.engines import Block
 from driftline.errors import InputError
 from driftline.kernels import program as at
 from driftline.learner import OGD
+from driftline.regret import Watch, Watched
 from driftline.trace import Trace, at_most_rounding
 
 __all__ = ["Replay"]
@@ -79,7 +79,7 @@ class Replay:
         )
         played, seen = self.watch.play(block)
         if played < count:
-            models.refuse(self.rows, start + played)
+            inputs.refuse(self.rows, start + played)
         for name in ("loss", "risk", "grad_sq", "eta"):
             self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
         self._compare_range(seen, columns[at.OWN_ETA] > 0.0, start)
@@ -179,7 +179,7 @@ class Replay:
                 f"{int(below.sum())} steps lie below the least that {parts.rate!r} makes, the "
                 f"first in round {first}: {trace.eta[first]:.4g} < {self.floor:.4g}"
             )
-        if trace.digest and trace.digest != models.fingerprint(self.rows, self.labels):
+        if trace.digest and trace.digest != inputs.fingerprint(self.rows, self.labels):
             found.append("the stream is not the one of the trace: its fingerprint differs")
         return tuple(found)
 

@@ -12,7 +12,7 @@ from driftline.checks.base import law
 from driftline.errors import InputError
 from driftline.learner import OGD, Learner, Ticket
 from driftline.losses import Scaled
-from driftline.saving import load
+from driftline.state.loading import load
 from driftline.streams import Planted, PlantedRankings, PlantedSequences
 
 __all__ = ["check_learner"]

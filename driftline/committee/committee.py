@@ -15,9 +15,10 @@ from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
+from driftline.features import Standardiser
+from driftline.inputs import Rows, largest_entry
 from driftline.kernels.program import TRACE_COLUMNS
 from driftline.learner import OGD, Shell, check_longer
-from driftline.models import Rows, Standardiser, largest_entry
 from driftline.parts import Part, largest_number
 from driftline.state import Draws, State
 from driftline.trace import Batch
@@ -72,7 +73,7 @@ class Committee(Shell):
         ``"vote"`` or ``"draw"``.
     scaling
         What makes inputs of one scale of them, such as
-        :class:`~driftline.models.Standardiser`; None leaves them as they are.
+        :class:`~driftline.features.Standardiser`; None leaves them as they are.
     seed
         Of the generator that members are drawn with.
 
@@ -225,7 +226,7 @@ class Committee(Shell):
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
 
-        Inputs are scaled as :meth:`~driftline.models.Standardiser.look` does.
+        Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
         """
         with self._turn.looking:
             rows = inputs if self.scaling is None else self.scaling.look(inputs)
@@ -390,7 +391,7 @@ class Committee(Shell):
 
     def _copies(self, rows: Rows) -> bool:
         """Say whether weights are copied: where that is cheap, or a member may refuse a row."""
-        cheap = all(member.copies_cheaply(rows.size) for member in self.members)
+        cheap = all(member._copies_cheaply(rows.size) for member in self.members)
         return cheap or not self._bears(rows)
 
     def _bears(self, rows: Rows) -> bool:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.engines import CompiledEngine
+from driftline.inputs import DenseRows, cast, refuse
 from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
 from driftline.learner import OGD
-from driftline.models import DenseRows, cast, refuse
 from driftline.state import Draws
 
 __all__ = ["FusedStep"]

@@ -12,9 +12,9 @@ from driftline.decoders import Argmax
 from driftline.detectors import Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
+from driftline.features import Standardiser
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
-from driftline.models import Standardiser
 from driftline.parts import check_flag
 from driftline.rates import Constant, Decaying, Polyak, Rate
 from driftline.tasks import Task

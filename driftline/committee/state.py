@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.committee.shares import Shares
 from driftline.errors import InputError
-from driftline.models import Standardiser
+from driftline.features import Standardiser
 from driftline.state import State
 from driftline.state.old_model import old_key
 

@@ -11,10 +11,10 @@ from driftline.decoders import Decoder
 from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
+from driftline.inputs import Rows, refuse
 from driftline.kernels import on_lines, zeros_on_lines
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.models import Rows, refuse
 from driftline.rates import Rate, Setting
 from driftline.state import State
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from driftline.engines.base import Block, Engine, Look
+from driftline.inputs import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
 from driftline.kernels import Program
 from driftline.kernels import program as at
-from driftline.models import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
 
 __all__ = ["CompiledEngine"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from driftline.inputs import DenseRows, Rows, SparseRows
 from driftline.kernels import Program, total_dense, total_sparse_32, total_sparse_64
 from driftline.kernels import program as at
 from driftline.losses import Loss
-from driftline.models import DenseRows, Rows, SparseRows
 
 __all__ = ["Totals"]
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.making import make_learner
+from driftline.inputs import check_sparse
 from driftline.learner import OGD
-from driftline.models import check_sparse
 from driftline.state import archive
 
 __all__ = ["DriftEstimator", "validated"]

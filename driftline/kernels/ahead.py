@@ -18,12 +18,12 @@ from driftline.kernels.memory import LINE
 
 BYTE, CHOICE = ir.IntType(8).as_pointer(), ir.IntType(32)
 
-#: To read it, in the second cache, data.
+#: Prefetch for reading (rw=0), into L2 (locality=2), into the data cache.
 WANTED = [CHOICE(0), CHOICE(2), CHOICE(1)]
 
 
 def ask(builder: Any, begin: Any, end: Any) -> None:
-    """Ask for all lines between two addresses."""
+    """Prefetch all cache lines between two addresses."""
     kind = ir.FunctionType(ir.VoidType(), [BYTE, CHOICE, CHOICE, CHOICE])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
     line = builder.and_(begin, index(-LINE))

@@ -7,22 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.accounts import Tally, Watch, settled
 from driftline.decoders import Decoder, default_decoder
-from driftline.description import describe
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
+from driftline.inputs import DenseRows, Rows, SparseRows, cast, refuse
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.losses import Loss
-from driftline.models import DenseRows, Rows, SparseRows, cast, refuse
 from driftline.parts import Part, check_plain, check_sizes, from_config, substituted
 from driftline.rates import Polyak, Rate
+from driftline.regret import Tally, Watch, settled
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
+from driftline.theorem import describe
 from driftline.trace import Batch, Trace
 
 __all__ = ["OGD", "Round", "check_longer"]
@@ -384,9 +384,9 @@ class OGD(Shell):
         return self.engine.dtype
 
     def _copies(self, rows: Rows) -> bool:
-        return self.copies_cheaply(rows.size) or self._watch is not None
+        return self._copies_cheaply(rows.size) or self._watch is not None
 
-    def copies_cheaply(self, size: int) -> bool:
+    def _copies_cheaply(self, size: int) -> bool:
         """Say whether copying the weights costs no more than reading inputs of this size."""
         return self.engine.stored is None or self.engine.stored.size <= size
 

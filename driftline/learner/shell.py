@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.inputs import Rows, fingerprint, refuse, row_of
 from driftline.learner.base import Learner
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
 from driftline.learner.turn import Turn
-from driftline.models import Rows, fingerprint, refuse, row_of
 from driftline.state import Draws, archive
 from driftline.trace import Batch
 
@@ -171,7 +171,7 @@ class Shell(Learner):
             return Ticket(
                 number,
                 self.rounds,
-                self.identity,
+                self._fingerprint(),
                 prediction,
                 mean,
                 plain(row),
@@ -189,7 +189,7 @@ class Shell(Learner):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         checked = self.task.check_label(label)
         with self._turn:
-            x = ticket.checked_input(self.identity, self.rounds, self._tickets)
+            x = ticket.checked_input(self._fingerprint(), self.rounds, self._tickets)
             self._learn_one(self._row(x), checked, ticket.number)
 
     def learn_row(self, x: Any, label: Any) -> None:
@@ -253,9 +253,8 @@ class Shell(Learner):
         about, arrays = self.to_saved()
         return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
 
-    @property
-    def identity(self) -> str:
-        """A fingerprint of parts and seed, by which a ticket is known to be the learner's own."""
+    def _fingerprint(self) -> str:
+        """Return a fingerprint of parts and seed, by which a learner knows its own tickets."""
         if not self._identity:
             text = json.dumps([self.config(), self._draws.key], sort_keys=True)
             self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.models import Rows, SparseRows
+from driftline.inputs import Rows, SparseRows
 from driftline.state import archive
 
 __all__ = ["Ticket"]

@@ -31,8 +31,8 @@ from driftline.polytopes.base import Mixture
 
 __all__ = ["ActiveSet", "Objective", "SolverWarning", "minimize", "nearest_point", "warn_inexact"]
 
-#: Every so many steps one is a step of Newton's method among the vertices at hand, with
-#: gradients compared at points so near.
+#: Every CORRECTION-th step is a Newton step over the weights of the active vertices. Second
+#: derivatives are differences of gradients at a distance of NEARBY.
 CORRECTION = 10
 NEARBY = 1e-6
 

@@ -16,7 +16,7 @@ from driftline import files
 from driftline.errors import InputError
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
-from driftline.reports.story import Story
+from driftline.reports.report_data import ReportData
 from driftline.reports.verdict import said
 
 __all__ = ["write_report"]
@@ -26,7 +26,7 @@ MOST_MARKS = 60
 
 
 def write_report(
-    stories: Story | Sequence[Story] | Mapping[str, Sequence[Story]],
+    stories: ReportData | Sequence[ReportData] | Mapping[str, Sequence[ReportData]],
     path: str | Path,
     title: str = "",
 ) -> Path:
@@ -39,11 +39,11 @@ def write_report(
     >>> stream = dl.streams.LabelFlips(rounds=500, flips=2, seed=0)
     >>> trace = dl.auto(stream.task).run(stream)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = write_report(Story.of(trace, stream.labels), f"{folder}/report.html")
+    ...     report = write_report(ReportData.of(trace, stream.labels), f"{folder}/report.html")
     ...     report.read_text().startswith("<!doctype html>")
     True
     """
-    if isinstance(stories, Story):
+    if isinstance(stories, ReportData):
         stories = [stories]
     pairs = stories.items() if isinstance(stories, Mapping) else [("", stories)]
     sections = {heading: list(told) for heading, told in pairs}
@@ -67,7 +67,7 @@ def write_report(
     return files.replace(path, page(title, "".join(parts)).encode())
 
 
-def _boxes(told: list[Story]) -> str:
+def _boxes(told: list[ReportData]) -> str:
     made = "".join(
         f'<label><input type=checkbox checked data-run="{i}"> {escape(story.name)}</label>'
         for i, story in enumerate(told)
@@ -75,7 +75,7 @@ def _boxes(told: list[Story]) -> str:
     return f"<fieldset><legend class=soft>Runs shown</legend>{made}</fieldset>"
 
 
-def _losses(told: list[Story]) -> str:
+def _losses(told: list[ReportData]) -> str:
     lines = []
     for i, story in enumerate(told):
         others = [name for name in story.columns if name != "loss"] if len(told) == 1 else []
@@ -91,7 +91,7 @@ def _losses(told: list[Story]) -> str:
     return f"<h2>What was paid</h2>{chart}"
 
 
-def _expected(story: Story) -> list[Line]:
+def _expected(story: ReportData) -> list[Line]:
     """Return what was expected, where that is not what was paid."""
     if story.expected is None:
         return []
@@ -99,7 +99,7 @@ def _expected(story: Story) -> list[Line]:
     return [Line("expected of its random predictions", np.r_[0, story.ends], total, 0, True)]
 
 
-def _bound_lines(story: Story) -> list[Line]:
+def _bound_lines(story: ReportData) -> list[Line]:
     """Return all bounds but vacuous ones, which say nothing."""
     top, ends = np.inf if story.trivial is None else story.trivial, np.array([0.0, story.rounds])
     held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v < top}
@@ -109,7 +109,7 @@ def _bound_lines(story: Story) -> list[Line]:
     ]
 
 
-def _rolling(told: list[Story]) -> str:
+def _rolling(told: list[ReportData]) -> str:
     lines = []
     for i, story in enumerate(told):
         sizes = np.diff(np.r_[0, story.ends])
@@ -131,12 +131,12 @@ def _rolling(told: list[Story]) -> str:
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"
 
 
-def _marks(told: list[Story]) -> dict[str, Sequence[float]]:
+def _marks(told: list[ReportData]) -> dict[str, Sequence[float]]:
     marks = {"change": told[0].changes, "alarm": told[0].alarms if len(told) == 1 else []}
     return {kind: places for kind, places in marks.items() if len(places) <= MOST_MARKS}
 
 
-def _inside(story: Story, several: bool) -> str:
+def _inside(story: ReportData, several: bool) -> str:
     made, of = [], f" of {story.name}" if several else ""
     if story.weights is not None:
         made.append(share_chart(f"Weights{of}", story.ends, story.weights, story.members))
@@ -158,7 +158,7 @@ def _inside(story: Story, several: bool) -> str:
     return f"<h2>Inside{escape(of)}</h2>{''.join(made)}" if made else ""
 
 
-def _table(story: Story, of: str) -> str:
+def _table(story: ReportData, of: str) -> str:
     counts, names = story.counts, story.names
     assert counts is not None
     if counts.shape[1] == 4 and len(names) != 4 or counts.shape[0] != counts.shape[1]:
@@ -185,7 +185,7 @@ def _share(part: Any, whole: Any) -> str:
     return f"{100 * part / whole:.3g}%" if whole else "-"
 
 
-def _bounds(told: list[Story]) -> str:
+def _bounds(told: list[ReportData]) -> str:
     rows = []
     for story in told:
         for form, value in story.bounds.items():
@@ -211,7 +211,7 @@ def _bounds(told: list[Story]) -> str:
     )
 
 
-def _settings(told: list[Story]) -> str:
+def _settings(told: list[ReportData]) -> str:
     packages = ("driftline", "numpy", "scipy", "numba")
     found = {name: _version(name) for name in packages} | {"python": platform.python_version()}
     made = [f"<p class=soft>{escape(', '.join(f'{k} {v}' for k, v in found.items()))}</p>"]

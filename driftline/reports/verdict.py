@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from driftline.reports.chart import number
-from driftline.reports.story import Story
+from driftline.reports.report_data import ReportData
 
 __all__ = ["said", "verdict"]
 
@@ -13,7 +13,7 @@ __all__ = ["said", "verdict"]
 MOST_SAID = 4
 
 
-def verdict(story: Story) -> str:
+def verdict(story: ReportData) -> str:
     """Return one sentence on a run: what it paid, beside others, and what was promised."""
     paid = f"{number(story.total)} {story.unit} in {number(story.rounds)} rounds"
     text = f"{story.name}: {paid} ({100 * story.total / story.rounds:.3g}%)"
@@ -36,7 +36,7 @@ def verdict(story: Story) -> str:
     return text + "."
 
 
-def said(told: list[Story]) -> str:
+def said(told: list[ReportData]) -> str:
     """Return a sentence for each of few runs, or a table of many."""
     if len(told) <= MOST_SAID:
         return "".join(f"<p class=verdict>{escape(verdict(story))}</p>" for story in told)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.streams.readers.lines import find_file, read_bytes
+from driftline.readers.lines import find_file, read_bytes
 
 __all__ = ["read_idx", "read_mnist"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.readers import read_svmlight
+from driftline.readers.lines import find_file
 from driftline.streams.base import Stream, check_count, segment_starts
-from driftline.streams.readers import read_svmlight
-from driftline.streams.readers.lines import find_file
 from driftline.tasks import NDCG
 
 __all__ = ["RankedQueries"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.readers import read_ocr
 from driftline.streams.base import Stream, segment_starts
-from driftline.streams.readers import read_ocr
 from driftline.tasks import Sequence
 
 __all__ = ["OCRWords"]

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.inputs import rows_of
 from driftline.kernels import Kernel
-from driftline.models import rows_of
 from driftline.parts import Part
 from driftline.polytopes import Hull, Polytope
 

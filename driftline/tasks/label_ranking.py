@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.models import Items
+from driftline.inputs import Items
 from driftline.polytopes import Permutahedron, Polytope
 from driftline.tasks.structured import VectorTask, refuse_first
 

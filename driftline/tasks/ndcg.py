@@ -97,7 +97,7 @@ class NDCG(RelevanceTask):
             raise InputError(f"there must be 1 document or more, not {self.items!r}")
         if not isinstance(self.discount, str):
             object.__setattr__(self, "discount", tuple(float(w) for w in self.discount))
-        self.hull_of(np.empty(1))  # refuses discounts that are none
+        self.hull_of(np.empty(1))  # raises if the discounts are not valid
 
     @property
     def highest(self) -> int:

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.inputs import Items, Rows
 from driftline.kernels import ENCODE, kernel
-from driftline.models import Items, Rows
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
 from driftline.tasks.base import whole_numbers
 from driftline.tasks.padded import PaddedTask

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.models import Sequences
+from driftline.inputs import Sequences
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.tasks.base import Distribution, whole_numbers
 from driftline.tasks.padded import PaddedTask

@@ -1,0 +1,3 @@
+"""The command line."""
+
+from driftline.app.cli.main import main as main

@@ -1,0 +1,91 @@
+"""``driftline compare``: several learners on one table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from driftline.app.cli.learners import TABLE
+from driftline.app.cli.options import FILE, about_columns, names, reading, table_of, wishes_of
+
+__all__ = ["compare"]
+
+
+@click.command(
+    short_help="Run several learners side by side over a file.",
+    epilog=TABLE
+    + """
+
+\b
+Examples:
+  driftline compare weather.csv
+  driftline compare weather.csv --with auto,polyak,free --label rain
+""",
+)
+@click.argument("file", type=FILE)
+@click.option(
+    "--with",
+    "learners",
+    default="auto,polyak,free,adagrad,constant",
+    show_default=True,
+    metavar="NAMES",
+    help="The learners, with commas between.",
+)
+@about_columns
+@reading
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress, no notes.")
+def compare(file: Path, **options: Any) -> None:
+    """Run several learners side by side over FILE, which is read once.
+
+    All see the same rows in the same order, and predict each before they learn from it. Shown
+    are their mean losses beside the baselines, best first. Nothing is written.
+    """
+    _compare(file, options)
+
+
+def _compare(file: Path, options: dict[str, Any]) -> None:
+    from driftline.app.cli.progress import Progress
+    from driftline.app.cli.screen import LOSSES, amount, console_of
+    from driftline.app.runs import Model, Reading, Run
+    from driftline.app.tables import guess
+    from driftline.errors import InputError
+
+    notes = console_of(err=True)
+    wanted = list(dict.fromkeys(names(options["learners"])))
+    if not wanted:
+        raise InputError("expected learners to compare, as in --with auto,polyak")
+    ignore, table = names(options["ignore"]), table_of(file, options)
+    head = next(table.pieces(), None)
+    if head is None:
+        raise InputError(f"{table.name} has no rows after its header")
+    encoder, said = guess(table, head, wishes_of(options, ignore))
+    runs = [Run(Model.new(name, encoder)) for name in wanted]
+    if not options["quiet"]:
+        for note in said:
+            notes.print(note, style="dim", soft_wrap=True)
+    source = Reading(table, encoder, head, ignore=ignore)
+    with Progress(notes, options["quiet"]) as bar:
+        for rounds in source:
+            for run in runs:
+                if not run.rounds:  # compiled code is loaded here, which is no learning
+                    Run(Model.new(run.model.about, encoder)).learn(rounds)
+                run.learn(rounds)
+            bar.show(table.progress, runs[0].rows, runs[0].share)
+    rows = [(run.model.about, run.share, run.rounds / max(run.seconds, 1e-9)) for run in runs]
+    first = runs[0]
+    rows += [(f"({n})", s, None) for n, s in first.scores.items() if n != "learner"]
+    rows.sort(key=lambda row: row[1])
+    if options["as_json"]:
+        found = [{"name": n, "mean_loss": s, "rounds_per_second": r} for n, s, r in rows]
+        click.echo(json.dumps({"rounds": first.rounds, "learners": found}, indent=2))
+        return
+    kind, screen = encoder.labels.kind, console_of()
+    screen.print(f"{LOSSES[kind]}, of {first.rounds:,} rounds{'rounds/s':>20}")
+    for name, share, rate in rows:
+        speed = "" if rate is None else f"{rate:>14,.0f}"
+        total = f"{share * first.rounds:>12,.0f}" if kind == "classes" else " " * 12
+        screen.print(f"  {name:<12} {amount(kind, share)} {total} {speed}")

@@ -1,0 +1,190 @@
+"""What the commands on a person's own tables can be told about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+__all__ = [
+    "FILE",
+    "MODEL",
+    "about_columns",
+    "names",
+    "reading",
+    "refuse_settled",
+    "opener_of",
+    "said_again",
+    "said_before",
+    "table_of",
+    "wishes_of",
+]
+
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+READING = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["csv", "arff", "svmlight", "parquet"]),
+        help="By default told by the ending of the name; all else is CSV.",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe. By "
+        "default told by the first line.",
+    ),
+    click.option(
+        "--no-header", is_flag=True, help="The first line is a row; columns are called 1, 2, ..."
+    ),
+    click.option(
+        "--encoding", default="utf-8", show_default=True, help="Such as latin-1 or cp1252."
+    ),
+    click.option(
+        "--features",
+        type=click.IntRange(1),
+        help="How many features an svmlight file has, if it comes by standard input.",
+    ),
+    click.option(
+        "--ignore", default="", metavar="NAMES", help="Columns to leave out: a,b or id_*."
+    ),
+)
+COLUMNS = (
+    click.option(
+        "--label",
+        default="",
+        metavar="NAMES",
+        help="The column to predict; several for tags: a,b,c or tag_*. By default the one called "
+        "label, class, target or y, else the last.",
+    ),
+    click.option(
+        "--task",
+        type=click.Choice(["classes", "tags", "levels", "ranking"]),
+        help="classes: one of several; tags: a column of 0 or 1 each; levels: ordered classes; "
+        "ranking: a grade for every document of a query. By default guessed.",
+    ),
+    click.option(
+        "--levels",
+        default="",
+        metavar="NAMES",
+        help="The levels from the lowest to the highest: low,middle,high.",
+    ),
+    click.option(
+        "--query", metavar="NAME", help="The column that says which rows are ranked together."
+    ),
+    click.option("--highest-grade", type=click.IntRange(1), help="Of a ranking."),
+    click.option("--text", default="", metavar="NAMES", help="Numbers to be taken as text."),
+    click.option(
+        "--missing",
+        type=click.Choice(["refuse", "zero", "mean"]),
+        default="refuse",
+        show_default=True,
+        help="What a missing value becomes; mean is that of the rows before.",
+    ),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="What stands before the fraction of a number.",
+    ),
+)
+
+#: What a model has settled, by name.
+SETTLED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal")
+
+
+def reading(command: Command) -> Command:
+    """Add the options on how a file is read."""
+    for option in reversed(READING):
+        command = option(command)
+    return command
+
+
+def about_columns(command: Command) -> Command:
+    """Add the options on what columns mean."""
+    for option in reversed(COLUMNS):
+        command = option(command)
+    return command
+
+
+def names(text: str) -> list[str]:
+    """Return names that were given with commas between.
+
+    >>> names(" a, b,")
+    ['a', 'b']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def table_of(file: Path, options: dict[str, Any]) -> Any:
+    """Open the table."""
+    return opener_of(file, options, marked=False)()
+
+
+def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Any]:
+    """Return what opens the table, in which positions can be asked for."""
+    from driftline.app import tables
+
+    said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
+    return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
+
+
+def refuse_settled(more: Sequence[str] = ()) -> None:
+    """Refuse what was said about columns, and ``more``: who goes on from a model has settled it."""
+    from driftline.errors import InputError
+
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in {*SETTLED, *more}
+        and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise InputError(
+            f"{', '.join(given)} cannot be said with --resume: the model has settled it; leave it "
+            "out, or begin a new run"
+        )
+
+
+def said_again(options: dict[str, Any]) -> list[str]:
+    """Return what was said about reading, as it would be said again."""
+    made = ["--no-header"] if options["no_header"] else []
+    usual = {"format": None, "delimiter": None, "encoding": "utf-8", "features": None, "ignore": ""}
+    for name, value in usual.items():
+        given = options["form" if name == "format" else name]
+        if given != value:
+            made += [f"--{name}", str(given)]
+    return made
+
+
+def said_before(context: click.Context) -> list[str]:
+    """Return the command as it was said, without what begins it again."""
+    made = [context.info_name or ""]
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(param, click.Argument):
+            made.insert(1, str(value))
+        elif param.name != "fresh":
+            flags = param.opts if value or not param.secondary_opts else param.secondary_opts
+            made += flags[:1] if isinstance(value, bool) else [flags[0], str(value)]
+    return made
+
+
+def wishes_of(options: dict[str, Any], ignore: list[str]) -> Any:
+    """Return what was said about columns."""
+    from driftline.app.tables import Options
+
+    lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
+    rest = {name: options[name] for name in ("task", "query", "missing", "decimal")}
+    return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -1,0 +1,348 @@
+"""``driftline run``: learn from a person's own table."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from driftline.app.cli.learners import LEARNERS, TABLE
+from driftline.app.cli.options import (
+    FILE,
+    MODEL,
+    about_columns,
+    names,
+    reading,
+    refuse_settled,
+    said_again,
+    said_before,
+    wishes_of,
+)
+from driftline.app.cli.trouble import FAILURES, Trouble, failing
+
+__all__ = ["run"]
+
+#: What does not change what is learned.
+ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
+
+
+@click.command(
+    short_help="Learn from the rows of a file and keep the score.",
+    epilog=TABLE
+    + """
+
+\b
+Examples:
+  driftline run weather.csv
+  driftline run weather.csv.gz --label rain --ignore station,date
+  zcat big.csv.gz | driftline run - --label class --out results/big
+  driftline run emotions.arff --label 'amazed-*,happy-*'
+  driftline run tomorrow.csv --resume results/run/weather/model.driftline
+""",
+)
+@click.argument("file", type=FILE)
+@about_columns
+@reading
+@click.option(
+    "--learner",
+    type=click.Choice(list(LEARNERS)),
+    default="auto",
+    show_default=True,
+    help="See the list below.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--resume", type=MODEL, help="Go on learning from this model; columns are found by name."
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(0),
+    help="Pass over so many rows of the file first; by default those that were learned from.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for predictions, model, journal, summary and report; by default results/run/NAME, "
+    "or with --resume the folder of the model, where all are continued; not that of another run.",
+)
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Begin again, and take away what an earlier run left in the folder.",
+)
+@click.option(
+    "--certify/--no-certify",
+    default=None,
+    help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
+)
+@click.option("--trace", is_flag=True, help="Also write what happened in every round.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress, no notes.")
+def run(file: Path, **options: Any) -> None:
+    """Learn from the rows of FILE, in order, and keep the score.
+
+    Every row is predicted first and learned from then: the score is that of predictions made
+    before the label was used. Only what columns hold, their categories and the classes are looked
+    up in the first piece, some thousand rows, before it is played.
+
+    FILE is CSV, ARFF, svmlight or Parquet, plain or compressed by gzip; - is standard input. It is
+    read in pieces and may be larger than memory.
+
+    The score is printed beside two baselines that look at no inputs: the last label again, and
+    the most frequent one so far. Text columns become a feature per category.
+
+    The run is saved every few seconds, and at Ctrl-C. However it ends, the same command goes on
+    where it was; when all rows were learned from, there is nothing to do.
+    """
+    if options["resume"] is not None:
+        refuse_settled(("learner", "seed"))
+    _run(file, options)
+
+
+class Started(NamedTuple):
+    """All that a run needs."""
+
+    source: Any
+    run: Any
+    outputs: Any
+    notes: Any
+
+
+def _run(file: Path, options: dict[str, Any]) -> None:
+    from driftline.app.cli.screen import console_of
+    from driftline.app.runs.lock import Lock
+    from driftline.app.runs.outputs import sweep
+
+    notes, resume = console_of(err=True), options["resume"]
+    usual = Path("results/run") / _stem(file) if resume is None else resume.parent
+    folder = options["out"] or usual
+    again = said_again(options)
+    with Lock(folder) as lock:
+        sweep(lock)
+        start = _start(file, folder, options)
+        if start.done:
+            _tell_done(file, folder, start, options)
+            return
+        started = _begin(file, lock, start, options, notes)
+        with started.outputs:
+            _play(file, started, again, options)
+
+
+def _start(file: Path, folder: Path, options: dict[str, Any]) -> Any:
+    """Find out how the run begins."""
+    from driftline.app.cli.options import opener_of
+    from driftline.app.runs.start import Command, begin
+
+    learning = _learning(options)
+    opened = opener_of(file, options)
+    resume, skip, fresh = options["resume"], options["skip"], options["fresh"]
+    return begin(Command(file, folder, opened, learning, resume, skip, fresh))
+
+
+def _learning(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run is begun with, and goes on with."""
+    named = {"form": "format", "highest_grade": "highest-grade", "no_header": "no-header"}
+    return {named.get(name, name): options[name] for name in sorted(options.keys() - {*ANYWAY})}
+
+
+def _begin(file: Path, lock: Any, start: Any, options: dict[str, Any], notes: Any) -> Started:
+    """Find out what is in the table, make the model or take it up."""
+    from driftline.app.runs import Model, Reading, Run
+    from driftline.app.runs.outputs import Outputs
+    from driftline.app.tables import guess
+    from driftline.errors import InputError
+
+    table, state, quiet = start.table, start.state, options["quiet"]
+    learning = _learning(options)
+    ignore, head, skip = names(options["ignore"]), start.head, 0
+    if state is None:
+        head = next(table.pieces(), None)
+        if head is None:
+            raise InputError(f"{table.name} has no rows after its header")
+        encoder, said = guess(table, head, wishes_of(options, ignore))
+        run = Run(Model.new(options["learner"], encoder, options["seed"]))
+        for note in () if quiet else said:
+            notes.print(note, style="dim", soft_wrap=True)
+    else:
+        run = state.run if start.continued else Run(state.run.model, journal=state.run.journal)
+    run.kept = _kept(options)
+    rows = start.known.mark.rows
+    if not rows:
+        skip = options["skip"] or 0
+    elif not quiet:
+        notes.print(f"going on after row {rows:,} of {file}", style="dim", soft_wrap=True)
+    queries = state.queries if rows and state.inputs[-1].mark == start.known.mark else ()
+    source = Reading(
+        table,
+        run.model.encoder,
+        head,
+        ignore=ignore,
+        skip=skip,
+        start=start.known.mark,
+        queries=queries,
+    )
+    return Started(source, run, Outputs(lock, run, start, learning), notes)
+
+
+def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
+    """Learn, save, and tell what came out."""
+    from driftline.errors import InputError
+
+    _, run, outputs, notes = started
+    trouble, signal = _learn(started, options["quiet"])
+    if not run.rounds:
+        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from")
+    if trouble is not None or signal:
+        rows = outputs.known.mark.rows
+        what = f"What was learned from {rows:,} rows is saved. To go on:"
+        words = _words(file, again, outputs, rows)
+        notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
+    if trouble is not None:
+        raise trouble
+    try:
+        if not signal:
+            _refuse_constant(run, outputs.model)
+        with failing(f"what was learned is saved in {outputs.model}"):
+            _tell(file, started, bool(signal), options)
+    except BaseException:
+        if outputs.pending:
+            outputs.save()
+        raise
+    if signal:
+        raise click.exceptions.Exit(128 + signal)
+
+
+def _words(file: Path, again: list[str], outputs: Any, rows: int) -> list[str]:
+    """Return how to go on: the same again, but for a pipe, whose rows are gone."""
+    from driftline.app.runs.inputs import is_pipe
+
+    if not is_pipe(file):
+        return ["driftline", *said_before(click.get_current_context())]
+    words = ["driftline", "run", str(file), *again, "--resume", str(outputs.model)]
+    return [*words, "--skip", str(rows)]
+
+
+def _kept(options: dict[str, Any]) -> Any:
+    """Return where rounds are kept for an audit, None if nowhere."""
+    from driftline.app.runs.audit_buffer import MOST, AuditBuffer
+
+    if options["certify"] or options["trace"]:  # who asks for them has the room
+        return AuditBuffer(None)
+    return AuditBuffer(MOST) if options["certify"] is None else None
+
+
+def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
+    """Learn until the end, an error or a signal; return the error, and the signal.
+
+    What was learned is saved then, but for what comes to its end so soon that nothing is lost.
+    """
+    from driftline.app.cli.progress import Progress
+    from driftline.app.runs.stop import Stop
+    from driftline.errors import InputError
+
+    source, run, outputs, notes = started
+    trouble: Exception | None = None
+    with Stop() as stop:
+        with Progress(notes, quiet) as bar:
+            try:
+                for rounds in stop.each(source):
+                    with failing(lambda: _lost(outputs)):  # what is half learned is not saved
+                        outputs.add(rounds, run.learn(rounds), source.position())
+                        if outputs.schedule.due:
+                            outputs.save()
+                    bar.show(source.table.progress, run.rows, run.share, outputs.saved)
+            except (InputError, *FAILURES) as error:
+                trouble = error
+        if outputs.pending and (trouble is not None or stop.asked or outputs.schedule.due):
+            with failing(lambda: _lost(outputs)):
+                outputs.save()
+    return trouble, stop.asked
+
+
+def _tell_done(file: Path, folder: Path, start: Any, options: dict[str, Any]) -> None:
+    """Say that there is nothing to do."""
+    from driftline.app.cli.screen import console_of
+    from driftline.app.runs.outputs import SUMMARY, sweep_audit
+
+    sweep_audit(folder)
+    if options["as_json"] and (folder / SUMMARY).exists():
+        click.echo((folder / SUMMARY).read_text(encoding="utf-8"), nl=False)
+        return
+    rows = f"all {start.known.mark.rows:,} rows of {file} were learned from"
+    where = folder if folder.is_dir() else options["resume"]
+    console_of().print(f"Nothing to do: {rows}, see {where}", soft_wrap=True)
+
+
+def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) -> None:
+    """Audit the run, write the rest, and print the score."""
+    from driftline.app.cli.screen import console_of, far_lines, guarantee_lines, score_lines
+    from driftline.app.runs.guarantee import guarantee_of
+
+    source, run, outputs, notes = started
+    with notes.status("Auditing"):
+        promise = guarantee_of(run.model, run.kept, bool(options["certify"]))
+    summary = run.summary() | {
+        "file": str(file),
+        "interrupted": stopped,
+        "seconds": {"reading": source.seconds, "learning": run.seconds},
+        "certificate": promise.to_dict(),
+    }
+    files = outputs.finish(summary, options["trace"])
+    if not stopped:
+        outputs.save(finished=True)
+    if options["as_json"]:
+        click.echo(json.dumps(summary, indent=2))
+        return
+    screen = console_of()
+    lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
+    lines += far_lines(run.model.far_outside)
+    lines += guarantee_lines(promise, _where(promise, run))
+    saving = outputs.schedule
+    times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"
+    count = f"{saving.count} checkpoint{'s' * (saving.count > 1)}"
+    lines.append(f"{times}, saving {saving.seconds:.1f} s in {count}")
+    lines += ["Wrote", *(f"  {path}" for path in files)]
+    screen.print("\n".join(lines), soft_wrap=True)
+
+
+def _lost(outputs: Any) -> str:
+    """Say what is left when a run fails on the way."""
+    if not outputs.saved:
+        return "nothing of this run is saved"
+    return f"what was learned from {outputs.saved:,} rows is saved: the same command goes on there"
+
+
+def _where(promise: Any, run: Any) -> str:
+    """Say of which rounds a certificate is, unless these are all there are."""
+    if run.model.rounds == run.rounds:
+        return ""
+    own = promise.rounds == run.rounds
+    return ", of this run alone" if own else ", since the first round of the model"
+
+
+def _stem(file: Path) -> str:
+    """Return the name of a file without endings that say how it is written.
+
+    >>> _stem(Path("data/2024.01.csv.gz")), _stem(Path("-"))
+    ('2024.01', 'stdin')
+    """
+    from driftline.app.tables.opening import ENDINGS
+
+    known = {".gz", ".csv", ".tsv", ".txt", *ENDINGS}
+    name = "stdin" if str(file) == "-" else file.name
+    while Path(name).suffix.lower() in known:
+        name = Path(name).stem
+    return name
+
+
+def _refuse_constant(run: Any, saved: Path) -> None:
+    labels = run.model.encoder.labels
+    if labels.kind == "classes" and len(labels.values) < 2:
+        raise Trouble(
+            f"the label {labels.names[0]!r} is {labels.values[0]!r} in all {run.model.rounds:,} "
+            "rows: there is nothing to learn; name another column by --label, or go on with rows "
+            f"of other classes by --resume {saved}"
+        )

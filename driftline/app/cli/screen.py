@@ -1,0 +1,118 @@
+"""What a run says on the screen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["amount", "console_of", "far_lines", "guarantee_lines", "score_lines", "short"]
+
+LOSSES = {
+    "classes": "mistakes",
+    "tags": "wrong tags",
+    "levels": "distance",
+    "ranking": "1 - NDCG",
+}
+
+
+def console_of(err: bool = False) -> Any:
+    """Return a console that does not colour or break what is no terminal."""
+    from rich.console import Console
+
+    plain: dict[str, Any] = {"stderr": err, "highlight": False, "markup": False}
+    made = Console(**plain)
+    return made if made.is_terminal else Console(**plain, width=100)
+
+
+def short(value: float) -> str:
+    """Return a total as people read it.
+
+    >>> short(3501.0), short(12.345)
+    ('3,501', '12.3')
+    """
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def amount(kind: str, share: float) -> str:
+    """Return a mean loss as a share."""
+    return f"{share:7.2%}" if kind != "ranking" else f"{share:7.4f}"
+
+
+def score_lines(kind: str, scores: dict[str, float], rounds: int) -> list[str]:
+    """Return the score beside those of the baselines."""
+    what = LOSSES[kind]
+    lines = []
+    for name, share in scores.items():
+        total = f"{short(share * rounds):>10}" if kind in ("classes", "levels") else ""
+        lines.append(f"  {name:<12} {amount(kind, share)} {total}")
+    return [f"{what}, of {rounds:,} rounds", *lines]
+
+
+def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
+    """Return which columns had values far outside.
+
+    >>> far_lines({"usage": 1, "age": 30})
+    ['  age: 30 values far outside, clipped', '  usage: 1 value far outside, clipped']
+    """
+    columns = sorted(far, key=lambda name: -far[name])
+    plural = {True: "value", False: "values"}
+    lines = [
+        f"  {name}: {far[name]:,} {plural[far[name] == 1]} far outside, clipped"
+        for name in columns[:most]
+    ]
+    more = len(columns) - most
+    return [*lines, f"  and {more} more columns"] if more > 0 else lines
+
+
+def guarantee_lines(made: Any, where: str = "") -> list[str]:
+    """Return the certificate in a few lines; ``where`` says of which rounds it is."""
+    lines = [f"certificate{where}", *_bound_lines(made), *_paid_lines(made)]
+    if made.guessing is not None:
+        lines.append(f"  guessing     {short(made.guessing)}")
+    return lines + _audit_lines(made)
+
+
+def _bound_lines(made: Any) -> list[str]:
+    if not math.isfinite(made.bound):
+        why = "without an audit" if made.alone else "is known for a vote under this loss"
+        return [f"  bound        none {why}"]
+    if made.alone:
+        own = "expected loss" if made.random else f"own loss, {short(made.paid)}"
+        how = f"smallest bound of its {own}"
+    else:
+        times = "" if made.factor == 1.0 else f"{made.factor:g} x "
+        added = max(0.0, made.average - made.best)
+        how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
+    lines = [f"  at most      {short(made.bound)}: {how}"]
+    if made.vacuous:
+        lines.append(" " * 15 + "which is vacuous: guessing promises as much")
+    return lines
+
+
+def _paid_lines(made: Any) -> list[str]:
+    """Return what was paid, and what was expected where predictions are random."""
+    paid, bounded = f"  paid         {short(made.paid)}", math.isfinite(made.bound)
+    if made.random and made.alone:
+        expected = f"  expected     {short(made.expected)} over its random predictions"
+        return [expected, f"{paid} by those drawn"]
+    if made.random:
+        paid += " by the predictions drawn"
+        paid += "; the bound is of what is expected of them" if bounded else ""
+    if not (bounded or made.alone):
+        paid += f"; the best member {short(made.best)}"
+    return [paid]
+
+
+def _audit_lines(made: Any) -> list[str]:
+    audit = made.certificate
+    if audit is None:
+        return [f"  audit        none: {made.reason}"]
+    lines, bound = [], audit.bounds().get("exact")
+    if isinstance(bound, float) and not made.searched:
+        lines.append("  in hindsight nothing was fitted, which would take long: ask by --certify")
+    elif isinstance(bound, float) and not made.alone:
+        useful = "" if bound < audit.trivial else ", which is vacuous"
+        lines.append(f"  in hindsight {short(bound)} by weights fitted afterwards{useful}")
+    found = [*audit.findings, *(f"the bound {form!r} is exceeded" for form in audit.broken)]
+    good = "every round replayed, nothing to object to"
+    return lines + [f"  audit        {finding}" for finding in found or [good]]

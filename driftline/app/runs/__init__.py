@@ -1,0 +1,7 @@
+"""Learning from a person's own table, from the first row to the files that are left."""
+
+from driftline.app.runs.journal import Journal as Journal
+from driftline.app.runs.model import Model as Model
+from driftline.app.runs.reading import Reading as Reading
+from driftline.app.runs.reading import Rounds as Rounds
+from driftline.app.runs.run import Run as Run

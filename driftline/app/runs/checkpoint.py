@@ -1,0 +1,143 @@
+"""All that a run is, in one file: the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.app.runs.counts import Counts
+from driftline.app.runs.inputs import Input
+from driftline.app.runs.journal import Journal
+from driftline.app.runs.model import Model
+from driftline.app.runs.run import Run
+from driftline.errors import InputError
+from driftline.state import archive
+from driftline.state.loading import DAMAGE
+
+__all__ = ["Audit", "Checkpoint", "Extent"]
+
+KEY, JOURNAL, COUNTS, TOTALS = "checkpoint", "run.journal", "run.counts", "run.totals"
+
+
+class Extent(NamedTuple):
+    """How much of a file that only grows belongs to a run, and the SHA-256 of that."""
+
+    length: int = 0
+    digest: str = ""
+
+    @classmethod
+    def from_config(cls, config: Any) -> Extent:
+        """Return what was a list in a file."""
+        length, digest = config
+        if type(length) is not int or length < 0:
+            raise InputError(f"a file cannot have {length} bytes")
+        return cls(length, str(digest))
+
+
+class Audit(NamedTuple):
+    """What was kept for an audit: where, how many numbers, or why nothing is kept any more."""
+
+    extent: Extent = Extent()
+    size: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run between two batches: whoever reads it goes on as if it had never stopped.
+
+    Parameters
+    ----------
+    run
+        Model, journal and score; rounds that are kept for an audit are elsewhere.
+    inputs
+        All tables that the model has learned from, and how far; the last one is that of the run.
+    options
+        What was said about learning at its beginning; None if it went on from a model.
+    origin
+        The digest of that model's file if it lies elsewhere.
+    queries
+        The queries of the last input that have ended.
+    predictions, audit
+        The files beside it that belong to it, as far as they do.
+    finished
+        Whether the input was read to its end and everything was written.
+    """
+
+    run: Run
+    inputs: tuple[Input, ...] = ()
+    options: Mapping[str, Any] | None = None
+    origin: str = ""
+    queries: list[str] = field(default_factory=list)
+    predictions: Extent = Extent()
+    audit: Audit | None = None
+    finished: bool = False
+
+    def write(self, path: Path) -> Path:
+        """Write all to one file, in whole or not at all."""
+        about, arrays = self.run.model.to_saved()
+        journal, blocks = self.run.journal.to_saved()
+        counts = self.run.counts
+        about[KEY] = {
+            "inputs": [known.to_config() for known in self.inputs],
+            "options": None if self.options is None else dict(self.options),
+            "origin": self.origin,
+            "queries": self.queries,
+            "predictions": self.predictions,
+            "audit": self.audit,
+            "finished": self.finished,
+            "journal": journal,
+            "rounds": self.run.rounds,
+            "rows": self.run.rows,
+            "tags": counts.tags,
+        }
+        arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
+        if counts.table is not None:
+            arrays[COUNTS] = counts.table
+        return archive.write(path, about, arrays)
+
+    @classmethod
+    def read(cls, path: Path) -> Checkpoint:
+        """Read what :meth:`write` wrote, or a model that knows nothing of its inputs."""
+        about, arrays = archive.read(path)
+        model = Model.from_saved(path, about, arrays)
+        if KEY not in about:
+            return cls(Run(model), finished=True)
+        try:
+            return cls._from_saved(model, about[KEY], arrays)
+        except DAMAGE as error:
+            raise InputError(f"{path} is damaged or was edited: {error}") from error
+
+    @classmethod
+    def _from_saved(
+        cls, model: Model, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Checkpoint:
+        journal = Journal.from_saved(about["journal"], arrays[JOURNAL])
+        run = Run(model, journal=journal)
+        run.rounds, run.rows = int(about["rounds"]), int(about["rows"])
+        totals = arrays[TOTALS]
+        if totals.shape != run.totals.shape or not (totals >= 0.0).all():
+            raise InputError(f"losses cannot be {totals}")
+        if not 0 <= run.rounds <= journal.rounds <= model.rounds:
+            raise InputError("its counts of rounds do not fit each other")
+        run.totals = totals
+        run.counts = Counts.from_saved(arrays.get(COUNTS), bool(about["tags"]))
+        audit = about["audit"]
+        if audit is not None:
+            extent, size, reason = audit
+            audit = Audit(Extent.from_config(extent), int(size), str(reason))
+        options = about["options"]
+        return cls(
+            run,
+            tuple(Input.from_config(known) for known in about["inputs"]),
+            None if options is None else dict(options),
+            str(about["origin"]),
+            [str(name) for name in about["queries"]],
+            Extent.from_config(about["predictions"]),
+            audit,
+            bool(about["finished"]),
+        )

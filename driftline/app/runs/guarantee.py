@@ -1,0 +1,160 @@
+"""What a run was promised, held to what it paid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.model import Model
+from driftline.certificates import best_piecewise, certify
+from driftline.certificates.committee_certificate import CommitteeCertificate
+from driftline.committee.vote import vote_factor
+from driftline.domains import Ball
+
+__all__ = ["Guarantee", "guarantee_of"]
+
+#: Where weights in hindsight may change, and what a change must save.
+CANDIDATES, PENALTY = 8, 100.0
+#: A search for them that is not asked for takes no more products a pass. An entry of a sparse row
+#: takes as long as some of them, and a round of many rows as very many.
+MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Bounds of all that a committee has paid since its first round, or one learner in a run.
+
+    ``paid`` is its own loss in these ``rounds`` and ``best`` the expected loss of its best member.
+    The weighted average of the members is at most ``average``, and the vote at most ``factor``
+    times that, infinite where nothing is known. If predictions are ``random``, this bounds what is
+    expected of them, and not what was paid. ``alone`` is whether there is one learner only.
+    ``certificate`` is the audit of the run, None without one for the ``reason``; ``searched`` is
+    whether it is against weights fitted afterwards, and not against none.
+    """
+
+    rounds: int
+    paid: float
+    best: float
+    average: float
+    factor: float
+    guessing: float | None
+    certificate: CommitteeCertificate | None
+    reason: str = ""
+    random: bool = False
+    alone: bool = False
+    searched: bool = False
+
+    @property
+    def bound(self) -> float:
+        """What the model pays at most: the best member's loss, what the weights add, the vote."""
+        return self.factor * self.average
+
+    @property
+    def expected(self) -> float | None:
+        """What was expected of the predictions; None if members are random and there are more."""
+        if self.random:
+            return self.best if self.alone else None
+        return self.paid
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether guessing is as good as the bound."""
+        return self.guessing is not None and not self.bound < self.guessing
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers by name; bounds that do not exist are None."""
+        made = self.certificate
+        return {
+            "rounds": self.rounds,
+            "paid": self.paid,
+            "random": self.random,
+            "expected": self.expected,
+            "best_member": self.best,
+            "bound": self.bound if math.isfinite(self.bound) else None,
+            "guessing": self.guessing,
+            "vacuous": self.vacuous,
+            "audited": made is not None,
+            "valid": None if made is None else made.valid,
+            "findings": [] if made is None else list(made.findings),
+            "bounds": {} if made is None else _bounds(made),
+            "reason": self.reason,
+        }
+
+
+def guarantee_of(model: Model, kept: AuditBuffer | None, thorough: bool = False) -> Guarantee:
+    """Return what holds for a model, with an audit if its rounds were kept.
+
+    Weights in hindsight are looked for if that is fast, or ``thorough`` is said.
+    """
+    made, searched, rounds = None, False, model.rounds
+    reason = "nothing was kept for an audit" if kept is None else kept.reason
+    if kept is not None and kept.traces:
+        made, searched = _audited(model, kept, thorough)
+    alone = len(model.learner.members) == 1
+    paid, best = model.loss, float(model.totals.min())
+    average, factor = math.inf, 1.0
+    if not alone:
+        average, factor = _average(model, best), vote_factor(model.learner.task)
+    elif made is not None:  # bounds of a learner are those of the run
+        rounds, paid, best = made.rounds, made.total, made.best_total
+        average = min(_bounds(made).values(), default=math.inf)
+    guessing = _guessing(model, made, rounds)
+    how = {"random": model.random, "alone": alone, "searched": searched}
+    return Guarantee(rounds, paid, best, average, factor, guessing, made, reason, **how)
+
+
+def _average(model: Model, best: float) -> float:
+    """Return what the weighted average of members is at most."""
+    largest = model.learner.task.largest_loss
+    if model.largest_risk > largest * (1.0 + 1e-9):
+        return math.inf  # the weights' bound is for losses in their range
+    return float(largest * model.learner.shares.loss_bound(best / largest, model.rounds))
+
+
+def _bounds(made: CommitteeCertificate) -> dict[str, float]:
+    """Return the bounds there are; one member needs no vote, and has its own."""
+    held = made.members[0] if len(made.members) == 1 else made
+    return {form: bound for form, bound in held.bounds().items() if isinstance(bound, float)}
+
+
+def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> float | None:
+    """Return what guessing would have cost; None if that depends on labels that are gone."""
+    if made is not None and made.rounds == rounds:
+        return made.trivial
+    guess = model.learner.task.mean_guess()
+    return None if guess is None else float(guess) * rounds
+
+
+def _audited(model: Model, kept: AuditBuffer, thorough: bool) -> tuple[CommitteeCertificate, bool]:
+    """Return the audit of a run, and whether it is against weights found in hindsight."""
+    trace, inputs, labels = kept.trace(), kept.inputs(), kept.labels()
+    member, comparator = model.learner.members[int(model.totals.argmin())], None
+    told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
+    if told and member.parts.have_kernels and member.loss.convex:
+        comparator = _in_hindsight(member, trace.scaled(inputs), labels, thorough)
+    made = certify(trace, comparator, inputs, labels, keep=False)
+    return made, comparator is not None
+
+
+def _in_hindsight(member: Any, inputs: Any, labels: Any, thorough: bool) -> Any:
+    """Return weights fitted afterwards, None if that would take long."""
+    if not hasattr(inputs, "shape"):  # a list of many rows a round
+        work = PLAIN_ROUND * len(labels)
+    else:  # a pass goes over all entries, and over all weights
+        entries = SPARSE_ENTRY * inputs.nnz if hasattr(inputs, "nnz") else inputs.size
+        work = member.task.weight_rows * (entries + inputs.shape[1])
+    if work > MOST_WORK and not thorough:
+        return None
+    found = best_piecewise(
+        member.loss,
+        inputs,
+        labels,
+        Ball(60.0),
+        penalty=PENALTY,
+        candidates=min(CANDIDATES, len(labels) - 1),
+        intercept=member.parts.intercept,
+        tolerance=0.01,
+    )
+    return found.comparator

@@ -1,0 +1,105 @@
+"""What a model has learned from, and how far."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from driftline.app.tables import BEGINNING, Mark, Table
+from driftline.errors import InputError
+
+__all__ = ["UNSAID", "Found", "Input", "find", "is_pipe"]
+
+#: Nothing was said about rows to be passed over.
+UNSAID = -1
+
+
+class Input(NamedTuple):
+    """A table that was read, up to a mark.
+
+    ``place`` is a digest of where it lies, empty for a pipe; ``head`` is a mark after its first
+    piece, by which it is known elsewhere; ``skip`` is what was last said to be passed over.
+    """
+
+    name: str
+    place: str
+    skip: int = UNSAID
+    head: Mark = BEGINNING
+    mark: Mark = BEGINNING
+
+    @classmethod
+    def of(cls, file: Path, skip: int = UNSAID) -> Input:
+        """Return an input of which nothing was read."""
+        if is_pipe(file):
+            return cls("a pipe", "", skip)
+        place = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape"))
+        return cls(file.name, place.hexdigest(), skip)
+
+    def to_config(self) -> dict[str, Any]:
+        """Return all as plain data."""
+        marks = {"head": self.head._asdict(), "mark": self.mark._asdict()}
+        return self._asdict() | marks
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Input:
+        """Return what :meth:`to_config` was asked of."""
+        marks = [Mark.from_config(config[name]) for name in ("head", "mark")]
+        skip = config["skip"]
+        if type(skip) is not int or skip < UNSAID:
+            raise InputError(f"{skip} rows cannot be skipped")
+        return cls(str(config["name"]), str(config["place"]), skip, *marks)
+
+
+class Found(NamedTuple):
+    """Which of the inputs a file is, and the table, which has gone to where it was left."""
+
+    number: int
+    table: Table
+
+
+def is_pipe(file: Path) -> bool:
+    """Say whether something can be read only once."""
+    return str(file) == "-" or not file.is_file()
+
+
+def find(
+    file: Path, inputs: Sequence[Input], opened: Callable[[], Table], other: str = ""
+) -> Found | None:
+    """Return which of the inputs a file is: by its place, or by what is in it.
+
+    One that lies where an input lay, but has changed before its mark, is refused; ``other`` is
+    what can be done about it, empty if it is taken for another one.
+    """
+    if is_pipe(file):
+        return None
+    place = Input.of(file).place
+    for number in reversed(range(len(inputs))):
+        if inputs[number].place == place:
+            rows, table = inputs[number].mark.rows, _at(inputs[number].mark, opened)
+            if table is not None:
+                return Found(number, table)
+            if other:
+                raise InputError(
+                    f"{file} has changed in the {rows:,} rows that were learned from: put it back "
+                    f"as it was, or {other}"
+                )
+    table = None
+    for number, known in sorted(enumerate(inputs), key=lambda pair: pair[1].head.through):
+        if known.place and known.head.rows and known.mark.rows:
+            table = opened() if table is None else table
+            if table.fits(known.head) and (found := _at(known.mark, opened)) is not None:
+                return Found(number, found)
+    return None
+
+
+def _at(mark: Mark, opened: Callable[[], Table]) -> Table | None:
+    """Return a table that has gone to a mark; None if it has changed before that."""
+    table = opened()
+    if not table.fits(mark):
+        return None
+    if mark.drop:
+        table = opened()
+    table.go_to(mark)
+    return table

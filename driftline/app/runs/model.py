@@ -1,0 +1,196 @@
+"""A learner together with the columns it knows, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.app.runs.baselines import baselines_of
+from driftline.app.tables import Encoder
+from driftline.app.tables.columns import Memory
+from driftline.committee import Committee, named
+from driftline.committee.vote import vote, vote_one
+from driftline.errors import InputError
+from driftline.features import Standardiser
+from driftline.state import archive
+from driftline.state.loading import DAMAGE, loaded
+
+__all__ = ["Model"]
+
+
+class Model:
+    """A committee, and the encoder that makes inputs and labels for it.
+
+    ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
+    the largest of a single one; ``loss`` is what the committee paid itself. ``baselines`` have
+    seen the same labels. :func:`driftline.load` reads the learner alone from the file.
+    """
+
+    def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
+        self.learner, self.encoder, self.about = learner, encoder, about
+        self.loss, self.largest_risk = 0.0, 0.0
+        self.totals = np.zeros(len(learner.members))
+        self.baselines = baselines_of(learner.task)
+        self._generator = np.random.default_rng(0)  # of predictions without learning
+        #: A committee scales plain rows itself, but no documents.
+        self.scaling = Standardiser(constant=False) if learner.task.ragged else None
+
+    @classmethod
+    def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
+        """Return a model that has learned nothing, by the name of its learner."""
+        return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self.learner.rounds
+
+    @property
+    def random(self) -> bool:
+        """Whether predictions are drawn at random, so that losses differ from what is expected."""
+        return not all(member.decoder.deterministic for member in self.learner.members)
+
+    @property
+    def far_outside(self) -> dict[str, int]:
+        """How many values of each column of numbers were far outside, where any were.
+
+        They were clipped; rare categories are no numbers, and not counted.
+        """
+        scaling = self.learner.scaling if self.scaling is None else self.scaling
+        if scaling is None or not scaling.far.any():
+            return {}
+        columns, counts = self.encoder.columns, scaling.far.tolist()
+        if isinstance(columns, int):
+            places = {f"feature {j}": j for j in range(len(counts))}
+        else:
+            places = columns.numbers
+        return {name: counts[j] for name, j in places.items() if counts[j]}
+
+    def scaled(self, inputs: Any) -> Any:
+        """Return inputs as the committee takes them, and remember the scale of documents."""
+        if self.scaling is None or not inputs:
+            return inputs
+        ends = np.cumsum([len(documents) for documents in inputs])[:-1]
+        return np.split(self.scaling.transform(np.concatenate(inputs)), ends)
+
+    def learn(self, inputs: Any, labels: Any, audit: bool = False) -> Any:
+        """Play rounds and return their trace; classes that are new are added first.
+
+        Inputs are as :meth:`scaled` returns them.
+        """
+        self._grow()
+        trace = self.learner.run(inputs, labels, audit=audit)
+        self.loss += float(trace.target_loss.sum())
+        self.totals += trace.member_risk.sum(axis=0)
+        self.largest_risk = max(self.largest_risk, float(trace.member_risk.max()))
+        return trace
+
+    def remember(self, memory: Memory | None) -> None:
+        """Save what columns remember up to the rows that were learned from, and no later ones."""
+        if memory is not None and not isinstance(self.encoder.columns, int):
+            self.encoder.columns.learned = memory
+
+    def _grow(self) -> None:
+        """Add the classes that the encoder has met and the learner does not know."""
+        task: Any = self.encoder.labels.task
+        if self.encoder.labels.kind == "classes" and task.classes > self.learner.task.classes:
+            self.learner = self.learner.grown(classes=task.classes)
+
+    def predict(self, inputs: Any) -> Any:
+        """Return predictions without learning anything; random ones are drawn from seed 0."""
+        learner = self.learner
+        if self.scaling is not None:
+            rows = [self.scaling.copy().transform(x) for x in inputs]
+            return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
+        if all(member.decoder.takes_top for member in learner.members):
+            return self._predict_together(inputs)
+        return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+
+    def _drawn(self, scores: Sequence[np.ndarray]) -> Any:
+        """Return the vote on one input from the scores that members give it.
+
+        Random decoders draw anew for every input, while ``learner.predict`` says again and again
+        what the next round would.
+        """
+        learner = self.learner
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.decoder.draw(theta, self._generator.random(1)) for member, theta in pairs]
+        return vote_one(learner.task, made, learner.shares.now)
+
+    def _predict_together(self, inputs: Any) -> np.ndarray:
+        """Return the votes on many rows by one product of matrices."""
+        learner, task = self.learner, self.learner.task
+        scores = learner.score_rows(inputs)
+        made = [task.top_rows(own) for own in scores]
+        weights = np.tile(learner.shares.now, (scores.shape[1], 1))
+        return task.predictions(vote(task, made, weights))
+
+    def loss_of(self, prediction: Any, label: Any) -> float:
+        """Return the loss of a prediction; a class that was never learned counts as wrong."""
+        task: Any = self.learner.task
+        return float(prediction != label) if task.zero_one else float(task.loss(prediction, label))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to one file of plain data."""
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return all of the model as plain data and arrays."""
+        self._grow()  # a class may have been met in rows that were not learned from any more
+        about, arrays = self.learner.to_saved()
+        about["table"] = self.encoder.config()
+        if self.scaling is not None:
+            about["documents"] = self.scaling.config()
+            arrays["documents"] = self.scaling.state
+        about["run"] = {
+            "name": self.about,
+            "loss": self.loss,
+            "largest_risk": self.largest_risk,
+            "totals": self.totals.tolist(),
+            "baselines": self.baselines.state(),
+        }
+        return about, arrays
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read what :meth:`save` wrote, or refuse the file."""
+        return cls.from_saved(path, *archive.read(path))
+
+    @classmethod
+    def from_saved(
+        cls, path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Model:
+        """Return the model of a file that was read."""
+        if "table" not in about or about.get("kind") != "Committee":
+            raise InputError(
+                f"{path} does not know the columns of a table: expected a model written by "
+                "driftline run"
+            )
+        learner = loaded(path, about, arrays)
+        try:
+            run = about["run"]
+            made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
+            made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
+            made.baselines.resume(run["baselines"])
+            if made.scaling is not None:
+                made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
+            totals = np.array(run["totals"], dtype=np.float64)
+            fits = _features(made) in (None, made.encoder.features)
+            if made.encoder.labels.task != learner.task or not fits:
+                raise InputError("its columns and its learner do not fit each other")
+            sums = [*totals.tolist(), made.loss, made.largest_risk]
+            if totals.shape != made.totals.shape or not all(0.0 <= s < np.inf for s in sums):
+                raise InputError(f"losses of {len(learner.members)} members cannot be {sums}")
+        except DAMAGE as error:
+            raise InputError(f"{path} is damaged or was edited: {error}") from error
+        made.totals = totals
+        return made
+
+
+def _features(model: Model) -> int | None:
+    """Return how many features a model scales before it learns from them."""
+    scaling = model.learner.scaling if model.scaling is None else model.scaling
+    return None if scaling is None else scaling.features

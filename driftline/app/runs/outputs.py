@@ -1,0 +1,208 @@
+"""What a run leaves behind in its folder, and in which order it is written."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from driftline import files
+from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.audit_file import AuditFile
+from driftline.app.runs.checkpoint import Audit, Checkpoint, Extent
+from driftline.app.runs.lock import Lock
+from driftline.app.runs.predictions import PredictionFile
+from driftline.app.runs.reading import Position, Rounds
+from driftline.app.runs.run import BatchResult, Run
+from driftline.app.runs.schedule import Schedule
+from driftline.app.runs.start import MODEL, RESULTS, Start
+from driftline.app.runs.telling import story_of
+from driftline.errors import InputError
+from driftline.reports import write_report
+
+__all__ = ["Outputs", "sweep", "sweep_audit"]
+
+PREDICTIONS, JOURNAL, SUMMARY, TRACE, REPORT = RESULTS
+AUDIT = "audit.part"
+
+
+class Outputs:
+    """The folder of a run. The model's file is the checkpoint: what it does not name is not there.
+
+    Predictions and rounds for the audit are appended as they come. A checkpoint syncs them, notes
+    their lengths, and replaces the model; whoever goes on cuts them to these lengths.
+
+    Parameters
+    ----------
+    lock
+        Of the folder.
+    run
+        What is saved.
+    start
+        How it began.
+    options
+        What was said about learning; None if it went on from a model.
+    """
+
+    def __init__(self, lock: Lock, run: Run, start: Start, options: Any = None):
+        self.lock, self.folder, self.run, self.start = lock, lock.folder, run, start
+        self.schedule = Schedule()
+        state = start.state or Checkpoint(run, options=options)
+        self.state = replace(state, run=run, finished=False)
+        #: What is known of the input, up to the last rounds that were learned from.
+        self.known = start.known
+        #: How many rows of it are in the last checkpoint.
+        self.saved = start.known.mark.rows if start.continued else 0
+        #: Whether there are rounds that are in none.
+        self.pending = False
+        self._position: Callable[[], Position] | None = None
+        self._predictions: files.Appended | None = None
+        self._text: PredictionFile | None = None
+        self._audit: AuditFile | None = None
+        if not start.anew:
+            self._open(run.model.rounds + 1)
+
+    @property
+    def model(self) -> Path:
+        """Where the model is."""
+        return self.folder / MODEL
+
+    def _open(self, first: int) -> None:
+        """Cut what only grows to what belongs to the run; of a new one, take all else away."""
+        if self.start.anew:
+            self.lock.begin()
+            files.remove(self.model)  # from here on there is no run, and then a new one
+            files.remove(*(self.folder / name for name in (*RESULTS, AUDIT)))
+        path, extent = self.folder / PREDICTIONS, self._extent()
+        try:
+            self._predictions = files.Appended(path, *extent)
+        except ValueError as error:
+            raise InputError(
+                f"{error} since the last checkpoint: put it back, or begin again by --fresh"
+            ) from None
+        self._text = PredictionFile(self._append, self.run.model, True, first)
+        if not extent.length:
+            self._text.begin()
+        if self.run.kept is not None and self.start.continued:
+            self._open_audit(self.run.kept)
+
+    def _extent(self) -> Extent:
+        """Return how much there is of the predictions that are continued."""
+        extent, path = self.state.predictions, self.folder / PREDICTIONS
+        if not extent.length and path.exists():
+            return Extent(path.stat().st_size)  # of a model that does not know
+        return extent
+
+    def _open_audit(self, kept: AuditBuffer) -> None:
+        """Keep rounds again that were kept before."""
+        audit = self.state.audit
+        if audit is None or audit.reason:
+            kept.drop(audit.reason if audit else "nothing was kept of the first rounds")
+            return
+        try:
+            self._audit = AuditFile(self.folder / AUDIT, *audit.extent)
+            self._audit.read(kept)
+            kept.size = audit.size
+        except ValueError as error:  # which an InputError is
+            kept.drop(f"what was kept for an audit is gone: {error}")
+
+    def _append(self, text: str) -> None:
+        assert self._predictions is not None
+        self._predictions.write(text.encode("utf-8", "surrogatepass"))
+
+    def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
+        """Write down some rounds, which the model has just learned from, up to a position."""
+        if self._text is None:
+            self._open(self.run.model.rounds - rounds.played + 1)
+        assert self._text is not None
+        self._text.write(learned.trace.prediction, rounds, learned.trace.target_loss)
+        self._position, self.pending = position, True
+        if not self.known.head.rows:
+            self.known = self.known._replace(head=position().mark)
+
+    def save(self, finished: bool = False) -> None:
+        """Write a checkpoint: first what only grows, then the model, which has its length."""
+        assert self._predictions is not None
+        began = time.perf_counter()
+        audit = None if finished else self._save_audit()
+        self._predictions.sync()
+        queries = self.state.queries
+        if self._position is not None:
+            mark, queries = self._position()
+            self.known = self.known._replace(mark=mark)
+        self.state = replace(
+            self.state,
+            inputs=(*self.start.earlier, self.known),
+            queries=queries,
+            predictions=_extent(self._predictions),
+            audit=audit,
+            finished=finished,
+        )
+        self.state.write(self.model)
+        if audit is None or audit.reason:
+            self._drop_audit()
+        self.saved, self.pending = self.known.mark.rows, False
+        self.schedule.saved(time.perf_counter() - began)
+
+    def _save_audit(self) -> Audit | None:
+        kept = self.run.kept
+        if kept is None:
+            return None
+        if kept.reason:
+            return Audit(reason=kept.reason)
+        if self._audit is None:
+            self._audit = AuditFile(self.folder / AUDIT)
+        self._audit.add(kept)
+        return Audit(_extent(self._audit.file), kept.size)
+
+    def _drop_audit(self) -> None:
+        """Take away what was kept, when no checkpoint names it any more."""
+        if self._audit is not None:
+            self._audit.close()
+            self._audit = None
+        files.remove(self.folder / AUDIT)
+
+    def finish(self, summary: dict[str, Any], trace: bool) -> list[Path]:
+        """Write everything else; return all files."""
+        run = self.run
+        made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
+        if trace and run.kept is not None and run.kept.traces:
+            with files.drafted(self.folder / TRACE) as draft:
+                run.kept.trace().save(draft)
+            made.append(self.folder / TRACE)
+        else:  # one that is there is of fewer rounds
+            files.remove(self.folder / TRACE)
+        content = json.dumps(summary, indent=2) + "\n"
+        made.append(files.replace(self.folder / SUMMARY, content.encode()))
+        return [*made, write_report(story_of(run, summary), self.folder / REPORT)]
+
+    def __enter__(self) -> Outputs:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for file in (self._predictions, self._audit):
+            if file is not None:
+                file.close()
+        if self._predictions is not None and not self.model.exists():  # nothing was saved
+            files.remove(self.folder / PREDICTIONS, self.folder / AUDIT)
+
+
+def sweep(lock: Lock) -> None:
+    """Take away drafts, and results of a run that died before it was saved."""
+    folder = lock.folder
+    files.remove(*(files.draft_of(folder / name) for name in (MODEL, *RESULTS)))
+    if lock.left and not (folder / MODEL).exists():
+        files.remove(*(folder / name for name in (*RESULTS, AUDIT)))
+    lock.swept()
+
+
+def sweep_audit(folder: Path) -> None:
+    """Take away what the audit of a run has needed that is finished."""
+    files.remove(folder / AUDIT)
+
+
+def _extent(file: files.Appended) -> Extent:
+    return Extent(file.length, file.digest)

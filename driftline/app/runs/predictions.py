@@ -1,0 +1,68 @@
+"""Predictions as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from driftline.app.runs.model import Model
+from driftline.app.runs.reading import Rounds
+from driftline.app.tables.values import number
+
+__all__ = ["PredictionFile", "escaped"]
+
+#: A spreadsheet takes text for a formula that begins with one of these.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class PredictionFile:
+    """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
+
+    Without labels there are only numbers and predictions. ``write`` takes text, and ``first`` is
+    the number of the first round to come. Labels that begin like a formula are escaped.
+    """
+
+    def __init__(self, write: Callable[[str], Any], model: Model, labelled: bool, first: int = 1):
+        self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
+        self._write = write
+
+    def begin(self) -> None:
+        """Write the names of the columns."""
+        more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
+        self._rows([["round", *more]])
+
+    def write(self, predictions: Any, rounds: Rounds, losses: Any = None) -> None:
+        """Write some rounds."""
+        numbers = range(self.next, self.next + rounds.played)
+        said = self._shown(predictions)
+        if self.labelled:
+            shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
+            self._rows(zip(numbers, self._shown(rounds.labels), said, shown, strict=True))
+        else:
+            self._rows(zip(numbers, said, strict=True))
+        self.next += rounds.played
+
+    def _shown(self, codes: Any) -> list[str]:
+        texts = self.labels.shown(codes)
+        if self.labels.kind == "ranking":  # numbers
+            return texts
+        safe = {text: escaped(text) for text in set(texts)}
+        return [safe[text] for text in texts]
+
+    def _rows(self, rows: Any) -> None:
+        made = io.StringIO()
+        csv.writer(made, lineterminator="\n").writerows(rows)
+        self._write(made.getvalue())
+
+
+def escaped(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula; numbers stay as they are.
+
+    >>> escaped("=1+1"), escaped("-1"), escaped("+1e5"), escaped("-a"), escaped("a-b")
+    ("'=1+1", '-1', '+1e5', "'-a", 'a-b')
+    """
+    return f"'{text}" if text.startswith(FORMULA) and number(text) is None else text

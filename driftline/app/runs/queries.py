@@ -1,0 +1,73 @@
+"""Rows with a query each become queries with all their documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from driftline.app.tables import Batch
+
+__all__ = ["Queries"]
+
+
+class Queries:
+    """Gathers the documents of a query, which may go on in the next piece.
+
+    ``name`` is the column that says which rows belong together, ``ended`` are queries of earlier
+    rows, which must not come back.
+    """
+
+    def __init__(self, name: str, ended: Iterable[str] = ()):
+        self.name = name
+        #: At which row of the last piece the last query began, None if in an earlier one.
+        self.began: int | None = None
+        self._current: str | None = None
+        self._inputs: list[np.ndarray] = []
+        self._grades: list[np.ndarray] = []
+        self._seen = dict.fromkeys(ended)
+
+    def add(self, batch: Batch) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return documents and grades of all queries that have ended; grades if there are any."""
+        inputs: Any = batch.inputs
+        inputs = inputs.toarray() if hasattr(inputs, "indptr") else inputs
+        texts = [text.strip() for text in batch.queries or ()]
+        changes = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]
+        ended: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        self.began = None
+        for a, b in zip([0, *changes], [*changes, len(texts)], strict=True):
+            if texts[a] != self._current:
+                documents, grades = self.end()
+                ended[0].extend(documents)
+                ended[1].extend(grades)
+                if texts[a] in self._seen:
+                    raise batch.piece.error(
+                        a,
+                        self.name,
+                        f"query {texts[a][:40]!r} comes back: expected its rows to stand "
+                        "together; sort the file by query",
+                    )
+                self._current, self.began = texts[a], a
+                self._seen[texts[a]] = None
+            self._inputs.append(inputs[a:b])
+            if batch.labels is not None:
+                self._grades.append(batch.labels[a:b])
+        return ended
+
+    @property
+    def ended(self) -> int:
+        """How many queries have no rows to come; all but the last one, or all."""
+        return len(self._seen) - bool(self._inputs)
+
+    def names(self, count: int) -> list[str]:
+        """Return the names of the first queries."""
+        return list(islice(self._seen, count))
+
+    def end(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return the last query, none if nothing is left."""
+        documents = [np.concatenate(self._inputs)] if self._inputs else []
+        grades = [np.concatenate(self._grades)] if self._grades else []
+        self._inputs, self._grades = [], []
+        return documents, grades

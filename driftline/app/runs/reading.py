@@ -1,0 +1,153 @@
+"""A table as rounds to play: rows, or all documents of a query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from driftline.app.runs.queries import Queries
+from driftline.app.tables import BEGINNING, Batch, Encoder, Mark, Piece, Table
+from driftline.app.tables.columns import Memory
+from driftline.errors import InputError
+
+__all__ = ["Position", "Reading", "Rounds"]
+
+#: Rounds that are learned at once have no more scores times features; rows that have more features
+#: than some hundreds and take that long are rare.
+MOST_WORK, WIDE = 10**8, 1024
+
+
+class Rounds(NamedTuple):
+    """Some rounds as a learner takes them; labels are None where there are none.
+
+    ``played`` is how many rounds, ``rows`` how many rows of the table these are, and ``memory``
+    what columns remember after these, None if nothing.
+    """
+
+    inputs: Any
+    labels: Any
+    played: int
+    rows: int
+    memory: Memory | None = None
+
+
+class Position(NamedTuple):
+    """Where a reading is: a mark in the table, and the queries that have ended before it."""
+
+    mark: Mark
+    queries: list[str]
+
+
+class Reading:
+    """The rounds of a table, piece by piece; ``seconds`` is what reading has taken so far.
+
+    Parameters
+    ----------
+    table, encoder
+        Where rows come from, and what their columns are.
+    head
+        A piece that was read already, to find out what the columns are.
+    ignore
+        Columns to leave out that the encoder has not met.
+    labelled
+        Whether labels must be there; None if they may be missing altogether.
+    skip
+        How many rows are passed over, without a look at what is in them.
+    start
+        Where the table is taken up, to which it has gone.
+    queries
+        Names of queries that were before that, and must not come back.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        encoder: Encoder,
+        head: Piece | None = None,
+        *,
+        ignore: Sequence[str] = (),
+        labelled: bool | None = True,
+        skip: int = 0,
+        start: Mark = BEGINNING,
+        queries: Sequence[str] = (),
+    ):
+        self.table, self.head, self.skip = table, head, skip
+        self._drop = start.drop
+        self._mark: Callable[[], Mark] = lambda: start
+        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled)
+        self.queries = None if encoder.query is None else Queries(encoder.query, queries)
+        self.seconds = 0.0
+
+    def position(self) -> Callable[[], Position]:
+        """Return what gives the position after the last rounds, even if more has been read."""
+        mark, queries = self._mark, self.queries
+        if queries is None:
+            return lambda: Position(mark(), [])
+        ended = queries.ended
+        return lambda: Position(mark(), queries.names(ended))
+
+    def __iter__(self) -> Iterator[Rounds]:
+        """Yield rounds, and count the time it takes to make them."""
+        made = self._rounds()
+        while True:
+            start = time.perf_counter()
+            part = next(made, None)
+            self.seconds += time.perf_counter() - start
+            if part is None:
+                return
+            if part.played:
+                yield part
+
+    def _rounds(self) -> Iterator[Rounds]:
+        passed = 0
+        for piece in self._pieces():
+            drop, self._drop = self._drop, 0
+            piece = piece.after(drop) if drop else piece
+            if passed < self.skip:
+                start = min(len(piece), self.skip - passed)
+                passed, drop = passed + start, drop + start
+                if start == len(piece):
+                    continue
+                piece = piece.after(start)
+            batch = self.bound.batch(piece)
+            if self.queries is None:
+                yield from self._batches(batch, drop)
+                continue
+            made = self.queries.add(batch)
+            if self.queries.began is not None:  # or nothing has ended
+                self._mark = self.table.marker(drop + self.queries.began)
+                yield self._gathered(*made, self._memory(self.queries.began))
+        if self.queries is not None:
+            self._mark = self.table.marker()
+            yield self._gathered(*self.queries.end(), self._memory())
+        if passed < self.skip:
+            raise InputError(
+                f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
+            )
+
+    def _batches(self, batch: Batch, drop: int) -> Iterator[Rounds]:
+        """Yield the rows of a piece, in parts if they are much work: a run is saved in between.
+
+        Parts are the same whichever of them is the first, so that a run that goes on has them, too.
+        """
+        encoder = self.bound.encoder
+        step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))
+        for a in range(0, len(batch.piece), step):
+            b = min(a + step, len(batch.piece))
+            self._mark = self.table.marker(drop + b)
+            labels = None if batch.labels is None else batch.labels[a:b]
+            yield Rounds(batch.inputs[a:b], labels, b - a, b - a, self._memory(b))
+
+    def _pieces(self) -> Iterator[Piece]:
+        if self.head is not None:
+            yield self.head
+        yield from self.table.pieces()
+
+    def _memory(self, rows: int | None = None) -> Memory | None:
+        columns = self.bound.encoder.columns
+        return None if isinstance(columns, int) else columns.memory(rows)
+
+    def _gathered(self, documents: list[Any], grades: list[Any], memory: Memory | None) -> Rounds:
+        labels = grades if self.bound.labelled else None
+        return Rounds(documents, labels, len(documents), sum(map(len, documents)), memory)

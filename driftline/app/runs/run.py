@@ -1,0 +1,113 @@
+"""A run over a table: learn, keep the score, write down what happened."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.counts import Counts
+from driftline.app.runs.journal import Journal
+from driftline.app.runs.model import Model
+from driftline.app.runs.reading import Rounds
+from driftline.committee import CommitteeTrace
+from driftline.errors import InputError
+
+__all__ = ["BatchResult", "Run"]
+
+
+class BatchResult(NamedTuple):
+    """What happened in some rounds: predictions and losses, beside those of the baselines."""
+
+    trace: CommitteeTrace
+    baselines: np.ndarray
+
+
+class Run:
+    """A model that learns, with its score beside the baselines.
+
+    Parameters
+    ----------
+    model
+        What learns; it may have learned before.
+    kept
+        Where rounds are kept for an audit; None to keep nothing.
+    journal
+        To go on from; by default a new one.
+    """
+
+    def __init__(
+        self, model: Model, kept: AuditBuffer | None = None, journal: Journal | None = None
+    ):
+        self.model, self.kept = model, kept
+        members = range(len(model.learner.members))
+        self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
+        per = [f"{what}.{j}" for what in ("risk", "weight", "eta", "restarts") for j in members]
+        self.journal = Journal(self.columns + per) if journal is None else journal
+        if self.journal.names != self.columns + per:
+            raise InputError("the journal is that of other members")
+        self.rounds, self.rows, self.seconds = 0, 0, 0.0
+        self.totals = np.zeros(len(self.columns))
+        self.counts = Counts()
+
+    def learn(self, rounds: Rounds) -> BatchResult:
+        """Predict and learn from some rounds."""
+        start, scaling = time.perf_counter(), self.model.scaling
+        before = None if scaling is None else scaling.copy()
+        keep = self.kept is not None and self.kept.wants_weights
+        try:
+            rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
+            trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
+        except InputError:
+            self.model.scaling = before
+            raise
+        self.model.remember(rounds.memory)
+        self.seconds += time.perf_counter() - start
+        beside = self.model.baselines.losses(rounds.labels)
+        if self.kept is not None:
+            self.kept.add(rounds, trace)
+        losses = np.column_stack([trace.target_loss, beside])
+        self.journal.add(np.column_stack([losses, *_members(trace)]))
+        self.totals += losses.sum(axis=0)
+        self.counts.add(rounds.labels, trace.prediction)
+        self.rounds += rounds.played
+        self.rows += rounds.rows
+        return BatchResult(trace, beside)
+
+    @property
+    def share(self) -> float:
+        """The mean loss so far."""
+        return float(self.totals[0] / max(1, self.rounds))
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Mean losses of the learner and of the baselines, by name."""
+        names = ("learner", *self.model.baselines.names)
+        return dict(zip(names, (self.totals / max(1, self.rounds)).tolist(), strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what there is to say, as plain data."""
+        labels = self.model.encoder.labels
+        return {
+            "task": labels.kind,
+            "label": labels.names,
+            "classes": len(labels.values) or None,
+            "features": self.model.encoder.features,
+            "learner": self.model.about,
+            "rows": self.rows,
+            "rounds": self.rounds,
+            "rounds_of_model": self.model.rounds,
+            "loss": float(self.totals[0]),
+            "mean_loss": self.scores,
+            "far_outside": self.model.far_outside,
+        }
+
+
+def _members(trace: CommitteeTrace) -> tuple[np.ndarray, ...]:
+    """Return what is written down of every member: risk, weight, step, whether it restarted."""
+    etas = np.column_stack([member.eta for member in trace.members])
+    none = np.zeros(len(trace))
+    again = [none if member.restarted is None else member.restarted for member in trace.members]
+    return trace.member_risk, trace.weights, etas, np.column_stack(again)

@@ -1,0 +1,54 @@
+"""A run as a report tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.app.runs.run import Run
+from driftline.reports import ReportData
+from driftline.reports.report_data import in_short
+
+__all__ = ["story_of"]
+
+
+def story_of(run: Run, summary: dict[str, Any]) -> ReportData:
+    """Tell a run from its journal and its summary."""
+    journal, labels = run.journal, run.model.encoder.labels
+    members = run.model.learner.members
+    weights = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
+    again = sum(journal.sums(f"restarts.{j}") for j in range(len(members)))
+    certificate = summary["certificate"]
+    story = ReportData(
+        Path(str(summary.get("file", "run"))).name,
+        journal.ends,
+        {name.replace("_", " "): journal.sums(name) for name in run.columns},
+        unit={"classes": "mistakes", "ranking": "lost NDCG"}.get(labels.kind, "loss"),
+        weights=weights if len(members) > 1 else None,
+        members=[in_short(j, member.config()) for j, member in enumerate(members)],
+        alarms=_starts(journal.ends, np.asarray(again), members),
+        random=certificate["random"],
+        settings=summary | {"description": run.model.learner.describe().splitlines()},
+        findings=list(certificate["findings"]),
+    )
+    if certificate["rounds"] == journal.rounds:  # or its bounds are of other rounds
+        story.trivial = certificate["guessing"]
+        story.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
+        if certificate["bound"] is not None and not story.bounds:
+            story.bounds["best member"] = float(certificate["bound"])
+    if len(members) == 1:
+        story.means = {"eta": journal.means("eta.0")}
+        story.expected = journal.sums("risk.0") if story.random else None
+    if run.counts.table is not None and len(run.counts.table):
+        story.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
+        story.names = [str(name) for name in names][: len(story.counts)]
+    return story
+
+
+def _starts(ends: np.ndarray, again: np.ndarray, members: Any) -> list[int]:
+    """Return where blocks begin in which all members that can have started again."""
+    able = sum(member.parts.restart is not None for member in members)
+    starts = np.r_[0, ends[:-1]]
+    return [int(start) for start in starts[again >= max(1, able)]]

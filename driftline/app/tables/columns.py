@@ -1,0 +1,232 @@
+"""The columns that inputs are made of, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.app.tables.piece import Piece
+from driftline.app.tables.values import FLAGS, decimal_comma, is_missing, number
+from driftline.errors import InputError
+
+__all__ = ["Column", "Columns", "Memory"]
+
+FILLS = ("refuse", "zero", "mean")
+
+
+class Column(NamedTuple):
+    """A column by name: a ``number``, a ``flag`` (true or false), or a ``text``.
+
+    A text becomes one feature for each of its ``categories``, and one for all others.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many features it becomes."""
+        return len(self.categories) + 1 if self.kind == "text" else 1
+
+    @property
+    def features(self) -> list[str]:
+        """Names of its features."""
+        if self.kind != "text":
+            return [self.name]
+        return [f"{self.name}={text}" for text in (*self.categories, "(other)")]
+
+
+class Memory(NamedTuple):
+    """Sums and counts of all values of every feature, up to some row."""
+
+    sums: np.ndarray
+    counts: np.ndarray
+
+
+class Columns:
+    """Columns that become features, found by name whatever their order.
+
+    Rows are encoded some time before they are learned from, and those that never are must not be
+    saved as seen: :meth:`memory` is what there was to remember up to a row, and :attr:`learned`
+    may be set to it, for :meth:`config`.
+
+    Parameters
+    ----------
+    columns
+        In the order of the features.
+    missing
+        What becomes of missing values: ``refuse``, ``zero``, or ``mean``, that of all values
+        in the rows before (0 before the first).
+    decimal
+        What stands before the fraction of a number.
+    sparse
+        Whether features are a CSR matrix.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        missing: str = "refuse",
+        decimal: str = ".",
+        sparse: bool = False,
+    ):
+        if missing not in FILLS:
+            raise InputError(f"missing values are {', '.join(FILLS)}; not {missing!r}")
+        if decimal not in (".", ","):
+            raise InputError(
+                f"a number has a point or a comma before its fraction, not {decimal!r}"
+            )
+        self.columns, self.missing, self.decimal = list(columns), missing, decimal
+        self.sparse = sparse
+        self.width = sum(column.width for column in self.columns)
+        self.sums, self.counts = np.zeros(self.width), np.zeros(self.width)
+        self.learned: Memory | None = None
+        self._running: Memory | None = None  # after every row of the last piece
+        starts = np.cumsum([0, *(column.width for column in self.columns)]).tolist()
+        self._placed = list(zip(self.columns, starts, strict=False))
+        self._plain = [(c, at) for c, at in self._placed if c.kind == "number"]
+        self._codes = [{text: i for i, text in enumerate(c.categories)} for c in self.columns]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return [name for column in self.columns for name in column.features]
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Where each column of numbers stands among the features."""
+        return {column.name: place for column, place in self._plain}
+
+    def encode(self, piece: Piece, positions: Mapping[str, int]) -> Any:
+        """Return the features, one row each."""
+        if not self.sparse:
+            return self._encode(piece, positions)
+        from scipy.sparse import csr_array
+
+        made = None
+        if len(self._plain) == len(self.columns) and self.decimal == "." and self.missing != "mean":
+            made = piece.entries([positions[c.name] for c, _ in self._plain])
+        if made is None or not np.isfinite(made.data).all():
+            made = csr_array(self._encode(piece, positions))
+        return made
+
+    def _encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
+        out = np.zeros((len(piece), self.width))
+        fast = None
+        if self._plain and self.decimal == ".":
+            fast = piece.numbers([positions[c.name] for c, _ in self._plain])
+        if fast is not None and np.isfinite(fast).all():
+            out[:, [at for _, at in self._plain]] = fast
+        else:
+            for column, at in self._plain:
+                texts = piece.texts(positions[column.name])
+                out[:, at] = [self._number(piece, i, column, t) for i, t in enumerate(texts)]
+        for (column, at), codes in zip(self._placed, self._codes, strict=True):
+            if column.kind != "number":
+                self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
+        return self._filled(out)
+
+    def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
+        value = number(text, self.decimal)
+        if value is not None and np.isfinite(value):
+            return value
+        if is_missing(text):
+            return self._absent(piece, row, column)
+        hint = f"mend it, or leave the column out by --ignore {column.name}"
+        if decimal_comma(text):
+            hint = "if that is a decimal comma, say --decimal ,"
+        elif value is not None:
+            hint = "mend it, or leave the row out"
+        raise piece.error(row, column.name, f"expected a number, but saw {text[:40]!r}: {hint}")
+
+    def _absent(self, piece: Piece, row: int, column: Column) -> float:
+        if self.missing == "refuse":
+            raise piece.error(
+                row,
+                column.name,
+                "the value is missing: say --missing zero or --missing mean to fill it in, or "
+                f"--ignore {column.name} to leave the column out",
+            )
+        return np.nan
+
+    def _write(
+        self,
+        piece: Piece,
+        column: Column,
+        texts: Sequence[str],
+        codes: dict[str, int],
+        out: np.ndarray,
+        at: int,
+    ) -> None:
+        """Write what is no number."""
+        other = len(column.categories)
+        for row, text in enumerate(texts):
+            text = text.strip()
+            if column.kind == "text" and (code := codes.get(text)) is not None:
+                out[row, at + code] = 1.0
+            elif is_missing(text):
+                out[row, at : at + column.width] = self._absent(piece, row, column)
+            elif column.kind == "text":
+                out[row, at + other] = 1.0
+            elif (flag := FLAGS.get(text.lower())) is not None:
+                out[row, at] = flag
+            else:
+                raise piece.error(
+                    row, column.name, f"expected true or false, but saw {text[:40]!r}"
+                )
+
+    def _filled(self, out: np.ndarray) -> np.ndarray:
+        """Return features in which nothing is missing."""
+        if self.missing == "mean":
+            there = ~np.isnan(out)
+            known = np.where(there, out, 0.0)
+            # One after the other, so that pieces of any size give the same bits.
+            sums = np.cumsum(np.vstack([self.sums, known]), axis=0)
+            counts = np.cumsum(np.vstack([self.counts, there]), axis=0)
+            self.sums, self.counts = sums[-1], counts[-1]
+            self._running = Memory(sums, counts)
+            return np.where(there, out, sums[:-1] / np.maximum(counts[:-1], 1.0))
+        return np.nan_to_num(out, copy=False, nan=0.0) if self.missing == "zero" else out
+
+    def memory(self, rows: int | None = None) -> Memory | None:
+        """Return what is remembered after so many rows of the last piece, None if nothing is."""
+        if self._running is None:
+            return None
+        place = -1 if rows is None else rows
+        return Memory(self._running.sums[place].copy(), self._running.counts[place].copy())
+
+    # -- saving
+
+    def config(self) -> dict[str, Any]:
+        """Return all as plain data."""
+        sums, counts = self.learned or (self.sums, self.counts)
+        return {
+            "columns": [[c.name, c.kind, list(c.categories)] for c in self.columns],
+            "missing": self.missing,
+            "decimal": self.decimal,
+            "sparse": self.sparse,
+            "sums": sums.tolist(),
+            "counts": counts.tolist(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Columns:
+        """Return what :meth:`config` was asked of."""
+        columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
+        if any(column.kind not in ("number", "flag", "text") for column in columns):
+            raise InputError("a column is a number, a flag or a text")
+        sparse = bool(config.get("sparse", False))
+        made = cls(columns, config["missing"], config["decimal"], sparse)
+        sums, counts = np.array(config["sums"], float), np.array(config["counts"], float)
+        if not sums.shape == counts.shape == (made.width,) or not np.isfinite(sums + counts).all():
+            raise InputError(f"{made.width} features need as many sums and counts")
+        made.sums, made.counts = sums, counts
+        return made

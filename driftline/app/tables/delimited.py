@@ -1,0 +1,181 @@
+"""Tables with a row a line and a sign between the values: CSV and its kin."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from driftline.app.tables.delimited_piece import DelimitedPiece
+from driftline.app.tables.line_table import LineTable
+from driftline.app.tables.piece import Piece
+from driftline.app.tables.source import Source
+from driftline.errors import InputError
+
+__all__ = ["DelimitedTable"]
+
+SIGNS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+
+
+class DelimitedTable(LineTable):
+    """A CSV file, with a header or without.
+
+    Parameters
+    ----------
+    path, encoding
+        Of a :class:`~driftline.app.tables.source.Source`.
+    delimiter
+        One sign. Default: the one of comma, semicolon, tab and pipe that the first line has most.
+    header
+        Whether the first line has the names; without, columns are called 1, 2 and so on.
+    rows
+        How many lines are read at a time.
+    marked
+        Whether :meth:`marker` can be asked for positions.
+    """
+
+    width: int | None = None
+    sparse = False
+    notes: Sequence[str] = ()
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool = True,
+        rows: int = 4096,
+        marked: bool = False,
+    ):
+        self.source, self.rows = Source(path, encoding, marked), rows
+        self.name = self.source.name
+        first = next((line for line in self.source if line.strip()), None)
+        if first is None:
+            raise InputError(f"{self.name} is empty: expected a header and then a row a line")
+        self.delimiter = _sniffed(first) if delimiter is None else _checked(delimiter)
+        self._header_line = self.source.number
+        fields = self._parse([first])[0]
+        self._pending: list[str] = [] if header else [first]
+        self.columns = [str(j + 1) for j in range(len(fields))]
+        if header:
+            self.columns = [field.strip() for field in fields]
+            self._check_header()
+
+    def _check_header(self) -> None:
+        line, names = self._header_line, self.columns
+        if "" in names:
+            number = names.index("") + 1
+            raise self.source.error(
+                f"column {number} of {len(names)} has no name: give it one", line
+            )
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise self.source.error(
+                f"two columns are called {twice[0]!r}: rename one of them", line
+            )
+        if all(_is_number(name) for name in names):
+            raise self.source.error(
+                f"expected the names of the columns, but saw only numbers, {', '.join(names)[:40]}:"
+                " say --no-header if the first line is a row",
+                line,
+            )
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield rows, some thousand lines at a time."""
+        while True:
+            self._begins()
+            first = self.source.number + 1 - len(self._pending)
+            lines = self._pending + self.source.lines(self.rows - len(self._pending))
+            self._pending = []
+            if not lines:
+                return
+            piece = self._piece(lines, first)
+            if len(piece):
+                yield self._read(piece)
+
+    def _look_back(self) -> None:
+        self._pending = []
+
+    def _piece(self, lines: list[str], first: int) -> Piece:
+        if any('"' in line for line in lines):
+            return self._quoted(lines, first)
+        numbers: int | list[int] = first
+        if not all(lines) or any(line.isspace() for line in lines):
+            kept = [i for i, line in enumerate(lines) if line.strip()]
+            numbers, lines = [first + i for i in kept], [lines[i] for i in kept]
+        piece = DelimitedPiece(self.name, lines, numbers, self.delimiter, len(self.columns))
+        self._check_widths([line.count(self.delimiter) + 1 for line in lines], piece)
+        return piece
+
+    def _quoted(self, lines: list[str], first: int) -> Piece:
+        """Read rows whose values may hold signs and line ends in quotes."""
+        reader = csv.reader(
+            chain((line + "\n" for line in lines), (line + "\n" for line in self.source)),
+            delimiter=self.delimiter,
+            strict=True,
+        )
+        rows, numbers = [], []
+        try:
+            while reader.line_num < len(lines):
+                number = first + reader.line_num
+                row = next(reader, [])
+                if len(row) > 1 or any(map(str.strip, row)):  # no line of blanks
+                    rows.append(row)
+                    numbers.append(number)
+        except csv.Error as error:
+            raise self._quote_error(error, number) from None
+        piece = Piece(self.name, rows, numbers)
+        self._check_widths([len(row) for row in rows], piece)
+        return piece
+
+    def _quote_error(self, error: csv.Error, line: int) -> InputError:
+        return self.source.error(f"a quote is not closed, or closed too early ({error})", line)
+
+    def _parse(self, lines: list[str]) -> list[list[str]]:
+        try:
+            return list(csv.reader(lines, delimiter=self.delimiter, strict=True))
+        except csv.Error as error:
+            raise self._quote_error(error, self._header_line) from None
+
+    def _check_widths(self, widths: Sequence[int], piece: Piece) -> None:
+        expected = len(self.columns)
+        if set(widths) <= {expected}:
+            return
+        row = next(i for i, width in enumerate(widths) if width != expected)
+        hint = "a value is missing, or a line is cut off"
+        if widths[row] > expected:
+            hint = f"put values that hold {self.delimiter!r} in double quotes"
+            if self.delimiter == ",":
+                hint += ", or is it a decimal comma?"
+        raise piece.error(
+            row, "", f"expected {expected} values, as in the header, but saw {widths[row]}: {hint}"
+        )
+
+
+def _sniffed(line: str) -> str:
+    """Return the sign that parts the values of a line.
+
+    >>> _sniffed("a;b;c,d")
+    ';'
+    """
+    outside = "".join(line.split('"')[::2])
+    return max(SIGNS.values(), key=lambda sign: (outside.count(sign), sign == ","))
+
+
+def _checked(delimiter: str) -> str:
+    sign = SIGNS.get(delimiter, "\t" if delimiter == "\\t" else delimiter)
+    if len(sign) != 1 or sign in '"\n\r' or sign.isalnum():
+        names = ", ".join(SIGNS)
+        raise InputError(f"a delimiter is one sign, or one of {names}; not {delimiter!r}")
+    return sign
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

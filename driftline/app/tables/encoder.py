@@ -1,0 +1,204 @@
+"""From the rows of a table to inputs and labels, and what is remembered of that."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.app.tables.columns import Columns
+from driftline.app.tables.labels import Labels
+from driftline.app.tables.piece import Piece, Table
+from driftline.errors import InputError
+
+__all__ = ["Batch", "Encoder", "close_to", "matching"]
+
+
+class Batch(NamedTuple):
+    """Inputs and labels of some rows; labels are None where there are none.
+
+    ``queries`` are the texts that say which documents belong together, None without a ranking.
+    """
+
+    inputs: Any
+    labels: np.ndarray | None
+    piece: Piece
+    queries: Sequence[str] | None = None
+
+
+class Encoder:
+    """Which columns are inputs and which are labels, by name; saved with a model as plain data.
+
+    Parameters
+    ----------
+    columns
+        The inputs; or, for rows without columns, how many features they have.
+    labels
+        What is predicted.
+    query
+        The column that says which documents belong together, for rankings.
+    ignored
+        Columns that are left out.
+    """
+
+    def __init__(
+        self,
+        columns: Columns | int,
+        labels: Labels,
+        query: str | None = None,
+        ignored: Sequence[str] = (),
+    ):
+        self.columns, self.labels, self.query = columns, labels, query
+        self.ignored = list(ignored)
+
+    @property
+    def features(self) -> int:
+        """How many features an input has."""
+        return self.columns if isinstance(self.columns, int) else self.columns.width
+
+    def bind(
+        self, table: Table, *, ignore: Sequence[str] = (), labelled: bool | None = True
+    ) -> Bound:
+        """Find the columns in a table; None for ``labelled`` means if they are there.
+
+        Columns that the encoder does not use are left out by a name or a pattern in ``ignore``.
+        """
+        have = table.columns
+        out = {name for pattern in ignore for name in matching(pattern, have)}
+        if isinstance(self.columns, int) != (table.width is not None):
+            kinds = ("named columns", "index:value pairs")
+            sparse = table.width is not None
+            raise InputError(
+                f"{table.name} has {kinds[sparse]}, but the model was learned from "
+                f"{kinds[not sparse]}"
+            )
+        inputs = [] if isinstance(self.columns, int) else self.columns.names
+        if labelled is None:
+            labelled = all(name in have and name not in out for name in self.labels.names)
+        query = [] if self.query is None else [self.query]
+        wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
+        self._refuse(table, wanted, out)
+        return Bound(self, {name: have.index(name) for name in wanted}, labelled)
+
+    def _refuse(self, table: Table, wanted: list[str], out: set[str]) -> None:
+        """Refuse a table without the columns that are wanted, or with others not left out."""
+        have = table.columns
+        used = [name for name in wanted if name in out]
+        if used:
+            raise InputError(
+                f"--ignore names {_few(used)}, which the model needs: only columns that it was not "
+                "learned from can be left out"
+            )
+        for name in wanted:
+            if name not in have:
+                raise InputError(
+                    f"{table.name} has no column {name!r}, which the model knows"
+                    f"{close_to(name, have)}"
+                )
+        known = {*wanted, *self.labels.names, *self.ignored, *out}
+        more = [name for name in have if name not in known]
+        if more and table.width is None:
+            raise InputError(
+                f"{table.name} has columns that the model does not know, {_few(more)}: leave them "
+                f"out by --ignore {_few(more, ',')}"
+            )
+
+    def config(self) -> dict[str, Any]:
+        """Return all as plain data."""
+        columns = self.columns if isinstance(self.columns, int) else self.columns.config()
+        return {
+            "columns": columns,
+            "labels": self.labels.config(),
+            "query": self.query,
+            "ignored": self.ignored,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Encoder:
+        """Return what :meth:`config` was asked of."""
+        columns, query = config["columns"], config["query"]
+        made = columns if isinstance(columns, int) else Columns.from_config(columns)
+        labels = Labels.from_config(config["labels"])
+        ignored = [str(name) for name in config["ignored"]]
+        return cls(made, labels, None if query is None else str(query), ignored)
+
+
+class Bound(NamedTuple):
+    """An encoder that has found its columns in a table."""
+
+    encoder: Encoder
+    positions: Mapping[str, int]
+    labelled: bool
+
+    def batch(self, piece: Piece) -> Batch:
+        """Return inputs and labels of some rows; if these are refused, nothing is remembered."""
+        columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
+        known = len(labels.values)
+        made = labels.encode(piece, self.positions) if self.labelled else None
+        try:
+            if isinstance(columns, int):
+                inputs: Any = _widened(piece, columns)
+            else:
+                inputs = columns.encode(piece, self.positions)
+        except InputError:
+            labels.forget(known)
+            raise
+        queries = None if query is None else piece.texts(self.positions[query])
+        return Batch(inputs, made, piece, queries)
+
+
+def matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that one given by a person stands for: itself, or those of its pattern.
+
+    >>> matching("id_*", ["age", "id_1", "id_2"]), matching("a[1]", ["a1", "a[1]"])
+    (['id_1', 'id_2'], ['a[1]'])
+    """
+    if pattern in names:
+        return [pattern]
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def close_to(name: str, names: Sequence[str]) -> str:
+    """Return what may have been meant, for a message.
+
+    >>> close_to("lable", ["age", "label"])
+    ": did you mean 'label'?"
+    >>> close_to("target", ["age", "size"])
+    ': it has age, size'
+    """
+    # Not only spelling: also names that differ in case.
+    small = {other.lower(): other for other in names}
+    found = difflib.get_close_matches(name.lower(), small, n=1, cutoff=0.7)
+    if found:
+        return f": did you mean {small[found[0]]!r}?"
+    return f": it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"
+
+
+def _few(names: Sequence[str], sign: str = ", ") -> str:
+    """Return the first names of a list.
+
+    >>> _few(["a", "b"]), _few("abcdefg", ",")
+    ('a, b', 'a,b,c,d,e,...')
+    """
+    return sign.join([*names[:5], *(["..."] if len(names) > 5 else [])])
+
+
+def _widened(piece: Piece, width: int) -> Any:
+    """Return rows of a known number of features."""
+    from scipy.sparse import csr_array
+
+    matrix = piece.matrix
+    beyond = np.flatnonzero(matrix.indices >= width)
+    if len(beyond):
+        entry = int(beyond[0])
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise piece.error(
+            row,
+            "",
+            f"index {matrix.indices[entry]} is beyond the {width} features known: say how many "
+            "there are by --features before the first run",
+        )
+    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(len(piece), width))

@@ -1,0 +1,93 @@
+"""What the first rows say about a table: which columns are what, and what is predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from driftline.app.tables.columns import Columns
+from driftline.app.tables.encoder import Encoder, close_to, matching
+from driftline.app.tables.guess_column import guess_column
+from driftline.app.tables.guess_labels import guess_labels
+from driftline.app.tables.options import Options
+from driftline.app.tables.piece import Piece, Table
+from driftline.errors import InputError
+
+__all__ = ["guess"]
+
+#: Names that label columns usually have, best first.
+USUAL = ("label", "class", "target", "y")
+
+
+def guess(table: Table, head: Piece, wishes: Options) -> tuple[Encoder, list[str]]:
+    """Return an encoder for a table from its first rows, and what should be said about it."""
+    names, notes = table.columns, [*table.notes]
+    ignored = _named(table, wishes.ignore, "--ignore")
+    query = wishes.query
+    if query is None and table.width is not None and "qid" in names:
+        query = "qid"
+    if query is not None and query not in names:
+        raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
+    free = [name for name in names if name not in ignored and name != query]
+    named = _named(table, wishes.label, "--label")
+    labels = [name for name in named if name in free]
+    if named and not labels:
+        raise InputError(
+            f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
+            "query: it can be one of these only"
+        )
+    if not labels:
+        if not free:
+            raise InputError(f"{table.name} has no column that could be the label")
+        small = {name.lower(): name for name in reversed(free)}
+        labels = [next((small[name] for name in USUAL if name in small), free[-1])]
+        if table.width is None:
+            notes.append(f"label: column {labels[0]!r}; another one by --label")
+    made = guess_labels(table, head, labels, query, wishes)
+    if made.kind == "classes" and len(made.values) == 1:
+        notes.append(
+            f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "
+            "it stays so, there is nothing to learn; another column by --label"
+        )
+    if query is not None and made.kind != "ranking":
+        if wishes.query is not None:
+            raise InputError(
+                f"column {query!r} is named by --query, which goes with a ranking, but the task "
+                f"is {made.kind}: say --ignore {query} instead to leave it out"
+            )
+        ignored.append(query)
+        query = None
+    if table.width is not None:
+        return Encoder(table.width, made, query, ignored), notes
+    rest = [name for name in free if name not in labels]
+    if not rest:
+        hint = (
+            f" (the line is parted at {table.delimiter!r})" if hasattr(table, "delimiter") else ""
+        )
+        raise InputError(
+            f"{table.name} has no column beside the label {labels[0]!r}{hint}: expected inputs "
+            "too; if values are parted by another sign, name it by --delimiter"
+        )
+    wishes = replace(wishes, text=_named(table, wishes.text, "--text"))
+    columns = []
+    for name in rest:
+        texts = head.texts(names.index(name))
+        columns.append(guess_column(head, name, texts, wishes, notes))
+    sparse = table.sparse and all(column.kind == "number" for column in columns)
+    found = Columns(columns, wishes.missing, wishes.decimal, sparse)
+    notes.append(f"inputs: {len(columns)} columns, {found.width} features; task: {made.kind}")
+    return Encoder(found, made, query, ignored), notes
+
+
+def _named(table: Table, patterns: Sequence[str], option: str) -> list[str]:
+    """Return the columns that names and patterns stand for."""
+    found: list[str] = []
+    for pattern in patterns:
+        fits = matching(pattern, table.columns)
+        if not fits:
+            raise InputError(
+                f"{table.name} has no column {pattern!r}, named by {option}"
+                f"{close_to(pattern, table.columns)}"
+            )
+        found += [name for name in fits if name not in found]
+    return found

@@ -1,0 +1,76 @@
+"""What tables have in common whose rows stand in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from driftline.app.tables.mark import Mark
+from driftline.app.tables.piece import Piece
+from driftline.app.tables.source import Source
+
+__all__ = ["LineTable"]
+
+
+class LineTable:
+    """Positions in a source of lines; a table says when a piece begins and when it was read."""
+
+    source: Source
+    #: Rows that were read so far, and the last piece with the lines and rows before it.
+    _count = 0
+    _last: tuple[Piece, int, int] | None = None
+    _start = (0, 0)
+
+    def _begins(self) -> None:
+        """Note that the next piece begins here; the first one does so before its header."""
+        if self._count:
+            self.source.settle()
+            self._start = self.source.number, self._count
+
+    def _read(self, piece: Piece) -> Piece:
+        self._last = (piece, *self._start)
+        self._count += len(piece)
+        return piece
+
+    def marker(self, drop: int | None = None) -> Callable[[], Mark]:
+        """Return what gives the position after the last piece, or after so many rows of it.
+
+        The digest is taken when it is asked for, even if more has been read by then.
+        """
+        if drop is None or self._last is None or drop == len(self._last[0]):
+            lines = through = self.source.number if self._count else 0
+            drop, rows = 0, self._count
+        else:
+            piece, lines, before = self._last
+            through, rows = piece.line(drop) - 1, before + drop
+        digest = self.source.digests()
+        bare = Mark(lines, drop, rows, through)
+        return lambda: bare._replace(digest=self._digest(digest(through), rows))
+
+    def _digest(self, lines: str, rows: int) -> str:
+        """Return the digest of the first rows from that of their lines."""
+        return lines
+
+    def fits(self, mark: Mark) -> bool:
+        """Read on up to a mark, and say whether all before it is what it was."""
+        self.source.skip(mark.through)
+        found = self.source.digests()(mark.through)
+        return found != "" and self._digest(found, mark.rows) == mark.digest
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
+        if mark.lines:
+            self._look_back()
+            self.source.skip(mark.lines)
+            self._count = mark.rows - mark.drop
+
+    def _look_back(self) -> None:
+        """Forget rows that were read ahead."""
+
+    @property
+    def progress(self) -> tuple[int, int | None]:
+        """Bytes."""
+        return self.source.done, self.source.size
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.source.close()

@@ -1,0 +1,67 @@
+"""A table from a file, by its name or by what was said about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from driftline.app.tables.delimited import DelimitedTable
+from driftline.app.tables.piece import Table
+from driftline.errors import InputError
+
+__all__ = ["FORMATS", "open_table"]
+
+FORMATS = ("csv", "arff", "svmlight", "parquet")
+ENDINGS = {
+    ".arff": "arff",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+def open_table(
+    path: str | Path,
+    form: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    header: bool = True,
+    features: int | None = None,
+    rows: int = 4096,
+    marked: bool = False,
+) -> Table:
+    """Open a table for reading; ``form`` is one of csv, arff, svmlight and parquet.
+
+    By default that is told by the ending of the name, before one of gzip; all else is CSV.
+    ``features`` is how many there are in svmlight, if it cannot be found out. ``marked`` is whether
+    positions in it can be asked for, which takes a digest of all that is read.
+    """
+    if form is None:
+        endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() != ".gz"]
+        form = ENDINGS.get(endings[-1] if endings else "", "csv")
+    if form == "csv":
+        return DelimitedTable(
+            path,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+            rows=rows,
+            marked=marked,
+        )
+    options: dict[str, Any] = {"rows": rows, "marked": marked}
+    if form == "arff":
+        from driftline.app.tables.arff import ArffTable
+
+        return ArffTable(path, encoding=encoding, **options)
+    if form == "svmlight":
+        from driftline.app.tables.svmlight import SvmlightTable
+
+        return SvmlightTable(path, features=features, **options)
+    if form == "parquet":
+        from driftline.app.tables.parquet import ParquetTable
+
+        return ParquetTable(path, **options)
+    raise InputError(f"a format is one of {', '.join(FORMATS)}; not {form!r}")

@@ -1,0 +1,196 @@
+"""Tables in Parquet, read by pyarrow, which comes with the extra ``parquet``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.app.tables.mark import Mark
+from driftline.app.tables.piece import Piece
+from driftline.errors import InputError
+
+__all__ = ["ParquetTable"]
+
+
+class ParquetTable:
+    """A Parquet file; ``rows`` is how many are read at a time.
+
+    ``marked`` is whether :meth:`marker` can be asked for positions.
+    """
+
+    width: int | None = None
+    sparse = False
+    notes: Sequence[str] = ()
+
+    def __init__(self, path: str | Path, *, rows: int = 4096, marked: bool = False):
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError:
+            raise InputError(
+                "Parquet files need pyarrow: pip install 'driftline[parquet]', or save the table "
+                "as CSV"
+            ) from None
+        if str(path) == "-":
+            raise InputError("a Parquet file cannot come by standard input: name the file")
+        self.name, self.rows, self._done = str(path), rows, 0
+        self._digest = _Digest() if marked else None
+        self._last: Any = None  # the last batch, and what is left of it to be read
+        self._rest: Any = None
+        self._trouble: Any = (ArrowException, OSError)
+        try:
+            self._file = parquet.ParquetFile(path)
+        except self._trouble as error:
+            raise InputError(f"{path} is no Parquet file: {error}") from error
+        self.columns = list(self._file.schema_arrow.names)
+        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        if twice:
+            raise InputError(f"{path}: two columns are called {twice[0]!r}: rename one of them")
+        self._read = self._file.iter_batches(batch_size=rows)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield rows, some thousand at a time."""
+        while (batch := self._next()) is not None:
+            first, self._done = self._done + 1, self._done + batch.num_rows
+            if batch.num_rows:
+                self._settle()
+                self._last = batch
+                yield ParquetPiece(self.name, batch, first)
+
+    def _settle(self) -> None:
+        """Let no position before the end of the last piece be asked for."""
+        if self._digest is not None and self._last is not None:
+            self._digest.add(self._last)
+        self._last = None
+
+    def marker(self, drop: int | None = None) -> Callable[[], Mark]:
+        """Return what gives the position after the last piece, or after so many rows of it."""
+        size = 0 if self._last is None else self._last.num_rows
+        drop = size if drop is None else drop
+        start = self._done - size
+        lines, rest = (self._done, 0) if drop == size else (start, drop)
+        bare = Mark(lines, rest, start + drop, start + drop)
+        made = None if self._digest is None else self._digest.copy()
+        last = self._last.slice(0, drop) if drop else None
+
+        def mark() -> Mark:
+            if made is None:
+                return bare
+            whole = made.copy()
+            if last is not None:
+                whole.add(last)
+            return bare._replace(digest=whole.hexdigest())
+
+        return mark
+
+    def fits(self, mark: Mark) -> bool:
+        """Read on up to a mark, and say whether all before it is what it was."""
+        self._skip(mark.through)
+        return self._done == mark.through and self.marker()().digest == mark.digest
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
+        self._skip(mark.lines)
+
+    def _skip(self, rows: int) -> None:
+        """Read on until so many rows are read, or the file ends."""
+        while self._done < rows and (batch := self._next()) is not None:
+            self._settle()
+            more = rows - self._done
+            self._rest = batch.slice(more) if more < batch.num_rows else None
+            self._last = batch.slice(0, more)
+            self._done += self._last.num_rows
+
+    def _next(self) -> Any:
+        """Return the next batch, None after the last."""
+        if self._rest is not None:
+            batch, self._rest = self._rest, None
+            return batch
+        try:
+            return next(self._read, None)
+        except self._trouble as error:
+            raise InputError(f"{self.name} is damaged after row {self._done}: {error}") from error
+
+    @property
+    def progress(self) -> tuple[int, int | None]:
+        """Rows."""
+        return self._done, int(self._file.metadata.num_rows)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+class ParquetPiece(Piece):
+    """Columns that know whether they are numbers."""
+
+    unit = "row"
+
+    def __init__(self, name: str, batch: Any, first: int):
+        super().__init__(name, range(batch.num_rows), first)  # type: ignore[arg-type]
+        self.batch, self.first = batch, first
+
+    def after(self, count: int) -> ParquetPiece:
+        """Return all rows but the first ones."""
+        return ParquetPiece(self.name, self.batch.slice(count), self.first + count)
+
+    def texts(self, column: int) -> Sequence[str]:
+        """Return one column as it would be written; what is missing is empty."""
+        try:
+            values = self.batch.column(column).to_pylist()
+        except (ArithmeticError, ValueError) as error:  # no text in UTF-8, a year beyond Python's
+            name = self.batch.schema.names[column]
+            raise InputError(
+                f"{self.name}, rows {self.first} to {self.first + len(self) - 1}, column {name}: "
+                f"{error}; leave it out by --ignore {name}"
+            ) from error
+        return ["" if value is None else str(value) for value in values]
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray | None:
+        """Return columns as numbers, one row each; None unless all are plain numbers."""
+        made = np.empty((len(self), len(columns)))
+        for j, column in enumerate(columns):
+            values = self.batch.column(column)
+            if values.null_count:
+                return None
+            array = values.to_numpy(zero_copy_only=False)
+            if array.dtype.kind not in "fiu":
+                return None
+            made[:, j] = array
+        return made
+
+
+class _Digest:
+    """A SHA-256 of every column, so that batches of other sizes give the same."""
+
+    def __init__(self, columns: Sequence[Any] = ()):
+        self.columns = [column.copy() for column in columns]
+
+    def copy(self) -> _Digest:
+        return _Digest(self.columns)
+
+    def add(self, batch: Any) -> None:
+        """Add the values of all columns."""
+        self.columns = self.columns or [hashlib.sha256() for _ in batch.columns]
+        for digest, column in zip(self.columns, batch.columns, strict=True):
+            digest.update(_bytes(column))
+
+    def hexdigest(self) -> str:
+        parts = "".join(column.hexdigest() for column in self.columns)
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _bytes(column: Any) -> bytes:
+    """Return values as bytes, whatever memory they lie in and whatever batch they are of."""
+    if column.to_numpy(zero_copy_only=False).dtype.kind in "fiu":
+        there = np.asarray(column.is_valid()).astype(np.uint8)[:, np.newaxis]
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)[:, np.newaxis].view(np.uint8)
+        return np.hstack([values, there]).tobytes()
+    try:
+        texts = [repr(value) for value in column.to_pylist()]
+    except (ArithmeticError, ValueError):  # values that Python does not have
+        texts = [value.cast("binary").as_py().hex() for value in column]
+    return "\n".join([*texts, ""]).encode("utf-8", "surrogatepass")

@@ -1,0 +1,117 @@
+"""Some rows of a table, as they stand in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftline.app.tables.mark import Mark
+from driftline.errors import InputError
+
+__all__ = ["Piece", "Table"]
+
+
+class Piece:
+    """Rows as lists of texts; a cell is found by its row and the position of its column.
+
+    ``lines`` are the rows' line numbers in the file: the first one if no line was left out.
+    """
+
+    #: What rows are counted in.
+    unit = "line"
+    #: Entries of the rows that have no columns, as a CSR matrix.
+    matrix: Any = None
+
+    def __init__(self, name: str, rows: Sequence[Sequence[str]], lines: int | Sequence[int]):
+        self.name, self._rows, self._lines = name, rows, lines
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def texts(self, column: int) -> Sequence[str]:
+        """Return one column as it is written."""
+        return [row[column] for row in self._rows]
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray | None:
+        """Return columns as numbers, one row each; None unless all are plain numbers."""
+        texts = [[row[j] for j in columns] for row in self._rows]
+        if any("_" in text for row in texts for text in row):
+            return None
+        try:
+            return np.array([list(map(float, row)) for row in texts]).reshape(-1, len(columns))
+        except ValueError:
+            return None
+
+    def entries(self, columns: Sequence[int]) -> Any:
+        """Return columns as a CSR matrix; None unless all are plain numbers."""
+        from scipy.sparse import csr_array
+
+        made = self.numbers(columns)
+        return None if made is None else csr_array(made)
+
+    def after(self, count: int) -> Piece:
+        """Return all rows but the first ones."""
+        other = copy(self)
+        other._rows, other._lines = self._rows[count:], self._later(count)
+        if self.matrix is not None:
+            other.matrix = self.matrix[count:]
+        return other
+
+    def _later(self, count: int) -> int | Sequence[int]:
+        return self._lines + count if isinstance(self._lines, int) else self._lines[count:]
+
+    def line(self, row: int) -> int:
+        """Return the line of a row in the file."""
+        return self._lines + row if isinstance(self._lines, int) else self._lines[row]
+
+    def error(self, row: int, column: str, message: str) -> InputError:
+        """Return an error that says where it was found."""
+        where = f"{self.unit} {self.line(row)}" + (f", column {column}" if column else "")
+        return InputError(f"{self.name}, {where}: {message}")
+
+
+class Table(Protocol):
+    """A table that is read once, piece by piece."""
+
+    #: Names of the columns; where entries come as a CSR matrix, those of what stands beside.
+    columns: list[str]
+    #: What it is read from, for messages.
+    name: str
+    #: How many features a row without columns has; None where there are columns.
+    width: int | None
+    #: Whether only what is not zero is written.
+    sparse: bool
+    #: What should be said about it.
+    notes: Sequence[str]
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the rows in order."""
+        ...
+
+    def marker(self, drop: int | None = None) -> Callable[[], Mark]:
+        """Return what gives the position after the last piece, or after so many rows of it.
+
+        The digest is taken when it is asked for, even if more has been read by then.
+        """
+        ...
+
+    def fits(self, mark: Mark) -> bool:
+        """Read on up to a mark, and say whether all before it is what it was."""
+        ...
+
+    def go_to(self, mark: Mark) -> None:
+        """Go on with the piece of a mark, which must not be behind."""
+        ...
+
+    @property
+    def progress(self) -> tuple[int, int | None]:
+        """How much was read, and how much there is, in the same unit."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file."""
+        ...

@@ -1,3 +1,0 @@
-"""The command line."""
-
-from driftline.cli.main import main as main

@@ -1,0 +1,408 @@
+r"""Dense rows brought to one scale as they come, whatever some of their cells are.
+
+A cell x of a feature with location m and deviation s, learned from n cells before it, becomes
+
+.. math:: z = \mathrm{clip}\Big(\frac{x - m'}{s}, \pm 3\Big), \qquad
+   m' = m \max\Big(0, 1 - \frac{4 s^2}{n m^2}\Big),
+
+and a row is divided by the root of the number of features. The location is drawn to 0 as long as
+it may be 0 (the positive part of a James-Stein estimate, at two standard errors), so that rows
+which are centred already are not moved by noise.
+
+*Learning.* Clipped cells are what is learned from: with :math:`\bar z, \overline{z^2}` the means of
+a block of b rows and w = b / (n + b),
+
+.. math:: m \leftarrow (1 - w) m + w (m' + s \bar z), \qquad
+   s^2 \leftarrow s^2 \big(1 - w + w \overline{z^2} - (w \bar z)^2\big),
+
+so that a cell outside counts as one at three deviations, and a share of them below 1/9 moves the
+scale by a bounded factor. One at more than 20 deviations is not learned from. n grows up to 4000:
+older rows are forgotten slowly.
+
+*One value in most rows* (flags, events, rare counts). That value is the location, and only other
+cells are learned from, so that their usual distance becomes two deviations.
+
+*Following.* Where many cells of the last rows were clipped, the world has changed: the feature is
+settled anew from the 16 newest rows that were kept (:mod:`driftline.features.settling`). If that
+comes soon after another change, it may go on switching: then both levels are kept in sight. Where
+cells were all near each other without being equal, the feature is settled from every other of the
+last 128 rows. Thirty bad rows suffice for neither.
+
+*Starting.* In the first 64 rows a cell counts itself, in a closed form that needs no copy: with
+:math:`z_0` the value from n cells before it,
+:math:`z = z_0 \sqrt{n / (n + 1)} / \sqrt{1 + z_0^2 / (n + 1)}`.
+
+A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3, and
+others are measured by it until there are more.
+"""
+
+from __future__ import annotations
+
+import math
+
+from driftline.features.settling import CLIP, OTHERS, settle, sort_together
+from driftline.kernels import (
+    SCALE,
+    SCALE_SINGLE,
+    Kernel,
+    ask_for_row,
+    helper,
+    kernel,
+    loose,
+    loose_distinct,
+)
+
+__all__ = ["HEADER", "LARGEST", "WIDTH", "look", "look_single", "standardise", "standardise_single"]
+
+#: Rows that a feature is settled from: the first ones, and the last ones.
+WINDOW = 64
+
+#: What is remembered of every feature, beside its last cells. SHOWN is the location that cells are
+#: measured from, INVERSE one over the deviation; sums are those of the block; CLIPPED, MEAN and
+#: SQUARE are running means over the window: of how often a cell is clipped, of its value, of its
+#: square; FAR counts cells at more than FAR_OUT deviations.
+SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, TARGET, FAR = range(11)
+
+#: How many numbers are remembered of a feature; and before all features: the rows seen, those in
+#: the block, and the row at which features are next settled, in the beginning.
+WIDTH, HEADER = 11 + WINDOW, 3
+ROWS, BLOCK, NEXT = range(HEADER)
+
+#: After the first rows one in so many is kept.
+KEPT = 2
+
+#: What a clipped cell adds to the sum of squares of a block, and one that is not at the location.
+MARK, AWAY = 2.0**10, 2.0**20
+
+#: After a change a feature is settled from so many of the rows that were kept: all are new.
+NEWEST = 16
+
+#: A change this soon after the last one is a switch: both levels are kept in sight.
+SOON = 2000.0
+
+#: Blocks have a hundredth of all rows, and no more than so many.
+LONGEST_BLOCK = 64
+
+#: Rows that are remembered.
+MEMORY = 4000.0
+
+#: Squared standard errors by which a location is drawn to 0.
+DOUBT = 4.0
+
+#: A change: so large a share of cells in the window is clipped; or their variance is so small. Of
+#: features with one value in most rows: so many other cells are clipped; their mean square, over
+#: what it should be, is so small; or there are so many of them.
+OFTEN, SMALL = 0.3, 0.1
+OFTEN_OTHERS, SMALL_OTHERS, MOST = 0.6, 0.2, 0.6
+
+#: Cells at more deviations than these are counted as far outside.
+FAR_OUT = 20.0
+
+#: One over the deviation of a feature that has not varied.
+UNKNOWN = 1e150
+LARGEST_KNOWN = UNKNOWN / 2.0
+
+#: Larger cells are learned from as if they were so large.
+LARGEST = 1e150
+
+#: Features whose last cells are gathered together: as many as lie on one line of the cache. And the
+#: numbers that are needed for that twice, and for a feature more.
+GROUP = 8
+ROOM = (2 * GROUP + 1) * WINDOW
+
+#: In the beginning features are settled anew when there are so many times as many rows.
+GROWTH = 1.5
+
+
+@helper
+def counting_itself(z, rows):
+    """Return a value as if its own cell had been counted, after ``rows`` others."""
+    z = min(1e6, max(-1e6, z))
+    return z * math.sqrt(rows / (rows + 1.0)) / math.sqrt(1.0 + z * z / (rows + 1.0))
+
+
+@helper
+def shown_from(center, inverse, count):
+    """Return the location that cells are measured from."""
+    sure = count * (center * inverse) ** 2
+    return center * (1.0 - DOUBT / sure) if sure > DOUBT else 0.0
+
+
+@loose
+def count_bad(x):
+    """Count the cells that are not finite."""
+    bad = 0.0
+    for j in range(x.size):
+        bad += 0.0 if x[j] - x[j] == 0.0 else 1.0
+    return bad
+
+
+@loose_distinct
+def place(x, shown, inverse, factor, out):
+    """Write a row, clipped."""
+    for j in range(x.size):
+        z = (x[j] - shown[j]) * inverse[j]
+        z = z if z < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z
+
+
+@loose_distinct
+def place_and_sum(x, shown, inverse, factor, out, sums, squares):
+    """Do the same, and add clipped values to the sums of the block; return how many were far out.
+
+    A clipped cell adds ``MARK`` to its sum of squares, which is far more than these can be, and one
+    that is not at the location ``AWAY``. One that is far outside counts as if it were nowhere: 0
+    with a square of 1.
+    """
+    far = 0.0
+    for j in range(x.size):
+        away = (x[j] - shown[j]) * inverse[j]
+        z = away if away < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z
+        lost = abs(away) > FAR_OUT
+        far += 1.0 if lost else 0.0
+        sums[j] += 0.0 if lost else z
+        squares[j] += 1.0 if lost else z * z + (AWAY if away != 0.0 else 0.0)
+        squares[j] += MARK if z != away else 0.0
+    return far
+
+
+@loose_distinct
+def keep(x, recent):
+    """Keep a row among the last ones."""
+    for j in range(x.size):
+        cell = x[j] if x[j] < LARGEST else LARGEST
+        recent[j] = cell if cell > -LARGEST else -LARGEST
+
+
+@helper
+def begin_row(x, about, rows, factor, out):
+    """Write one of the first rows, in which every cell counts itself."""
+    for j in range(x.size):
+        z = counting_itself((x[j] - about[SHOWN, j]) * about[INVERSE, j], rows)
+        z = z if z < CLIP else CLIP
+        z = z if z > -CLIP else -CLIP
+        out[j] = factor * z if rows > 0.0 else 0.0
+
+
+@helper
+def gather(about, j, last, count, room):
+    """Copy the last cells of feature j and of those beside it, sorted, a feature after the other.
+
+    They are sorted together, cell by cell: a network of exchanges that does not depend on values.
+    """
+    stop = min(GROUP, about.shape[1] - j)
+    cells = room[GROUP * WINDOW : 2 * GROUP * WINDOW].reshape(WINDOW, GROUP)
+    for i in range(count):
+        slot = FAR + 1 + (last - i) % WINDOW
+        for k in range(GROUP):
+            cells[i, k] = about[slot, j + min(k, stop - 1)]
+    sort_together(cells, count)
+    for k in range(stop):
+        for i in range(count):
+            room[k * WINDOW + i] = cells[i, k]
+
+
+@helper
+def settle_at(about, j, center, deviation, told, equal):
+    """Let feature j have this location and deviation; it has no scale if that is 0."""
+    inverse = UNKNOWN
+    if deviation > 0.0:
+        inverse = min(1.0 / deviation, LARGEST_KNOWN)
+    about[CENTER, j], about[INVERSE, j], about[COUNT, j] = center, inverse, told
+    about[SHOWN, j] = center if equal else shown_from(center, inverse, told)
+    about[TARGET, j] = OTHERS * OTHERS if equal else 1.0
+    about[CLIPPED, j], about[MEAN, j], about[SQUARE, j] = 0.0, 0.0, 1.0
+
+
+@helper
+def settle_again(about, j, last, room):
+    """Settle feature j after a change.
+
+    Where cells were clipped, from the newest ones alone; soon after another change so that both
+    levels are in sight. Where they are small or other than they were, from all that were kept.
+    """
+    recent, away = room[:WINDOW], room[ROOM - WINDOW :]
+    old, inverse = about[CENTER, j], about[INVERSE, j]
+    few = about[TARGET, j] > 1.0
+    if not few and about[CLIPPED, j] > OFTEN:
+        gather(about, j, last, NEWEST, room)
+        center, deviation, told, equal = settle(recent, away, NEWEST)
+        if about[COUNT, j] < SOON or deviation == 0.0:
+            deviation = max(deviation, 1.0 / inverse, 0.5 * abs(center - old))
+            center, equal = 0.5 * (center + old), False
+        settle_at(about, j, center, deviation, told, equal)
+        return
+    gather(about, j, last, WINDOW, room)
+    center, deviation, told, equal = settle(recent, away, WINDOW)
+    smaller = 3.0 * deviation * inverse < 1.0
+    if deviation > 0.0 and (smaller or (few and (not equal or about[CLIPPED, j] > OFTEN_OTHERS))):
+        if 20.0 * deviation * inverse < 1.0 and few:  # its scale came from a cell far outside
+            about[FAR, j] += 1.0
+        settle_at(about, j, center, deviation, told, equal)
+    else:
+        about[CLIPPED, j] = 0.0
+        about[SQUARE, j] = 1.0 + about[MEAN, j] ** 2
+        about[MEAN, j] = 0.0 if few else about[MEAN, j]
+
+
+@helper
+def note_far(x, about):
+    """Count cells far outside; a feature that varies for the first time gets its scale."""
+    for j in range(x.size):
+        away = abs(x[j] - about[SHOWN, j])
+        if about[INVERSE, j] == UNKNOWN and away > 0.0:
+            about[INVERSE, j], about[COUNT, j] = min(OTHERS / away, LARGEST_KNOWN), 1.0
+            about[SUM, j], about[SUM_SQ, j] = 0.0, 0.0
+        elif away * about[INVERSE, j] > FAR_OUT:
+            about[FAR, j] += 1.0
+
+
+@loose_distinct
+def learn_block(
+    size, shown, inverse, center, count, sums, squares, clipped, average, square, target
+):
+    """Let every feature learn from the sums of a block; return how many may have changed.
+
+    Of a feature with one value in most rows, only the other cells are learned from: its location
+    stays. ``average`` is then the share of these cells.
+    """
+    changed = 0.0
+    for j in range(sums.size):
+        others = math.floor(squares[j] / AWAY)
+        rest = squares[j] - AWAY * others
+        outside = math.floor(rest / MARK)
+        few = target[j] > 1.0
+        cells = others if few else size
+        per = cells if cells > 0.0 else 1.0
+        mean, mean_sq = sums[j] / size, (rest - MARK * outside) / (per * target[j])
+        weight = cells / (count[j] + per)
+        rows = count[j] + cells
+        window = rows if rows < WINDOW else 1.0 * WINDOW
+        recent = cells / (window + cells) if few else size / (KEPT * WINDOW)
+        rows = rows if rows < MEMORY else MEMORY
+        moved = 0.0 if few else weight * mean
+        grown = 1.0 - weight + weight * mean_sq - moved * moved
+        known = inverse[j] < UNKNOWN
+        middle = center[j] + (0.0 if few else weight * (shown[j] - center[j]) + moved / inverse[j])
+        scale = inverse[j] / math.sqrt(grown if grown > 1e-4 else 1e-4)
+        scale = scale if scale < LARGEST_KNOWN else LARGEST_KNOWN
+        sure = rows * (middle * scale) ** 2
+        drawn = middle * (1.0 - DOUBT / sure) if sure > DOUBT else 0.0
+        center[j] = middle if known else center[j]
+        inverse[j] = scale if known else inverse[j]
+        shown[j] = drawn if known and not few else shown[j]
+        count[j], sums[j], squares[j] = rows, 0.0, 0.0
+        ratio = outside / per
+        often = clipped[j] + recent * ((ratio if ratio < 1.0 else 1.0) - clipped[j])
+        share = others / size
+        around = average[j] + size / (KEPT * WINDOW) * ((share if few else mean) - average[j])
+        level = 0.0 if few else around * around
+        spread = square[j] + recent * (mean_sq - square[j]) - level
+        equal = mean_sq - mean * mean <= 1e-13 * mean_sq
+        spread = SMALL if equal and not few and spread < SMALL else spread
+        clipped[j], average[j], square[j] = often, around, spread + level
+        sudden = often > (OFTEN_OTHERS if few else OFTEN) or spread < (
+            SMALL_OTHERS if few else SMALL
+        )
+        changed += 1.0 if known and (sudden or (few and around > MOST)) else 0.0
+    return changed
+
+
+@helper
+def end_block(about, size, last, room):
+    """Let every feature learn from the block, and settle those anew that have changed."""
+    moments = about[SHOWN], about[INVERSE], about[CENTER], about[COUNT]
+    sums = about[SUM], about[SUM_SQ], about[CLIPPED], about[MEAN], about[SQUARE], about[TARGET]
+    if learn_block(size, *moments, *sums) == 0.0:
+        return
+    for j in range(about.shape[1]):
+        if about[INVERSE, j] == UNKNOWN:
+            continue
+        often, average = about[CLIPPED, j], about[MEAN, j]
+        if about[TARGET, j] > 1.0:
+            sudden = often > OFTEN_OTHERS or about[SQUARE, j] < SMALL_OTHERS or average > MOST
+        else:
+            sudden = often > OFTEN or about[SQUARE, j] - average * average < SMALL
+        if sudden:
+            settle_again(about, j, last, room)
+
+
+@helper
+def begin(x, state, about, factor, room, out):
+    """Write and learn one of the first rows."""
+    begin_row(x, about, state[ROWS], factor, out)
+    keep(x, about[FAR + 1 + int(state[ROWS])])
+    state[ROWS] += 1.0
+    if state[ROWS] >= state[NEXT]:
+        later = max(state[ROWS] + 1.0, math.floor(GROWTH * state[ROWS]))
+        state[NEXT] = later if GROWTH * later <= WINDOW else max(1.0 * WINDOW, state[ROWS] + 1.0)
+        count = int(state[ROWS])
+        for j in range(x.size):
+            k = j % GROUP
+            if k == 0:
+                gather(about, j, count - 1, count, room)
+            recent = room[k * WINDOW : (k + 1) * WINDOW]
+            center, deviation, told, equal = settle(recent, room[ROOM - WINDOW :], count)
+            settle_at(about, j, center, deviation, told, equal)
+
+
+@helper
+def go_on(x, state, about, factor, room, out):
+    """Write and learn a later row."""
+    sums, squares = about[SUM], about[SUM_SQ]
+    if place_and_sum(x, about[SHOWN], about[INVERSE], factor, out, sums, squares) > 0.0:
+        note_far(x, about)
+    rows = int(state[ROWS])
+    if rows % KEPT == 0:
+        keep(x, about[FAR + 1 + (rows // KEPT) % WINDOW])
+    state[ROWS] += 1.0
+    state[BLOCK] += 1.0
+    if state[BLOCK] >= min(LONGEST_BLOCK, 0.01 * state[ROWS]):
+        end_block(about, state[BLOCK], rows // KEPT, room)
+        state[BLOCK] = 0.0
+
+
+@kernel(SCALE)
+def standardise(inputs, state, room, out):
+    """Write rows, and remember them; return how many there were before one that is not finite.
+
+    ``out`` may have a column more, which is left alone; ``room`` is for ``ROOM`` numbers.
+    """
+    rows, features = inputs.shape
+    about = state[HEADER:].reshape(WIDTH, features)
+    factor = 1.0 / math.sqrt(features)
+    for t in range(rows):
+        if t + 1 < rows:
+            ask_for_row(inputs, t + 1)
+        x = inputs[t]
+        if count_bad(x) > 0.0:
+            return t
+        if state[ROWS] < WINDOW:
+            begin(x, state, about, factor, room, out[t, :features])
+        else:
+            go_on(x, state, about, factor, room, out[t, :features])
+    return rows
+
+
+@kernel(SCALE)
+def look(inputs, state, room, out):
+    """Write rows by what is known, and remember nothing."""
+    rows, features = inputs.shape
+    about = state[HEADER:].reshape(WIDTH, features)
+    factor = 1.0 / math.sqrt(features)
+    for t in range(rows):
+        x = inputs[t]
+        if count_bad(x) > 0.0:
+            return t
+        if state[ROWS] < WINDOW:
+            begin_row(x, about, state[ROWS], factor, out[t, :features])
+        else:
+            place(x, about[SHOWN], about[INVERSE], factor, out[t, :features])
+    return rows
+
+
+standardise_single = Kernel(standardise.function, SCALE_SINGLE)
+look_single = Kernel(look.function, SCALE_SINGLE)

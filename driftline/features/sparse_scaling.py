@@ -1,0 +1,119 @@
+r"""Sparse rows brought to one scale as they come, whatever some of their entries are.
+
+Entries are not centred, so that zeros stay zeros. An entry v of a feature whose n entries before
+had the root mean square r becomes :math:`z = \mathrm{clip}(v / r, \pm 3)`. The first 64 entries
+count themselves, :math:`z = \frac vr \sqrt{(n + 1) / (n + (v / r)^2)}`; the very first is 1 or -1.
+A row is then divided by the root mean square of the norms of rows so far, or by its own norm if
+that is larger.
+
+Clipped entries are what is learned from. When 40 entries of a feature in a row were clipped, or all
+were smaller than a tenth of r, it starts again from the last one. Among its first 8 entries three
+in a row suffice, since the first one may have been the wrong one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from driftline.features.scaling import LARGEST, MEMORY, WINDOW
+from driftline.features.settling import CLIP
+from driftline.kernels import SCALE_SPARSE32, SCALE_SPARSE64, Kernel, helper
+
+__all__ = ["scale_sparse_32", "scale_sparse_64"]
+
+#: What is remembered of every feature: how often it was there, its mean square, how many entries in
+#: a row were too large (or, negative, too small), how many were far outside.
+COUNT, SQUARE, STREAK, FAR = range(4)
+
+#: How many numbers that is; and before all features: the rows, and the sum of their squared norms.
+WIDTH, HEADER = 4, 2
+
+#: Streaks after which a feature starts again, among its first entries and later.
+FEW, EARLY_STREAK, STREAK_LENGTH = 8.0, 3.0, 40.0
+
+#: Entries below this share of the root mean square are too small; above this multiple far outside.
+SMALL, FAR_OUT = 0.1, 20.0
+
+
+@helper
+def clipped(z, count):
+    """Return an entry over the usual size as it is written; the first ones count themselves."""
+    if count < WINDOW:
+        z = min(1e6, max(-1e6, z))
+        z *= math.sqrt((count + 1.0) / (count + z * z))
+    return min(CLIP, max(-CLIP, z))
+
+
+@helper
+def learn(value, size, about, column):
+    """Let a feature learn from an entry that is not 0, and so many times the usual size."""
+    count = about[COUNT, column]
+    if count == 0.0:
+        about[COUNT, column], about[SQUARE, column] = 1.0, value * value
+        return
+    streak = about[STREAK, column]
+    if size > CLIP:
+        streak = max(streak, 0.0) + 1.0
+    elif size < SMALL:
+        streak = min(streak, 0.0) - 1.0
+    else:
+        streak = 0.0
+    if size > FAR_OUT:
+        about[FAR, column] += 1.0
+    if abs(streak) >= (EARLY_STREAK if count < FEW else STREAK_LENGTH):
+        about[COUNT, column], about[SQUARE, column] = 1.0, value * value
+        about[STREAK, column] = 0.0
+        return
+    about[STREAK, column] = streak
+    size = min(size, CLIP)
+    about[SQUARE, column] *= 1.0 + (size * size - 1.0) / (count + 1.0)
+    about[COUNT, column] = min(count + 1.0, MEMORY)
+
+
+def scale_sparse(values, columns, starts, state, size, learning, out, out_columns, out_starts):
+    """Write rows, and remember them if they are learned from.
+
+    Entries must be finite. Return how many rows there were before a column that is outside. With a
+    ``size`` other than 0 every row gets one entry more, in the column after the last: a constant of
+    this size, or as large as others are on average if it is negative.
+    """
+    features = (state.size - HEADER) // WIDTH
+    about = state[HEADER:].reshape(WIDTH, features)
+    out_starts[0], place = 0, 0
+    for t in range(starts.size - 1):
+        first, norm_sq = place, 0.0
+        for i in range(starts[t], starts[t + 1]):
+            column, value = columns[i], values[i]
+            if not 0 <= column < features:  # changed since it was checked
+                return t
+            value = min(LARGEST, max(-LARGEST, value))
+            if not 1.0 / LARGEST < abs(value):
+                value = 0.0
+            count, z = about[COUNT, column], float((value > 0.0) - (value < 0.0))
+            if value != 0.0:
+                ratio = 1.0
+                if count > 0.0:
+                    ratio = abs(value) / math.sqrt(about[SQUARE, column])
+                    z = clipped(z * ratio, count)
+                if learning:
+                    learn(value, ratio, about, column)
+            out[place], out_columns[place] = z, column
+            norm_sq += z * z
+            place += 1
+        rows, norms = state[0] + 1.0, state[1] + norm_sq  # a row counts itself
+        if learning:
+            state[0], state[1] = rows, norms
+        usual = norms / rows
+        norm = math.sqrt(max(norm_sq, usual)) if usual > 0.0 else 1.0
+        for i in range(first, place):
+            out[i] /= norm
+        if size != 0.0:
+            out[place] = size if size > 0.0 else 1.0 / math.sqrt(max(usual, 1.0))
+            out_columns[place] = features
+            place += 1
+        out_starts[t + 1] = place
+    return starts.size - 1
+
+
+scale_sparse_32 = Kernel(scale_sparse, SCALE_SPARSE32)
+scale_sparse_64 = Kernel(scale_sparse, SCALE_SPARSE64)

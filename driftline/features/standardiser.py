@@ -1,0 +1,254 @@
+"""Inputs of any scale, standardised as they come."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import scaling as dense
+from driftline.features import sparse_scaling as sparse
+from driftline.features.old_scaling import converted
+from driftline.inputs.dense import DenseRows
+from driftline.inputs.rows import refuse, rows_of
+from driftline.inputs.sparse import SparseRows
+from driftline.kernels import zeros
+
+__all__ = ["Standardiser"]
+
+
+#: How rows are scaled. What was saved without a version was scaled in another way, by version 0.1.
+VERSION = 2
+
+
+class Standardiser:
+    """Centres and scales every feature by what has been seen of it, robustly, and clips it.
+
+    A cell becomes its distance from the feature's location over its deviation, 3 or -3 at most, and
+    a row is divided by the root of the number of features: norms are 1 on average, and 3 at most.
+    Location and deviation follow the stream. Neither 5% of bad cells nor 30 bad rows in a row move
+    them by much; a lasting hundredfold change is followed within a thousand rows: see
+    :mod:`driftline.features.scaling`. Sparse rows are not centred, so that they stay sparse, and
+    have norm 1 at most: see :mod:`driftline.features.sparse_scaling`. So the same rows in both
+    forms are scaled differently.
+
+    A row is scaled by what was known before it came; in the first 64 rows it also counts itself.
+    Scaling without learning (:meth:`look`) therefore gives what :meth:`piece` would give next. The
+    same rows in pieces give the same numbers. Bounds then hold for the scaled inputs, and for
+    comparators that act on them: what a weight means may change as scales are learned.
+
+    Parameters
+    ----------
+    constant
+        Whether one feature more is the same in all rows, for an intercept. With True it is as large
+        as others are on average, so that it is not learned faster than they are; a number is its
+        size.
+    dtype
+        Of scaled dense rows; what is remembered is in double precision.
+
+    Examples
+    --------
+    >>> scaling = Standardiser(constant=False)
+    >>> rows = np.array([[1.0, 900.0], [3.0, 100.0], [2.0, 500.0], [1e9, 500.0]])
+    >>> scaling.transform(rows).round(2)
+    array([[ 0.  ,  0.  ],
+           [ 0.71, -0.71],
+           [ 0.5 ,  0.59],
+           [ 1.22,  0.49]])
+    """
+
+    def __init__(self, constant: bool | float = True, dtype: Any = np.float64) -> None:
+        if not (isinstance(constant, bool) or 0.0 < constant <= 100.0):
+            raise InputError(f"constant must be True, False or a size up to 100, not {constant!r}")
+        self.constant, self.dtype = constant, np.dtype(dtype)
+        if self.dtype not in (np.float64, np.float32):
+            raise InputError(f"scaled rows are float64 or float32, not {self.dtype}")
+        #: The number of features, None before the first row; and whether rows are sparse.
+        self.features: int | None = None
+        self.sparse = False
+        self.state = np.zeros(0)
+        self._buffer = np.empty((0, 0))
+        self._room = np.empty(dense.ROOM)
+        self._before = np.empty(0)  # the state, while rows are learned from that may be refused
+
+    def transform(self, inputs: Any) -> Any:
+        """Return rows scaled by what was seen up to each of them, and remember them."""
+        rows = rows_of(inputs)
+        assert isinstance(rows, (DenseRows, SparseRows))
+        scaled = self.piece(rows, 0, rows.rounds)
+        return scaled.matrix if isinstance(scaled, SparseRows) else scaled.array.copy()
+
+    def piece(self, rows: Any, start: int, stop: int) -> DenseRows | SparseRows:
+        """Scale rows ``start`` to ``stop``, and remember them; if one is refused, none.
+
+        Dense rows come in a buffer that the next piece is written to.
+        """
+        self._meet(rows.features, isinstance(rows, SparseRows))
+        if isinstance(rows, SparseRows):
+            return self._sparse(rows, start, stop, learning=True)
+        shape = (stop - start, rows.features + (self.constant is not False))
+        if self._buffer.shape[0] < shape[0] or self._buffer.shape[1] != shape[1]:
+            self._buffer = np.empty(shape, self.dtype)
+            self._buffer[:, rows.features :] = self._constant
+        return self._dense(rows, start, stop, self._buffer[: shape[0]], learning=True)
+
+    def look(self, inputs: Any) -> DenseRows | SparseRows:
+        """Scale every row as if it came next, and remember nothing.
+
+        >>> scaling = Standardiser(constant=False)
+        >>> _ = scaling.transform(np.array([[1.0, 900.0], [3.0, 100.0]]))
+        >>> scaling.look(np.array([[3.0, 500.0], [3.0, 900.0]])).array.round(2)
+        array([[0.76, 0.59],
+               [0.76, 0.79]])
+        """
+        rows = rows_of(inputs)
+        if self.features is None:
+            raise InputError("nothing was seen yet that rows could be scaled by")
+        return self.look_at(rows)
+
+    def look_at(self, rows: Any) -> DenseRows | SparseRows:
+        """Do the same with rows that are wrapped already, and even if nothing was seen yet."""
+        if self.features is None:
+            return self.copy().piece(rows, 0, rows.rounds)
+        self._meet(rows.features, isinstance(rows, SparseRows))
+        if isinstance(rows, SparseRows):
+            return self._sparse(rows, 0, rows.rounds, learning=False)
+        out = np.empty((rows.rounds, rows.features + (self.constant is not False)), self.dtype)
+        out[:, rows.features :] = self._constant
+        return self._dense(rows, 0, rows.rounds, out, learning=False)
+
+    @property
+    def far(self) -> np.ndarray:
+        """How many cells of each feature were far outside, at more than 20 deviations."""
+        if self.features is None:
+            return np.zeros(0, dtype=np.int64)
+        kind, place = (sparse, sparse.FAR) if self.sparse else (dense, dense.FAR)
+        return self.state[kind.HEADER :].reshape(kind.WIDTH, -1)[place].astype(np.int64)
+
+    def config(self) -> dict[str, Any]:
+        """Return all but the state as plain data."""
+        names = ("constant", "features", "sparse")
+        made = {name: getattr(self, name) for name in names}
+        return made | {"dtype": self.dtype.name, "version": VERSION}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], state: np.ndarray) -> Standardiser:
+        """Return one as :meth:`config` and its state were taken from."""
+        features, constant = config["features"], config["constant"]
+        if config.get("version", VERSION) != VERSION:
+            raise InputError(f"a scaling of version {config['version']!r} is not known")
+        made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
+        if features is not None:
+            if not isinstance(features, int) or features < 1:
+                raise InputError(f"a scaling has 1 feature or more, not {features!r}")
+            kind = sparse if config["sparse"] else dense
+            if "version" not in config:
+                state = converted(state, features, bool(config["sparse"]))
+            if state.shape != (kind.HEADER + kind.WIDTH * features,):
+                raise InputError(
+                    f"a scaling of {features} features does not have {state.shape} numbers"
+                )
+            made.features, made.sparse = features, bool(config["sparse"])
+            made.state = np.array(state, dtype=np.float64)
+            made._check_state()
+        elif state.size:
+            raise InputError("a scaling that has seen nothing remembers nothing")
+        return made
+
+    def copy(self) -> Standardiser:
+        """Return one that has seen the same rows."""
+        other = Standardiser(self.constant, self.dtype)
+        other.features, other.sparse, other.state = self.features, self.sparse, self.state.copy()
+        return other
+
+    def with_features(self, features: int) -> Standardiser:
+        """Return one for longer rows, in which the new features were 0 so far."""
+        other = self.copy()
+        if self.features is not None:
+            kind = sparse if self.sparse else dense
+            about = self.state[kind.HEADER :].reshape(kind.WIDTH, self.features)
+            longer = np.pad(about, [(0, 0), (0, features - self.features)])
+            if not self.sparse:
+                longer[dense.INVERSE, self.features :] = dense.UNKNOWN
+                longer[dense.SQUARE, self.features :] = 1.0
+                longer[dense.TARGET, self.features :] = dense.OTHERS**2
+            other.state = np.r_[self.state[: kind.HEADER], longer.ravel()]
+            other.features = features
+        return other
+
+    def _meet(self, features: int, is_sparse: bool) -> None:
+        """Begin with the first rows, and refuse others that are not like them."""
+        if self.features is None:
+            kind = sparse if is_sparse else dense
+            self.state = zeros(kind.HEADER + kind.WIDTH * features)
+            self.features, self.sparse = features, is_sparse
+        if self.features != features:
+            raise InputError(
+                f"inputs have {features} features, but {self.features} were seen before"
+            )
+        if self.sparse != is_sparse:
+            kinds = ("dense", "sparse")
+            raise InputError(
+                f"inputs are {kinds[is_sparse]}, but those before were {kinds[self.sparse]}: they "
+                "are scaled in different ways"
+            )
+
+    def _check_state(self) -> None:
+        """Refuse a state that no rows can lead to."""
+        kind = sparse if self.sparse else dense
+        about = self.state[kind.HEADER :].reshape(kind.WIDTH, -1)
+        counted = [sparse.COUNT, sparse.SQUARE, sparse.FAR]
+        if not self.sparse:
+            counted = [dense.INVERSE, dense.COUNT, dense.SUM_SQ, dense.FAR]
+        head = self.state[: kind.HEADER]
+        good = np.isfinite(self.state).all() and (head >= 0.0).all() and (about[counted] >= 0).all()
+        if not good or head[0] > 2.0**53:
+            raise InputError("what a scaling remembers must be finite, and counts not negative")
+
+    @property
+    def _constant(self) -> float:
+        assert self.features is not None
+        return self.constant if self.constant is not True else 1.0 / math.sqrt(self.features)
+
+    def _dense(
+        self, rows: DenseRows, start: int, stop: int, out: np.ndarray, learning: bool
+    ) -> DenseRows:
+        (inputs,) = rows.arrays(start, stop)
+        if learning and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():
+            refuse(rows, start + int(np.argmin(np.isfinite(inputs).all(axis=1))))
+        saved = learning and len(inputs) >= dense.WINDOW
+        if saved:
+            if self._before.shape != self.state.shape:
+                self._before = np.empty_like(self.state)
+            self._before[:] = self.state
+        names = ("look", "standardise")
+        name = names[learning] + ("" if self.dtype == np.float64 else "_single")
+        good = getattr(dense, name)(inputs, self.state, self._room, out)
+        if good < stop - start:
+            if saved:
+                self.state[:] = self._before
+            refuse(rows, start + good)
+        return DenseRows(out)
+
+    def _sparse(self, rows: SparseRows, start: int, stop: int, learning: bool) -> SparseRows:
+        values, columns, starts = rows.arrays(start, stop)
+        bad = ~np.isfinite(values[starts[0] : starts[-1]])
+        if bad.any():
+            first = int(np.argmax(bad)) + int(starts[0])
+            refuse(rows, start + int(np.searchsorted(starts, first, side="right")) - 1)
+        extra = self.constant is not False
+        out = np.empty(starts[-1] - starts[0] + extra * (stop - start))
+        out_columns, out_starts = np.empty(out.size, columns.dtype), np.empty_like(starts)
+        scale = sparse.scale_sparse_32 if columns.dtype == np.int32 else sparse.scale_sparse_64
+        size = -1.0 if self.constant is True else float(self.constant)
+        state = self.state.copy() if learning else self.state
+        made = (out, out_columns, out_starts)
+        good = scale(values, columns, starts, state, size, learning, *made)
+        if good < stop - start:
+            raise InputError(
+                f"sparse inputs were changed while they were read, at row {start + good}"
+            )
+        self.state = state
+        return SparseRows.made(*made, rows.features + extra, rows.kind)

@@ -1,0 +1,78 @@
+"""Inputs as a two-dimensional array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.inputs.base import LinearRows, cast, check_features
+from driftline.kernels import Kernel, play_dense, play_dense_single
+
+__all__ = ["DenseRows"]
+
+
+class DenseRows(LinearRows):
+    """A two-dimensional array of inputs, one row a round. It is never copied whole.
+
+    >>> rows = DenseRows(np.ones((3, 2), dtype=np.float32))
+    >>> rows.rounds, rows.features
+    (3, 2)
+    """
+
+    #: Whether the stored weights have a row per feature instead of one per score.
+    transposed = False
+
+    __slots__ = ("array", "features", "rounds", "size")
+
+    def __init__(self, array: np.ndarray):
+        if array.ndim != 2:
+            raise InputError(
+                f"inputs must have two dimensions, rounds and features, not {array.ndim}"
+            )
+        if array.dtype != np.float64 and array.dtype.kind not in "fiub":
+            raise InputError(f"inputs must be real numbers, but their type is {array.dtype}")
+        self.array = array
+        self.rounds, self.features = array.shape
+        check_features(self.features)
+        self.size = array.size
+
+    def loop(self, dtype: np.dtype) -> Kernel:
+        """Return the compiled loop over rows of this kind, for weights of this type."""
+        return play_dense if dtype == np.float64 else play_dense_single
+
+    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
+        """Return rows ``start`` to ``stop`` as the loop takes them."""
+        return (cast(self.array[start:stop], dtype),)
+
+    @property
+    def entries_array(self) -> np.ndarray:
+        """All values."""
+        return self.array
+
+    @property
+    def whole(self) -> np.ndarray:
+        """All rows, in double precision."""
+        return np.asarray(self.array, dtype=np.float64)
+
+    def row(self, t: int) -> np.ndarray:
+        """Return one row as a vector."""
+        return np.asarray(self.array[t], dtype=np.float64)
+
+    def entries(self, t: int) -> tuple[slice, np.ndarray]:
+        """Return the features of one row that may differ from 0, and their values."""
+        return slice(0, self.features), self.row(t)
+
+    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+        """Return the first row whose norm is not finite in this precision, or None."""
+        with np.errstate(over="ignore"):
+            for t in range(self.rounds):
+                row = cast(self.array[t], dtype)
+                if not np.isfinite(row @ row):
+                    return t
+        return None
+
+    def sample(self, rows: np.ndarray) -> Any:
+        """Return some rows as bytes, for a digest."""
+        return np.ascontiguousarray(self.array[rows], dtype=np.float64).tobytes()

@@ -1,0 +1,131 @@
+"""Inputs of several vectors a round, as many as it takes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.inputs.base import check_features
+from driftline.inputs.sparse import SparseRows
+
+__all__ = ["Groups"]
+
+
+class Groups:
+    """Base of inputs with one array (members x features) a round.
+
+    Parameters
+    ----------
+    inputs
+        A list of two-dimensional arrays, or a pair of one array (or CSR matrix) with all members
+        and the rows at which groups start, with the number of rows at the end.
+    """
+
+    transposed = False
+
+    #: What a group and its members are called, for messages.
+    group, members = "group", "members"
+
+    def __init__(self, inputs: Any):
+        if isinstance(inputs, tuple) and len(inputs) == 2:
+            inputs = _cut(*inputs)
+        try:
+            self.groups = [np.asarray(array) for array in inputs]
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"expected a list with an array for every {self.group}: {error}"
+            ) from error
+        self.rounds = len(self.groups)
+        self.features = self.groups[0].shape[-1] if self.groups and self.groups[0].ndim else 0
+        for t, array in enumerate(self.groups):
+            if array.ndim != 2 or array.dtype.kind not in "fiub":
+                raise InputError(
+                    f"{self.group} {t} must be an array of numbers with a row for each of its "
+                    f"{self.members}, but has shape {array.shape} and type {array.dtype}"
+                )
+            if len(array) == 0:
+                raise InputError(f"{self.group} {t} is empty: it has no {self.members}")
+            if array.shape[1] != self.features:
+                raise InputError(
+                    f"{self.group} {t} has {array.shape[1]} features, but {self.group} 0 has "
+                    f"{self.features}"
+                )
+        if self.groups:
+            check_features(self.features)
+        self.size = sum(array.size for array in self.groups)
+        self.largest = max((len(array) for array in self.groups), default=0)
+        #: Rounds played at a time: as many as fill some megabytes.
+        self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
+
+    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
+        """Return all members of some groups, and where each group starts, for a loop."""
+        groups = self.groups[start:stop]
+        starts = np.cumsum([0, *map(len, groups)])
+        whole = groups[0] if len(groups) == 1 else np.concatenate(groups)
+        return np.ascontiguousarray(whole, dtype=dtype), starts
+
+    def loop_labels(self, labels: Any) -> np.ndarray:
+        """Return labels one after the other, for a loop."""
+        return np.concatenate(labels)
+
+    def matrix(self, t: int, intercept: bool) -> np.ndarray:
+        """Return one group, with a column of ones for an intercept."""
+        x = np.asarray(self.groups[t], dtype=np.float64)
+        return np.column_stack([x, np.ones(len(x))]) if intercept else x
+
+    def largest_sq(self, t: int, intercept: bool) -> float:
+        """Return the squared operator norm of one group, nan if an entry is not finite."""
+        x = self.matrix(t, intercept)
+        return float(np.linalg.norm(x, 2)) ** 2 if np.isfinite(x).all() else float("nan")
+
+    def row(self, t: int) -> np.ndarray:
+        """Return all entries of one group as a vector."""
+        return self.matrix(t, False).ravel()
+
+    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+        """Return the first group with an entry that is not finite, or None."""
+        for t in range(self.rounds):
+            if not np.isfinite(np.vdot(self.row(t), self.row(t))):
+                return t
+        return None
+
+    def sample(self, rows: np.ndarray) -> Any:
+        """Return the sizes of some groups and a member of each as bytes, for a digest."""
+        groups = [self.groups[t] for t in rows]
+        members = (np.asarray(x[len(x) // 2], dtype=np.float64).tobytes() for x in groups)
+        return np.array([len(x) for x in groups]).tobytes() + b"".join(members)
+
+    def check_labels(self, labels: Any) -> None:
+        """Refuse labels of another length than their group."""
+        for t, (array, label) in enumerate(zip(self.groups, labels, strict=True)):
+            if len(array) != len(label):
+                raise InputError(
+                    f"{self.group} {t} has {len(array)} {self.members}, but its label has "
+                    f"{len(label)} entries"
+                )
+
+
+def _cut(whole: Any, starts: Any) -> list[np.ndarray]:
+    """Return the groups of one array or CSR matrix, from where each starts to the next."""
+    if hasattr(whole, "tocsr"):
+        rows = SparseRows(whole).matrix
+        places = _places(starts, rows.shape[0])
+        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)]
+    array = np.asarray(whole)
+    return [array[a:b] for a, b in itertools.pairwise(_places(starts, len(array)))]
+
+
+def _places(starts: Any, rows: int) -> list[int]:
+    """Return where groups start, with the number of rows at the end."""
+    places = np.asarray(starts)
+    good = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
+    if not good or places[0] != 0 or places[-1] != rows or (np.diff(places) < 0).any():
+        raise InputError(
+            f"groups must start at rising rows from 0, with the number of rows, {rows}, at the "
+            f"end; but these are {starts!r}"
+        )
+    made: list[int] = places.tolist()
+    return made

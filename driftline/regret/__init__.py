@@ -1,0 +1,6 @@
+"""What a run owes to a comparator, round by round and in sums."""
+
+from driftline.regret.tally import Tally as Tally
+from driftline.regret.tally import Watched as Watched
+from driftline.regret.watch import Watch as Watch
+from driftline.regret.watch import settled as settled

@@ -1,0 +1,143 @@
+"""Play rounds under the eyes of a comparator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from driftline.engines import Block, Engine, Parts
+from driftline.errors import InputError
+from driftline.regret.tally import Watched
+
+__all__ = ["Watch", "settled"]
+
+
+class Watch:
+    """An engine and a comparator: plays blocks and notes how the two lie to each other.
+
+    Rounds are counted from the first that is watched.
+    """
+
+    def __init__(self, engine: Engine, comparator: Any):
+        self.engine, self.comparator = engine, comparator
+        self.rounds = 0
+        self._weights: np.ndarray | None = None
+        self._end: float | None = None  # the squared distance after the last step
+
+    def copy(self) -> Watch:
+        """Return a watch that is as far as this one."""
+        other = Watch(self.engine, self.comparator)
+        other.rounds, other._weights, other._end = self.rounds, self._weights, self._end
+        return other
+
+    def play(self, block: Block) -> tuple[int, Watched]:
+        """Play a block whose trace has rows for the comparator; return it as seen.
+
+        Blocks are cut where the comparator changes, and where the engine starts again. The gaps of
+        a solver count on the side on
+        which they can hurt: the learner's if its losses may be too large, else the
+        comparator's, whose losses may be too small.
+        """
+        count = block.stop - block.start
+        loss = self.engine.parts.loss
+        if loss.inexact and loss.overestimates and block.gaps is None:
+            block = block._replace(gaps=np.zeros(count))
+        elif loss.inexact and not loss.overestimates:
+            block = block._replace(comparator_gaps=np.zeros(count))
+        if block.restarted is None:
+            block = block._replace(restarted=np.zeros(count, dtype=bool))
+        distance, old = np.empty(count), np.empty(count)
+        move, done = np.zeros(count), 0
+        for weights, stop in self.comparator.pieces(self.rounds, self.rounds + count):
+            size = min(stop - self.rounds, count - done)
+            if weights is not self._weights:
+                self._check(weights)
+                previous = weights if self._weights is None else self._weights
+                move[done] = float(np.linalg.norm(weights - previous))
+            self._look(weights)
+            norm, last = float(np.vdot(weights, weights)), done + size
+            piece = block.cut(done, size)._replace(shadow=weights)
+            for played in self.engine.stretches(piece):
+                part = slice(done, done + played)
+                inner, own = block.trace[6:8, part]
+                distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
+                old[part] = distance[part]
+                if self._end is not None:
+                    old[done] = self._end
+                self._end = self._look(weights)
+                done += played
+            if done < last:
+                return done, _seen(block, 0, distance, old, move, 0.0)
+            self._weights = weights
+            self.rounds += size
+        assert self._end is not None
+        return done, _seen(block, done, distance, old, move, self._end)
+
+    def _look(self, weights: np.ndarray) -> float:
+        """Return the squared distance of the engine's weights now."""
+        inner, own = self.engine.compare(weights)
+        return max(0.0, own - 2.0 * inner + float(np.vdot(weights, weights)))
+
+    def _check(self, weights: np.ndarray) -> None:
+        """Refuse weights of another shape or outside the domain."""
+        have = self.engine.weights
+        assert have is not None
+        if weights.shape != have.shape:
+            raise InputError(
+                f"the comparator's weights have shape {weights.shape}, but the learner's have "
+                f"{have.shape}"
+            )
+        domain = self.engine.parts.domain
+        away = float(np.linalg.norm(weights - domain.project(weights)))
+        if away > 1e-9 * max(1.0, float(np.linalg.norm(weights))):
+            raise InputError(
+                f"the comparator must lie in the domain {domain!r}, but in round {self.rounds} it "
+                f"is {away:.4g} away: its norm is {np.linalg.norm(weights):.4g}"
+            )
+
+
+def settled(seen: Watched, parts: Parts) -> Watched:
+    """Let rounds in which the rate saw no gap and made no step count as what they cost.
+
+    That happens only without a rate floor. No inequality holds for such a round, and none of
+    its neighbours needs it: the weights stay where they are.
+    """
+    resolution = parts.rate.resolution
+    if parts.decoder.rate_floor > 0.0 or resolution is None:
+        return seen
+    return replace(seen, idle=seen.loss - seen.risk <= resolution * seen.loss)
+
+
+def _seen(
+    block: Block,
+    count: int,
+    distance: np.ndarray,
+    old: np.ndarray,
+    move: np.ndarray,
+    end: float,
+) -> Watched:
+    loss, risk, target_loss, eta, grad_sq, theirs = block.trace[:6, :count]
+    counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
+    gap = np.zeros(count) if counted is None else counted[:count].copy()
+    return Watched(
+        loss,
+        risk,
+        target_loss,
+        eta,
+        grad_sq,
+        gap,
+        theirs,
+        distance[:count],
+        old[:count],
+        move[:count],
+        _flags(block, count),
+        np.zeros(count, dtype=bool),
+        end,
+    )
+
+
+def _flags(block: Block, count: int) -> np.ndarray:
+    assert block.restarted is not None
+    return block.restarted[:count].copy()

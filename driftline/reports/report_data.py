@@ -1,0 +1,174 @@
+"""What a report tells of one run, from whatever was kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driftline.certificates import Certificate, CommitteeCertificate
+from driftline.committee import CommitteeTrace
+from driftline.detectors import Cusum
+from driftline.errors import InputError
+from driftline.trace import Trace
+
+__all__ = ["ReportData", "in_short"]
+
+#: Blocks of rounds that a trace is summed up in, at most.
+BLOCKS = 1000
+
+#: More classes than these are not shown one by one.
+MOST_CLASSES = 30
+
+
+@dataclass
+class ReportData:
+    """One run: sums over blocks of rounds, and what goes with them.
+
+    ``ends`` is the round that each block ends before. ``columns`` has the sums of losses by name:
+    ``loss`` is the learner's target loss, others are baselines. ``means`` has the mean of other
+    quantities over blocks: the step ``eta``, its largest admissible value ``eta_high``, ``gap``,
+    loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
+    ``random``, bounds are of what is expected of them; ``expected`` has its sums, None if unknown.
+    """
+
+    name: str
+    ends: np.ndarray
+    columns: dict[str, np.ndarray]
+    unit: str = "mistakes"
+    means: dict[str, np.ndarray] = field(default_factory=dict)
+    weights: np.ndarray | None = None
+    members: list[str] = field(default_factory=list)
+    alarms: list[int] = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    counts: np.ndarray | None = None
+    bounds: dict[str, float | str] = field(default_factory=dict)
+    trivial: float | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    findings: list[str] = field(default_factory=list)
+    random: bool = False
+    expected: np.ndarray | None = None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds."""
+        return int(self.ends[-1])
+
+    @property
+    def total(self) -> float:
+        """The target loss in all."""
+        return float(self.columns["loss"].sum())
+
+    @classmethod
+    def of(
+        cls,
+        trace: Trace | CommitteeTrace,
+        labels: Any = None,
+        *,
+        name: str = "run",
+        certificate: Certificate | CommitteeCertificate | None = None,
+        changes: Sequence[int] = (),
+        classes: Sequence[str] | None = None,
+    ) -> ReportData:
+        """Tell a run from its trace; labels give a table of what was taken for what."""
+        if not len(trace):
+            raise InputError("a run without rounds has no data")
+        loss = np.asarray(trace.target_loss, float)
+        ends, starts = _blocks(len(loss))
+        certain = bool(np.isin(loss, (0.0, 1.0)).all())
+        data = cls(
+            name,
+            ends,
+            {"loss": np.add.reduceat(loss, starts)},
+            unit="mistakes" if certain else "loss",
+            alarms=Cusum().alarms(np.clip(loss, 0.0, 1.0)).tolist(),
+            changes=[int(c) for c in changes],
+        )
+        _chances(data, trace, starts)
+        if isinstance(trace, CommitteeTrace):
+            sizes = np.diff(np.r_[0, ends])[:, np.newaxis]
+            data.weights = np.add.reduceat(trace.weights, starts, axis=0) / sizes
+            configs = [member.config for member in trace.members]
+            data.members = [in_short(j, config) for j, config in enumerate(configs)]
+            data.settings = {"members": configs}
+            best = int(np.argmin(trace.member_risk.sum(axis=0)))
+            data.columns[f"best member ({best})"] = np.add.reduceat(
+                trace.member_risk[:, best], starts
+            )
+        else:
+            data.settings = dict(trace.config)
+            _steps(data, trace, starts)
+        if labels is not None:
+            _confusion(data, trace.prediction, labels, classes)
+        if certificate is not None:
+            _bounds(data, certificate)
+        return data
+
+
+def _blocks(rounds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where blocks end and start."""
+    ends = np.unique(np.linspace(0, rounds, min(rounds, BLOCKS) + 1).astype(int))[1:]
+    return ends, np.r_[0, ends[:-1]]
+
+
+def _chances(data: ReportData, trace: Trace | CommitteeTrace, starts: np.ndarray) -> None:
+    """Say whether predictions are random, and what was expected of them; of a vote nobody knows."""
+    parts: list[Any] = [trace, *getattr(trace, "members", ())]
+    certain = [np.allclose(part.risk, part.target_loss) for part in parts]
+    data.random = not all(certain)
+    if not certain[0]:
+        data.expected = np.add.reduceat(trace.risk, starts)
+
+
+def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
+    sizes = np.diff(np.r_[starts, len(trace)])
+    high = np.minimum(trace.largest_eta, 1e12)
+    known = np.where(high < 1e12, high, np.nan)
+    data.means = {
+        "eta": np.add.reduceat(trace.eta, starts) / sizes,
+        "gap": np.add.reduceat(trace.loss - trace.risk, starts) / sizes,
+    }
+    if np.isfinite(known).any():
+        data.means["eta_high"] = np.fmin.reduceat(known, starts)
+    if trace.restarted is not None:
+        data.alarms = np.flatnonzero(trace.restarted).tolist()
+
+
+def _confusion(
+    data: ReportData, prediction: Any, labels: Any, classes: Sequence[str] | None
+) -> None:
+    """Count what was predicted for what, or for tags how often each was right."""
+    made, truth = np.asarray(prediction), labels if isinstance(labels, list) else np.asarray(labels)
+    if isinstance(truth, list) or truth.ndim > 2 or made.shape != truth.shape:
+        return
+    if made.ndim == 1:
+        values = np.unique(np.r_[made, truth])
+        if len(values) > MOST_CLASSES:
+            return
+        data.names = [str(v) if classes is None else str(classes[int(v)]) for v in values]
+        data.counts = np.zeros((len(values), len(values)), dtype=np.int64)
+        np.add.at(data.counts, (np.searchsorted(values, truth), np.searchsorted(values, made)), 1)
+    elif np.isin(truth, (0, 1)).all() and truth.shape[1] <= 4 * MOST_CLASSES:
+        data.names = [str(j) if classes is None else str(classes[j]) for j in range(truth.shape[1])]
+        kinds = [(truth == 1) & (made == 1), (truth == 1) & (made == 0)]
+        kinds += [(truth == 0) & (made == 1), (truth == 0) & (made == 0)]
+        data.counts = np.stack([kind.sum(axis=0) for kind in kinds], axis=1)
+
+
+def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -> None:
+    data.bounds, data.trivial = certificate.bounds(), certificate.trivial
+    data.findings = list(certificate.findings)
+
+
+def in_short(index: int, config: dict[str, Any]) -> str:
+    """Return a member in few words."""
+    rate = config.get("rate", {})
+    kind = str(rate.get("type", "")).removeprefix("rates.")
+    if kind == "Polyak" and not rate.get("monotone", True):
+        kind = "free Polyak"
+    again = ", restarts" if config.get("restart") else ""
+    domain = config.get("domain", {}).get("diameter")
+    return f"{index} {kind}" + (f", diameter {domain:g}" if domain else "") + again

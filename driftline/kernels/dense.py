@@ -69,14 +69,12 @@ def play_dense(
             played = t
             break
         if eta > 0.0:
-            if shadow.size > 0:
-                state[at.INNER] -= eta * dot(m.grad, m.encoded)
             step = -eta / refresh(m, eta, trace[4, t], weights)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
                 if intercept:
                     weights[k, features] += m.steps[k]
-            settle(m, eta, trace[4, t])
+            settle(m, eta, trace[4, t], shadow.size > 0)
         if alarmed(m, trace, t):
             played = t + 1
             break

@@ -194,13 +194,16 @@ def refresh(m, eta, grad_sq, weights):
 
 
 @helper
-def settle(m, eta, grad_sq):
+def settle(m, eta, grad_sq, watched):
     """Project after a step of size ``eta`` in O(1): the weights are a scale times an array.
 
     The squared norm follows from quantities at hand,
-    ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``.
+    ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``; so does, if the round is
+    watched, the inner product with a comparator, whose scores stand in ``encoded``.
     """
     state = m.state
+    if watched:
+        state[at.INNER] -= eta * dot(m.grad, m.encoded)
     moved = eta * eta * grad_sq - 2.0 * eta * dot(m.grad, m.theta)
     state[at.NORM_SQ] = max(0.0, state[at.NORM_SQ] + moved)
     if state[at.NORM_SQ] > state[at.RADIUS] ** 2:

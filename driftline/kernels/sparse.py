@@ -75,8 +75,6 @@ def play_sparse(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            if shadow.size > 0:
-                state[at.INNER] -= eta * dot(m.grad, m.encoded)
             step = -eta / refresh(m, eta, trace[4, t], whole)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
@@ -84,7 +82,7 @@ def play_sparse(
             if intercept:
                 for k in range(outputs):
                     weights[last, k] += m.steps[k]
-            settle(m, eta, trace[4, t])
+            settle(m, eta, trace[4, t], shadow.size > 0)
         if alarmed(m, trace, t):
             return t + 1
     return rounds

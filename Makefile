@@ -8,7 +8,7 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full docs figures \
-  lock audit clean
+  lock audit release clean
 
 help:
 	@echo "make demo      run the paper's experiment and name the files it wrote"
@@ -24,6 +24,7 @@ help:
 	@echo "make figures   draw the figures of README and documentation anew"
 	@echo "make lock      choose versions of all packages anew, with their digests"
 	@echo "make audit     look up advisories for them, where a network allows it"
+	@echo "make release   build wheel and sdist, and try the wheel in a clean environment"
 
 setup: $(VENV)/.installed
 
@@ -112,5 +113,14 @@ audit: setup
 	@$(BIN)/pip-audit --disable-pip --require-hashes -r requirements.lock || { \
 	  echo "Advisories were found, or could not be looked up: see above." >&2; exit 1; }
 
+# The wheel is built from the sdist, by the build tools of requirements.lock.
+release: setup
+	@$(INSTALL) build
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	.ci/try_wheel dist/driftline-*.whl "$$($(BIN)/python -m pip --version >/dev/null 2>&1 && \
+	  echo $(BIN)/python || echo $(PYTHON))"
+	@echo "Tried and good:" && ls -l dist
+
 clean:
-	rm -rf $(VENV) $(BOUNDS) results docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BOUNDS) dist results docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Write weather.csv, a made-up table for ``driftline run``: will it rain, and where has that changed?
+"""Write weather.csv, a made-up table for ``driftline run`` in which the weather turns.
 
 Every 1500 rows the meaning of the temperature turns: in one season warm days are wet, in the next
 cold ones.

@@ -18,7 +18,10 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 html_theme = "pydata_sphinx_theme"
+html_theme_options = {"header_links_before_dropdown": 5}
+html_sidebars = {"*": []}  # pages on the first level have no others below them
 exclude_patterns = ["_build", "sg_execution_times.rst"]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline import tasks as tasks
     from driftline.certificates import certify as certify
     from driftline.committee import Committee as Committee
+    from driftline.committee import CommitteeTrace as CommitteeTrace
     from driftline.committee import auto as auto
     from driftline.errors import BusyError as BusyError
     from driftline.errors import InputError as InputError
@@ -48,8 +49,10 @@ if TYPE_CHECKING:
     from driftline.estimators import DriftTagger as DriftTagger
     from driftline.learner import OGD as OGD
     from driftline.learner import Learner as Learner
+    from driftline.learner import Predictor as Predictor
     from driftline.learner import Round as Round
     from driftline.learner import Ticket as Ticket
+    from driftline.state import State as State
     from driftline.state.loading import load as load
     from driftline.trace import Trace as Trace
 
@@ -77,7 +80,10 @@ _NAMES = {
     "NoGuaranteeError": "errors",
     "OGD": "learner",
     "Learner": "learner",
+    "Predictor": "learner",
     "Ticket": "learner",
+    "State": "state",
+    "CommitteeTrace": "committee",
     "Round": "learner",
     "Trace": "trace",
     "Committee": "committee",

@@ -19,9 +19,7 @@ def new_figure(width: float, height: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InputError(
-            "figures need matplotlib: install it by pip install 'driftline[plot]'"
-        ) from error
+        raise InputError("figures need matplotlib: pip install matplotlib") from error
 
     figure = Figure(figsize=(width, height))
     figure.set_layout_engine("constrained", h_pad=0.08, w_pad=0.08)

@@ -87,7 +87,7 @@ class Committee(Shell):
     CommitteeTrace(2000 rounds, 2 members, target loss 74, best member 73)
     """
 
-    BRANCH = 2
+    _BRANCH = 2
 
     def __init__(
         self,

@@ -47,6 +47,8 @@ def auto(
     >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
     True
     """
+    if not isinstance(task, Task):
+        raise InputError(f"expected a task, such as dl.tasks.Multiclass(3), but got {task!r:.80}")
     check_flag("scaling", scaling)
     constant = RARE if task.kind == "tags" else True
     scaler = Standardiser(constant, dtype) if scaling and not task.ragged else None

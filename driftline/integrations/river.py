@@ -17,7 +17,7 @@ try:
     from river import base
 except ImportError as error:
     raise ImportError(
-        "driftline.integrations.river needs River: install driftline[river]"
+        "driftline.integrations.river needs River: pip install 'river>=0.26'"
     ) from error
 
 from driftline.committee import named

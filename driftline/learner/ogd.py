@@ -115,6 +115,10 @@ class OGD(Shell):
         seed: int | None = 0,
         dtype: Any = np.float64,
     ):
+        if not isinstance(loss, Loss):
+            raise InputError(
+                f"expected a loss, such as dl.losses.Logistic(task), but got {loss!r:.80}"
+            )
         if decoder is None:
             loss, decoder = default_decoder(loss)
         rate = Polyak() if rate is None else rate

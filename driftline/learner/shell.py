@@ -50,12 +50,12 @@ class Shell(Learner):
     """
 
     #: The branch of the seed, so that a committee does not draw its members' numbers.
-    BRANCH = 0
+    _BRANCH = 0
 
     def __init__(self, task: Any, seed: int | None):
         self.task = task
         self._turn = Turn()
-        self._draws = Draws.from_seed(seed, self.BRANCH)
+        self._draws = Draws.from_seed(seed, self._BRANCH)
         self._tickets = 0  # the number of the next one
         self._identity = ""
 
@@ -261,7 +261,7 @@ class Shell(Learner):
         return self._identity
 
     def _reseed(self, seed: int) -> None:
-        self._draws, self._identity = Draws.from_seed(seed, self.BRANCH), ""
+        self._draws, self._identity = Draws.from_seed(seed, self._BRANCH), ""
 
     def _row(self, x: Any) -> Rows:
         """Wrap the input of one round."""

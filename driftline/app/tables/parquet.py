@@ -31,8 +31,7 @@ class ParquetTable:
             from pyarrow import ArrowException, parquet
         except ImportError:
             raise InputError(
-                "Parquet files need pyarrow: pip install 'driftline[parquet]', or save the table "
-                "as CSV"
+                "Parquet files need pyarrow: pip install pyarrow, or save the table as CSV"
             ) from None
         if str(path) == "-":
             raise InputError("a Parquet file cannot come by standard input: name the file")

@@ -4,7 +4,7 @@ try:
     import torch as torch
 except ImportError as error:
     raise ImportError(
-        "driftline.integrations.torch needs PyTorch: install driftline[torch]"
+        "driftline.integrations.torch needs PyTorch: pip install 'torch>=2.4'"
     ) from error
 
 from driftline.integrations.torch.losses import CRFLoss as CRFLoss

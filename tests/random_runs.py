@@ -163,7 +163,7 @@ def tampered(run, random):
         risk[t] *= 0.9
         yield "less risk", dataclasses.replace(trace, risk=risk)
     # a gap between loss and risk that is lost in rounding tells no step, and no audit can
-    digits = np.finfo(run.learner.engine.dtype).eps
+    digits = np.finfo(np.float64).eps
     clear = trace.loss - trace.risk > 1e5 * digits * trace.loss
     clear |= not isinstance(run.learner.rate, R.Polyak)
     moved = np.flatnonzero((trace.grad_sq > 1e-100) & clear)

@@ -51,12 +51,13 @@ def use(rng, task, good, inputs, labels):
         learner.score_rows(inputs)
     else:
         before = learner.rounds
-        try:
-            first = [
-                x if np.ndim(x) < 2 and not sp.issparse(x) else x[:1] for x in (inputs, labels)
-            ]
-        except (TypeError, ValueError, IndexError) as error:  # SciPy's own
-            raise dl.InputError("has no first row") from error
+        if sp.issparse(inputs):  # whole, since SciPy cuts a broken matrix without a look at it
+            first = [inputs, labels if np.ndim(labels) < 2 else labels[:1]]
+        else:
+            try:
+                first = [x if np.ndim(x) < 2 else x[:1] for x in (inputs, labels)]
+            except (TypeError, ValueError, IndexError) as error:  # NumPy's own
+                raise dl.InputError("has no first row") from error
         try:
             learner.step(*first)
         except OURS:

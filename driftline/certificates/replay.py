@@ -119,7 +119,7 @@ class Replay:
         allowed, resolution = self.rounding * own, self.learner.rate.resolution
         if resolution is not None:
             gap = np.maximum(seen.loss - seen.risk, resolution * seen.loss)
-            digits = 1e3 * np.finfo(self.learner.engine.dtype).eps
+            digits = 1e3 * np.finfo(np.float64).eps  # losses are in double precision, always
             allowed = allowed + digits * own * seen.loss / np.maximum(gap, 1e-300)
         wrong = np.flatnonzero((own > 0.0) & ~(np.abs(seen.eta - own) <= allowed))
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)

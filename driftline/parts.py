@@ -3,6 +3,10 @@
 A part (a task, a loss, a decoder, a rate, a domain) is a frozen dataclass. Its
 fields are numbers, strings, tuples, arrays of numbers or other parts, so that a
 configuration is a small tree that fits in JSON, and no code is ever read from it.
+
+What others want to know of a part are facts. The base of its kind has them all: a ``ClassVar`` is
+a constant of each class; a :class:`fact` may depend on the fields, and a part states it as a
+constant, a field or a property.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import functools
 import math
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +27,7 @@ __all__ = [
     "check_flag",
     "check_plain",
     "check_sizes",
+    "fact",
     "from_config",
     "largest_number",
     "substituted",
@@ -46,6 +51,25 @@ ROOMS = (
 SIZED, LARGEST = ("tasks.", "polytopes.", "losses."), 10**6
 
 
+if TYPE_CHECKING:
+    from builtins import property as fact
+else:
+
+    class fact:  # noqa: N801 (as property is written)
+        """A property that a constant, a field or another property of a subclass may replace.
+
+        A field can not replace a plain property: that has no setter, and counts as a default.
+        """
+
+        def __init__(self, default):
+            self.default, self.__doc__ = default, default.__doc__
+
+        def __get__(self, part, cls=None):
+            if part is None:
+                raise AttributeError("a fact is asked of a part, not of its class")
+            return self.default(part)
+
+
 class Part:
     """Base of all parts: knows its registered name and its configuration.
 
@@ -55,6 +79,9 @@ class Part:
     """
 
     registry: ClassVar[dict[str, type[Part]]] = {}
+
+    #: The arguments that the part is made from, where these are not its fields.
+    made_from: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -78,7 +105,7 @@ class Part:
     def field_names(cls) -> tuple[str, ...]:
         """Return what the part is made from."""
         fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-        return tuple(field.name for field in fields)
+        return cls.made_from or tuple(field.name for field in fields)
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -1,5 +1,7 @@
 """Laws that every domain must obey."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,46 @@ def test_runs_stay_inside_and_within_their_bounds(domain):
 def test_domains_that_are_none_are_refused(make, words):
     with pytest.raises(dl.InputError, match=words):
         make()
+
+
+@dataclass(frozen=True)
+class AsConstant(dl.domains.Domain):
+    diameter = 2.0
+    radius = 1.0
+
+
+@dataclass(frozen=True)
+class AsField(dl.domains.Domain):
+    diameter: float
+    radius: float | None = 1.0
+
+
+@dataclass(frozen=True)
+class AsProperty(dl.domains.Domain):
+    @property
+    def diameter(self):
+        return 2.0
+
+    @property
+    def radius(self):
+        return 1.0
+
+
+@pytest.mark.parametrize("domain", [AsConstant(), AsField(2.0), AsProperty()], ids=repr)
+def test_a_fact_is_a_constant_or_a_field_or_a_property(domain):
+    assert (domain.diameter, domain.radius) == (2.0, 1.0)
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    ours, usual = dl.OGD(loss, domain=domain), dl.OGD(loss, domain=dl.domains.Ball(2.0))
+    for label in (2, 0, 1):
+        assert ours.step([30.0, 40.0], label) == usual.step([30.0, 40.0], label)
+
+
+def test_a_field_without_a_default_is_not_given_that_of_the_fact():
+    with pytest.raises(TypeError, match="diameter"):
+        AsField()
+
+
+def test_a_domain_that_does_not_say_its_diameter_is_told_so():
+    assert dl.domains.Domain().radius is None
+    with pytest.raises(dl.InputError, match="diameter"):
+        _ = dl.domains.Domain().diameter

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,7 @@ class Certificate:
 
     def bounds(self) -> dict[str, float | str]:
         """Return every bound of the expected total, or why there is none."""
-        return {form: or_reason(lambda form=form: getattr(self, form)) for form in FORMS}
+        return {form: or_reason(partial(getattr, self, form)) for form in FORMS}
 
     @property
     def vacuous(self) -> dict[str, bool]:

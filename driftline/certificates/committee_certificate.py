@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -172,11 +173,9 @@ class CommitteeCertificate:
         made: dict[str, float | str] = {}
         for form, total in self.member_totals().items():
             switches = self.switches if form == "best_sequence" else 0
-            made[form] = (
-                total
-                if isinstance(total, str)
-                else or_reason(lambda total=total, k=switches: self.most(total, k))
-            )
+            if not isinstance(total, str):
+                total = or_reason(partial(self.most, total, switches))
+            made[form] = total
         return made
 
     def bounds(self) -> dict[str, float | str]:

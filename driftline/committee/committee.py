@@ -434,7 +434,7 @@ class Committee(Shell):
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
-            risks, self.task.largest_loss, out, beliefs=self._beliefs, surrogate=losses
+            risks, self._largest_loss, out, beliefs=self._beliefs, surrogate=losses
         )
 
     def _combined(self, room: Batch, labels: Any, number: int) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from driftline.errors import InputError, NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, helper, kernel
 from driftline.losses import Logistic, Loss
 from driftline.losses.base import check_scores
-from driftline.parts import Part
+from driftline.parts import Part, fact
 from driftline.tasks import Distribution
 
 __all__ = ["Decoder", "ValueDecoder", "write_mean"]
@@ -36,7 +36,6 @@ class Decoder(Part):
     """
 
     loss: Loss
-    kernel: ClassVar[Kernel | None] = None
     mix: ClassVar[Kernel | None] = None
 
     #: Whether predictions are certain, so that risk and target loss are the same.
@@ -45,38 +44,45 @@ class Decoder(Part):
     #: Whether the prediction is the task's ``top_prediction`` at these scores, with certainty.
     takes_top: ClassVar[bool] = False
 
-    #: Whether a pair without a guarantee was asked for in so many words.
-    allow_no_gap: bool = False
-
     #: Under which name losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
     ratio_name: ClassVar[str] = ""
 
-    @property
+    @fact
+    def kernel(self) -> Kernel | None:
+        """The compiled side, where there is one."""
+        return None
+
+    @fact
+    def allow_no_gap(self) -> bool:
+        """Whether a pair without a guarantee was asked for in so many words."""
+        return False
+
+    @fact
     def loss_ratio(self) -> float | None:
         """The largest ratio of risk to loss, None where nothing is known."""
         return self.loss.ratio(self.ratio_name)
 
-    @property
+    @fact
     def surrogate_gap(self) -> float:
         """The constant alpha, one minus the ratio; 0 if there is none."""
         return 0.0 if self.loss_ratio is None else max(0.0, 1.0 - self.loss_ratio)
 
-    @property
+    @fact
     def rate_floor(self) -> float:
         """The sharpest proved lower bound of ``2 (L - risk) / |g|^2``, 0 if there is none."""
         return self.surrogate_gap / self.loss.self_bound
 
-    @property
+    @fact
     def theorem(self) -> str:
         """Where a bound with this rate floor comes from."""
         return "theorem 1 (surrogate gap)" if self.surrogate_gap > 0.0 else "its rate floor"
 
-    @property
+    @fact
     def numerical_rate_floor(self) -> float | None:
         """The floor found by numerical search where it is higher than any proof, or None."""
         return None
 
-    @property
+    @fact
     def params(self) -> tuple[float, ...]:
         """Parameters for the kernel."""
         return ()
@@ -190,7 +196,10 @@ class ValueDecoder(Decoder):
     labels to the probability with which each label would be missed.
     """
 
-    kernel: ClassVar[Kernel] = decode_by_values
+    @fact
+    def kernel(self) -> Kernel | None:
+        """The kernel that asks ``mix``."""
+        return decode_by_values
 
     def _require_best_gap(self) -> None:
         """Refuse losses with which no decoder has a gap."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.parts import Part
+from driftline.parts import Part, fact
 
 __all__ = ["Domain"]
 
@@ -17,8 +17,15 @@ class Domain(Part):
     origin also has a ``radius``, and runs compiled.
     """
 
-    diameter: float
-    radius: float | None = None
+    @fact
+    def diameter(self) -> float:
+        """The largest distance of two weights."""
+        raise InputError(f"{type(self).__name__} does not say its `diameter`")
+
+    @fact
+    def radius(self) -> float | None:
+        """Half the diameter of a ball around the origin, None for others."""
+        return None
 
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Return the nearest weights in the domain."""

@@ -471,7 +471,7 @@ class OGD(Shell):
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
         engine, columns, prediction = self.engine, self._columns, self._prediction
         self._check_features(row)
-        if self.task.ragged:
+        if self._ragged:
             row.check_labels([label])
             width = self.task.prediction_width([label])
             prediction = np.full((1, width), -1, dtype=np.int64)

@@ -54,6 +54,7 @@ class Shell(Learner):
 
     def __init__(self, task: Any, seed: int | None):
         self.task = task
+        self._ragged, self._largest_loss = task.ragged, task.largest_loss  # asked in every round
         self._turn = Turn()
         self._draws = Draws.from_seed(seed, self._BRANCH)
         self._tickets = 0  # the number of the next one
@@ -265,7 +266,7 @@ class Shell(Learner):
 
     def _row(self, x: Any) -> Rows:
         """Wrap the input of one round."""
-        row: Rows = self.task.rows_of([x]) if self.task.ragged else row_of(x)
+        row: Rows = self.task.rows_of([x]) if self._ragged else row_of(x)
         return row
 
     def _check_features(self, rows: Rows) -> None:

@@ -12,13 +12,13 @@ known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, suc
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
-from driftline.parts import Part
+from driftline.parts import Part, fact
 from driftline.tasks import Task
 
 __all__ = ["Loss", "LossKernels", "check_scores"]
@@ -41,34 +41,49 @@ class Loss(Part):
 
     task: Task
 
-    kernels: ClassVar[LossKernels | None] = None
+    @fact
+    def kernels(self) -> LossKernels | None:
+        """The compiled side, where there is one."""
+        return None
 
-    #: Whether the loss is convex in the scores. Without it no bound holds.
-    convex: bool = True
+    @fact
+    def convex(self) -> bool:
+        """Whether the loss is convex in the scores. Without it no bound holds."""
+        return True
 
-    #: Whether ``2 L / |g|^2`` stays bounded where the loss is small. If not, a free Polyak
-    #: rate needs a cap.
-    bounded_rate: bool = False
+    @fact
+    def bounded_rate(self) -> bool:
+        """Whether ``2 L / |g|^2`` stays bounded where the loss is small.
 
-    #: Whether values come from a solver with a duality gap, see :meth:`solver_gap`.
-    inexact: bool = False
+        If not, a free Polyak rate needs a cap.
+        """
+        return False
 
-    #: Whether an inexact value is too large rather than too small, by :meth:`solver_gap` at most.
-    overestimates: bool = False
+    @fact
+    def inexact(self) -> bool:
+        """Whether values come from a solver with a duality gap, see :meth:`solver_gap`."""
+        return False
 
-    #: How many times the member of its family for which decoders were made.
-    unit: float = 1.0
+    @fact
+    def overestimates(self) -> bool:
+        """Whether an inexact value is too large, by :meth:`solver_gap` at most, not too small."""
+        return False
+
+    @fact
+    def unit(self) -> float:
+        """How many times the member of its family for which decoders were made."""
+        return 1.0
 
     def ratio(self, decoder: str) -> float | None:
         """Return the largest ratio of risk to loss under a decoder, by ``<decoder>_ratio``."""
         return getattr(self, f"{decoder}_ratio", None) if decoder else None
 
-    @property
+    @fact
     def family(self) -> Loss:
         """The loss without its factors."""
         return self
 
-    @property
+    @fact
     def nats(self) -> float | None:
         """How many times the loss ``-ln p(label)`` is, None if scores are not log-chances.
 
@@ -83,12 +98,12 @@ class Loss(Part):
         """
         return ()
 
-    @property
+    @fact
     def caveat(self) -> str:
         """Why no theorem applies to a learner with this loss, "" if nothing speaks against it."""
         return "" if self.convex else "not convex"
 
-    @property
+    @fact
     def self_bound(self) -> float:
         """The constant M with ``|g|^2 <= 2 M L``."""
         raise InputError(f"{type(self).__name__} does not say its constant `self_bound`")

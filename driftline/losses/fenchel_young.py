@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -185,6 +185,8 @@ class SparseMAP(FenchelYoung):
     Niculae et al. (2018), *SparseMAP: differentiable sparse structured inference*.
     """
 
+    made_from: ClassVar[tuple[str, ...]] = ("task", "scale")
+
     def __init__(self, task: StructuredTask | Multiclass, scale: float = 1.0):
         super().__init__(task, Quadratic(float(scale)))
 
@@ -199,8 +201,3 @@ class SparseMAP(FenchelYoung):
             "task": self.task.config(),
             "scale": self.regularizer.scale,
         }
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return what the part is made from."""
-        return ("task", "scale")

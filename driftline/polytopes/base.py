@@ -13,7 +13,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
-from driftline.parts import Part
+from driftline.parts import Part, fact
 
 __all__ = ["Mixture", "Polytope"]
 
@@ -42,39 +42,51 @@ class Polytope(Part):
     :class:`~driftline.polytopes.Hull`, which brings the rest.
     """
 
-    dim: int
-
     #: Compiled ``maximize`` and ``project``, where there are closed forms.
     maximize_kernel: ClassVar[Kernel | None] = None
     project_kernel: ClassVar[Kernel | None] = None
 
-    #: Whether all vertices have the same norm, so that the nearest vertex to a point is
-    #: the best one in its direction.
-    equal_norms: bool = True
-
     #: Whether it is the same under every permutation of coordinates.
-    symmetric: bool = False
+    symmetric: ClassVar[bool] = False
 
-    #: Whether it is the base polytope of a submodular function. All translates of it then
-    #: have a least majorised point, which minimises every symmetric convex function at once.
-    base: bool = False
+    @fact
+    def dim(self) -> int:
+        """Number of coordinates."""
+        raise InputError(f"{type(self).__name__} does not say its dimension `dim`")
 
-    @property
+    @fact
+    def equal_norms(self) -> bool:
+        """Whether all vertices have the same norm.
+
+        Then the nearest vertex to a point is the best one in its direction.
+        """
+        return True
+
+    @fact
+    def base(self) -> bool:
+        """Whether it is the base polytope of a submodular function.
+
+        All translates of it then have a least majorised point, which minimises every symmetric
+        convex function at once.
+        """
+        return False
+
+    @fact
     def closed(self) -> bool:
         """Whether projections are exact, and not found by a solver."""
         return self.project_kernel is not None
 
-    @property
+    @fact
     def params(self) -> tuple[float, ...]:
         """Parameters for the kernels."""
         return ()
 
-    @property
+    @fact
     def scratch(self) -> int:
         """How many numbers of scratch space the kernels need."""
         return 0
 
-    @property
+    @fact
     def most_vertices(self) -> int:
         """How many vertices a mixture needs at most (Caratheodory, or fewer)."""
         return self.dim + 1

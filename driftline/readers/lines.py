@@ -36,18 +36,18 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 class Lines:
-    """The lines of a text file, plain or compressed by gzip; ``number`` is that of the last read.
+    """The lines of a text file, plain or compressed by gzip.
 
     A second loop goes on where the first one stopped.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path, self.number = path, 0
+        self.path, self._number = path, 0
         content = read_bytes(path)
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            self.number = content.count(b"\n", 0, error.start) + 1
+            self._number = content.count(b"\n", 0, error.start) + 1
             raise self.error(
                 f"expected text in UTF-8, but saw the byte {content[error.start]:#x}: convert the "
                 "file first, for example with iconv"
@@ -55,10 +55,15 @@ class Lines:
         # Not splitlines, which also breaks lines at characters that editors do not count.
         self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
+    @property
+    def number(self) -> int:
+        """The number of the last line read."""
+        return self._number
+
     def __iter__(self) -> Iterator[str]:
-        while self.number < len(self._lines):
-            self.number += 1
-            yield self._lines[self.number - 1]
+        while self._number < len(self._lines):
+            self._number += 1
+            yield self._lines[self._number - 1]
 
     def error(self, message: str) -> InputError:
         """Return an error that says where it was found."""

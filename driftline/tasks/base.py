@@ -20,7 +20,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import rows_of
 from driftline.kernels import Kernel
-from driftline.parts import Part
+from driftline.parts import Part, fact
 from driftline.polytopes import Hull, Polytope
 
 __all__ = ["Distribution", "Task", "TaskKernels"]
@@ -62,33 +62,45 @@ class Task(Part):
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
 
-    #: Whether the input of a round is several vectors, one for each entry of its label.
-    ragged: bool = False
-
-    #: All labels, where they are few.
-    all_labels: Sequence[Any] = ()
-
-    #: The largest target loss.
-    largest_loss: float = 1.0
-
-    #: What ``guess_loss``, the loss that a bound is compared with, is the loss of.
+    #: What ``guess_loss`` is the loss of.
     guess: ClassVar[str] = "uniform guessing"
-    guess_loss: float = math.inf
-
-    #: The loss of every label (row) and prediction (column), where both are listed.
-    loss_matrix: np.ndarray | None = None
 
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
     #: metric and 2 for the square of one; infinite where none is known.
-    triangle: float = math.inf
+    triangle: ClassVar[float] = math.inf
 
-    @property
+    @fact
+    def ragged(self) -> bool:
+        """Whether the input of a round is several vectors, one for each entry of its label."""
+        return False
+
+    @fact
+    def all_labels(self) -> Sequence[Any]:
+        """All labels, where they are few."""
+        return ()
+
+    @fact
+    def largest_loss(self) -> float:
+        """The largest target loss."""
+        return 1.0
+
+    @fact
+    def guess_loss(self) -> float:
+        """The loss of the ``guess``, which bounds are compared with."""
+        return math.inf
+
+    @fact
+    def loss_matrix(self) -> np.ndarray | None:
+        """The loss of every label (row) and prediction (column), where both are listed."""
+        return None
+
+    @fact
     def predicts_top(self) -> bool:
         """Whether the prediction of highest score is a sensible one, as it is among labels."""
         return self.zero_one
 
-    @property
+    @fact
     def dim(self) -> int:
         """Number of scores."""
         raise InputError(f"{type(self).__name__} does not say its number of scores `dim`")
@@ -105,27 +117,27 @@ class Task(Part):
         """Return how many numbers of scratch space drawing needs at ``size`` scores."""
         return 0
 
-    @property
+    @fact
     def label_size(self) -> int:
         """How many integers make a label, for the kernels."""
         return 1
 
-    @property
+    @fact
     def prediction_size(self) -> int:
         """How many integers make a prediction, for the kernels; 0 for one per score."""
         return 1
 
-    @property
+    @fact
     def weight_rows(self) -> int:
         """How many rows the weights have: one per score."""
         return self.dim
 
-    @property
+    @fact
     def extra_columns(self) -> int:
         """How many columns the weights have beside those of the features."""
         return 0
 
-    @property
+    @fact
     def label_hull(self) -> Polytope:
         """The hull of all encodings; where sizes differ from round to round, the smallest."""
         raise InputError(f"{type(self).__name__} does not say its label_hull")
@@ -134,7 +146,7 @@ class Task(Part):
         """Return the hull of encodings that scores of this size belong to."""
         return self.label_hull
 
-    @property
+    @fact
     def loss_hull(self) -> Polytope:
         """The hull of all loss encodings, for the size of ``label_hull``."""
         return self.loss_hull_of(np.empty(self.label_hull.dim))
@@ -155,7 +167,7 @@ class Task(Part):
         """Return how many scores there must be, given those that there are."""
         return self.dim
 
-    @property
+    @fact
     def scores_in_words(self) -> str:
         """How many scores a round has."""
         if self.ragged:

@@ -10,7 +10,7 @@ Asymmetric costs, classes in a hierarchy and the option to reject are all of thi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class CostSensitive(Finite):
     >>> task.best_prediction(np.array([0.9, 0.1]))
     2
     """
+
+    made_from: ClassVar[tuple[str, ...]] = ("costs",)
 
     def __init__(self, costs: Sequence[Sequence[float]]):
         matrix = np.array(costs, dtype=np.float64)
@@ -51,8 +53,3 @@ class CostSensitive(Finite):
     def config(self) -> dict[str, Any]:
         """Return the costs as plain data."""
         return {"type": self.part_name(), "costs": self.loss_matrix.tolist()}
-
-    @classmethod
-    def field_names(cls) -> tuple[str, ...]:
-        """Return what the part is made from."""
-        return ("costs",)

@@ -20,6 +20,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Items, Rows
 from driftline.kernels import ENCODE, kernel
+from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
 from driftline.tasks.base import whole_numbers
 from driftline.tasks.padded import PaddedTask
@@ -68,18 +69,31 @@ class RelevanceTask(PaddedTask):
 
     items: int | None
 
-    #: Grades reach from ``lowest`` to ``highest``.
-    lowest: int = 0
-    highest: int = 1
-    exponential: bool = False
     what: ClassVar[str] = "grades"
     kind: ClassVar[str] = "relevance"
     predicts_top: ClassVar[bool] = True
 
     guess_loss: ClassVar[float] = 1.0
 
-    #: Queries of fewer documents have the same loss whatever is predicted.
-    fewest: int = 2
+    @fact
+    def lowest(self) -> int:
+        """The lowest grade."""
+        return 0
+
+    @fact
+    def highest(self) -> int:
+        """The highest grade."""
+        return 1
+
+    @fact
+    def exponential(self) -> bool:
+        """Whether gains grow exponentially with grades."""
+        return False
+
+    @fact
+    def fewest(self) -> int:
+        """Queries of fewer documents have the same loss whatever is predicted."""
+        return 2
 
     def discounts(self, size: int) -> np.ndarray:
         """Return what the ranks earn, for this number of documents."""

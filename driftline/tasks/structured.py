@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
 
@@ -25,9 +26,17 @@ class StructuredTask(Task):
     ``loss_factor`` (a above) and the constant ``constant_offset``.
     """
 
-    loss_factor: float
-    constant_offset: float
     predicts_top: ClassVar[bool] = True
+
+    @fact
+    def loss_factor(self) -> float:
+        """The factor of the loss encoding."""
+        raise InputError(f"{type(self).__name__} does not say its `loss_factor`")
+
+    @fact
+    def constant_offset(self) -> float:
+        """What makes the loss of equal labels 0."""
+        raise InputError(f"{type(self).__name__} does not say its `constant_offset`")
 
     @property
     def dim(self) -> int:

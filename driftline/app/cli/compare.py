@@ -75,8 +75,8 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
                     Run(Model.new(run.model.about, encoder)).learn(rounds)
                 run.learn(rounds)
             bar.show(table.progress, runs[0].rows, runs[0].share)
-    rows = [(run.model.about, run.share, run.rounds / max(run.seconds, 1e-9)) for run in runs]
-    first = runs[0]
+    first, rows = runs[0], list[tuple[str, float, float | None]]()
+    rows += [(run.model.about, run.share, run.rounds / max(run.seconds, 1e-9)) for run in runs]
     rows += [(f"({n})", s, None) for n, s in first.scores.items() if n != "learner"]
     rows.sort(key=lambda row: row[1])
     if options["as_json"]:

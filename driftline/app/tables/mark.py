@@ -30,7 +30,7 @@ class Mark(NamedTuple):
         numbers = [config[name] for name in cls._fields[:-1]]
         if not all(type(n) is int and 0 <= n < 2**62 for n in numbers):
             raise InputError(f"a position in a table cannot be {numbers}")
-        return cls(*numbers, digest=str(config["digest"]))
+        return cls._make([*numbers, str(config["digest"])])
 
 
 BEGINNING = Mark()

@@ -144,7 +144,9 @@ def _certify(
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
-    made = replace(premises_of(engine, replay.floor), guess_loss=task.mean_guess(labels))
+    guess = task.mean_guess(labels)
+    assert guess is not None  # as it may be without labels
+    made = replace(premises_of(engine, replay.floor), guess_loss=guess)
     return Certificate(
         0,
         len(trace),

@@ -21,6 +21,7 @@ from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed
 from driftline.errors import InputError
 from driftline.inputs import fingerprint
+from driftline.tasks import Task
 from driftline.trace import Trace
 
 __all__ = ["certify_committee"]
@@ -53,7 +54,7 @@ def certify_committee(
             "again: its trace can be read, but not audited"
         )
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
-    task: Any = learner_of(trace.members[0]).task
+    task = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss
     rounds_seen = [member.rounds_seen for member in members if member.rounds_seen]
     made = [as_rows(member.prediction) for member in trace.members]
@@ -99,7 +100,12 @@ def certify_committee(
 
 
 def _members(
-    trace: CommitteeTrace, comparator: Any, inputs: Any, labels: Any, chance: float, progress: Any
+    trace: CommitteeTrace,
+    comparator: Any,
+    inputs: Any,
+    labels: Any,
+    chance: float,
+    progress: Callable[[int], None] | None,
 ) -> tuple[list[Certificate], list[bool]]:
     """Return the members' certificates, and for whom the comparator was too large."""
     count = len(trace.members)
@@ -126,7 +132,12 @@ def _members(
 
 
 def _member(
-    trace: Trace, comparator: Any, inputs: Any, labels: Any, chance: float, progress: Any
+    trace: Trace,
+    comparator: Any,
+    inputs: Any,
+    labels: Any,
+    chance: float,
+    progress: Callable[[int], None] | None,
 ) -> tuple[Certificate, bool]:
     """Return a member's certificate, and whether the comparator was too large for it."""
     if comparator is None:
@@ -149,7 +160,7 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
 
 
 def _combined(
-    task: Any, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
+    task: Task, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
 ) -> np.ndarray:
     """Return what the committee predicts from what its members do."""
     first = trace.origin
@@ -162,7 +173,7 @@ def _combined(
 
 
 def _targets(
-    task: Any,
+    task: Task,
     rows: np.ndarray,
     wanted: np.ndarray,
     made: list[np.ndarray],

@@ -52,7 +52,7 @@ class Problem:
             raise InputError(f"fits need a ball to lie in, not {domain!r}")
         if not loss.convex:
             raise InputError(f"{loss!r} is not convex: its best weights cannot be told")
-        task: Any = loss.task
+        task = loss.task
         self.rows, self.labels = task.rows_of(inputs), task.check_labels(labels)
         if self.rows.rounds != len(self.labels):
             raise InputError(f"there are {self.rows.rounds} inputs but {len(self.labels)} labels")
@@ -149,7 +149,7 @@ def surrogate_losses(
     """
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
-    task: Any = loss.task
+    task = loss.task
     rows, checked = task.rows_of(inputs), task.check_labels(labels)
     if rows.rounds != len(checked):
         raise InputError(f"there are {rows.rounds} inputs but {len(checked)} labels")

@@ -14,6 +14,7 @@ from driftline.losses import Loss
 from driftline.parts import from_config
 from driftline.rates import Rate
 from driftline.state import Draws
+from driftline.tasks import Task
 from driftline.trace import Trace
 
 __all__ = ["as_rows", "learner_of", "losses_of", "uniforms_of"]
@@ -69,7 +70,7 @@ def as_rows(predictions: np.ndarray) -> np.ndarray:
     return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
 
 
-def losses_of(task: Any, rows: np.ndarray, labels: Any) -> np.ndarray:
+def losses_of(task: Task, rows: np.ndarray, labels: Any) -> np.ndarray:
     """Return the target loss of every prediction; refuse what is none."""
     if task.zero_one and task.kernels is not None:
         if rows.shape[1] != 1:

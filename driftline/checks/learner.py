@@ -165,7 +165,7 @@ def _check_engines(learner: OGD, inputs: Any, labels: Any) -> None:
 
 def _planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
     """Return a stream for a task: plain rows, chains of tags, or documents."""
-    task = learner.task
+    task: Any = learner.task
     stream: Any
     if not task.ragged:
         stream = Planted(task, rounds=rounds, flips=2, seed=seed)

@@ -159,7 +159,7 @@ class Committee(Shell):
         Return their predictions as numbers, and a column of the trace for each.
         """
         self._check_features(row)
-        if self.task.ragged:
+        if self._ragged:
             row.check_labels([checked])
         before = None if self._bears(row) else self._checkpoint(weights=True)
         try:

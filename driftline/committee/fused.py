@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.engines import CompiledEngine
-from driftline.inputs import DenseRows, cast, refuse
+from driftline.inputs import DenseRows, Rows, cast, refuse
 from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
 from driftline.learner import OGD
@@ -67,7 +67,7 @@ class FusedStep:
         self._loop = row.loop(self._dtype).address
 
     @classmethod
-    def of(cls, members: Sequence[OGD], row: Any, checked: Any) -> FusedStep | None:
+    def of(cls, members: Sequence[OGD], row: Rows, checked: Any) -> FusedStep | None:
         """Lay the members' arguments out for rounds like this one, if they can play together."""
         if type(row) is not DenseRows or not layout_is_known():
             return None
@@ -81,7 +81,7 @@ class FusedStep:
         made = cls(members, row, checked)
         return made if made.ready(row) else None
 
-    def ready(self, row: Any) -> bool:
+    def ready(self, row: Rows) -> bool:
         """Say whether it still holds, for this row."""
         if type(row) is not DenseRows or row.features != self._inputs.shape[1]:
             return False

@@ -61,7 +61,7 @@ def _certain(loss: Loss, setting: Setting, rest: dict[str, Any]) -> OGD:
     return OGD(loss, Argmax(loss), rate, Ball(diameter), restart=restart, **rest)
 
 
-def _loss(task: Any) -> Scaled:
+def _loss(task: Task) -> Scaled:
     loss = certain_loss(task)
     assert loss is not None
     return loss
@@ -71,7 +71,7 @@ def _free(cap: float) -> Polyak:
     return Polyak(monotone=False, cap=cap)
 
 
-def _classes(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _classes(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members that start again at a change, and others that follow it.
 
     Steps that decay come close to an average: the larger ones for labels without noise, the
@@ -90,14 +90,14 @@ def _classes(task: Any, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _tags(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _tags(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members for the mean loss of all tags: steps and balls grow with their number.
 
     Tags that are seldom set want small steps without decay, and changes among them go unnoticed:
     the small balls forget what nobody restarts for.
     """
     loss, change = _loss(task), detector(task)
-    tags, side = float(task.labels), task.labels**0.5
+    tags, side = float(task.dim), task.dim**0.5
     settings: tuple[Setting, ...] = (
         (Decaying(5.0 * tags), 200.0 * side, change),
         (Constant(1.0 * tags), 200.0 * side, change),
@@ -108,7 +108,7 @@ def _tags(task: Any, rest: dict[str, Any]) -> list[OGD]:
     return [*(_certain(loss, setting, rest) for setting in settings), careful]
 
 
-def _relevance(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _relevance(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing."""
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -121,7 +121,7 @@ def _relevance(task: Any, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _sequences(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _sequences(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members that take the best path.
 
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
@@ -134,11 +134,11 @@ def _sequences(task: Any, rest: dict[str, Any]) -> list[OGD]:
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     )
-    rest = rest | {"intercept": not task.transitions}
+    rest = rest | {"intercept": not task.extra_columns}
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _structured(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _structured(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members that take the best label, where a wrong one is known to cost something.
 
     Steps are those of the loss before it is scaled.
@@ -155,7 +155,7 @@ def _structured(task: Any, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _any(task: Any, rest: dict[str, Any]) -> list[OGD]:
+def _any(task: Task, rest: dict[str, Any]) -> list[OGD]:
     """Return members by the convolutional loss, which every task has."""
     try:
         loss = ConvolutionalFenchelYoung(task)

@@ -68,7 +68,7 @@ def named(
     return Committee([member], scaling=standardiser, seed=seed)
 
 
-def _loss(task: Any, certain: bool) -> Loss:
+def _loss(task: Task, certain: bool) -> Loss:
     """Return the loss that suits a task; the convolutional one suits them all."""
     made = certain_loss(task)
     if made is not None and certain:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from driftline.committee.committee import Committee
+from driftline.learner import OGD
 
 __all__ = [
     "agreed",
@@ -29,14 +30,14 @@ __all__ = [
 ]
 
 
-def beliefs(learner: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+def beliefs(learner: OGD | Committee, X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return how much members are believed, and their scores of all rows, members first."""
     if isinstance(learner, Committee):
         return learner.beliefs, learner.score_rows(X)
     return np.ones(1), learner.score_rows(X)[np.newaxis]
 
 
-def voted(learner: Any, scores: np.ndarray) -> np.ndarray | None:
+def voted(learner: OGD | Committee, scores: np.ndarray) -> np.ndarray | None:
     """Return what the learner predicts for rows with these scores, a row each.
 
     None where a member draws its predictions: what is most probable is no draw.
@@ -77,7 +78,7 @@ def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
     return top + np.log(np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1))
 
 
-def decoded(learner: Any, X: Any, classes: int) -> np.ndarray:
+def decoded(learner: OGD | Committee, X: Any, classes: int) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each class, a row each.
 
     In a committee, a member is drawn by its weight first.
@@ -94,8 +95,9 @@ def decoded(learner: Any, X: Any, classes: int) -> np.ndarray:
     return chances
 
 
-def tagged(learner: Any, X: Any) -> np.ndarray:
+def tagged(learner: OGD | Committee, X: Any) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each tag, a row each."""
+    task: Any = learner.task  # of tags
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])
     for (weight, member), own in zip(_members(learner), scores, strict=True):
@@ -103,11 +105,11 @@ def tagged(learner: Any, X: Any) -> np.ndarray:
             chances += weight * (own > 0.0)
             continue
         means = np.array([member.decoder.mean_loss_encoding(theta) for theta in own])
-        chances += weight * np.clip(0.5 + 0.5 * means / member.task.loss_factor, 0.0, 1.0)
+        chances += weight * np.clip(0.5 + 0.5 * means / task.loss_factor, 0.0, 1.0)
     return chances
 
 
-def _members(learner: Any) -> list[tuple[float, Any]]:
+def _members(learner: OGD | Committee) -> list[tuple[float, OGD]]:
     """Return members with their weights, which add up to 1."""
     if not isinstance(learner, Committee):
         return [(1.0, learner)]

@@ -8,6 +8,7 @@ from typing import Any
 from driftline.decoders import Argmax
 from driftline.detectors import Cusum, Detector
 from driftline.losses import CRF, Logistic, PairwiseLogistic, Scaled, SparseMAP
+from driftline.tasks import Task
 
 __all__ = ["certain_loss", "detector"]
 
@@ -36,7 +37,7 @@ def certain_loss(task: Any) -> Scaled | None:
     return None
 
 
-def detector(task: Any) -> Detector:
+def detector(task: Task) -> Detector:
     """Return what tells members to start again.
 
     Losses of structured predictions are means over parts and vary less than a coin does, so that

@@ -46,7 +46,7 @@ def vote_factor(task: Task) -> float:
     return 2.0 * task.triangle
 
 
-def vote_one(task: Any, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+def vote_one(task: Task, predictions: Sequence[Any], weights: np.ndarray) -> Any:
     """Return the committee's prediction for one round, from the members'."""
     return task.average(predictions, weights)
 

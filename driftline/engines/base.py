@@ -11,7 +11,7 @@ from driftline.decoders import Decoder
 from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
-from driftline.inputs import Rows, refuse
+from driftline.inputs import DenseRows, Rows, SparseRows, refuse
 from driftline.kernels import on_lines, zeros_on_lines
 from driftline.kernels import program as at
 from driftline.losses import Loss
@@ -319,11 +319,9 @@ class Engine:
         theta, decoder = self.scores(row, 0), self.parts.decoder
         return Look(decoder.draw(theta, uniforms[0]), decoder.mean_loss_encoding(theta), theta)
 
-    def all_scores(self, rows: Any) -> np.ndarray:
+    def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""
-        scores: np.ndarray = rows.all_scores(
-            self._held(rows), self.transposed, self.parts.intercept
-        )
+        scores = rows.all_scores(self._held(rows), self.transposed, self.parts.intercept)
         return scores * self.vector[at.SCALE]
 
     def _held(self, rows: Rows) -> np.ndarray:
@@ -347,7 +345,7 @@ class Engine:
         return sum(self.stretches(block))
 
     def play_one(
-        self, row: Any, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+        self, row: Rows, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
     ) -> int:
         """Play one round into columns of length 1; return 1 if it was good and 0 if not."""
         return self.play(Block(row, 0, 1, labels, uniforms, trace, prediction))

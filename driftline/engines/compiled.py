@@ -72,7 +72,7 @@ class CompiledEngine(Engine):
         return np.ascontiguousarray(weights.T if self.transposed else weights)
 
     def play_one(
-        self, row: Any, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+        self, row: Rows, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
     ) -> int:
         """Play one round; the short way for a dense row, with nothing on the way to the loop."""
         if self._size < 0 or self.replay or type(row) is not DenseRows:

@@ -21,6 +21,7 @@ from typing import Any
 
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket
+from driftline.tasks import Task
 
 __all__ = ["Learner"]
 
@@ -33,7 +34,7 @@ class Learner(ABC):
     """
 
     #: What is predicted, and what a mistake costs.
-    task: Any
+    task: Task
 
     # -- rounds
 

@@ -21,7 +21,7 @@ from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, settled
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
-from driftline.tasks import Distribution
+from driftline.tasks import Distribution, Task
 from driftline.theorem import describe
 from driftline.trace import Batch, Trace
 
@@ -39,7 +39,7 @@ class Round(NamedTuple):
     grad_sq: float
 
 
-def check_longer(task: Any, known: int | None, features: int) -> None:
+def check_longer(task: Task, known: int | None, features: int) -> None:
     """Refuse rows that cannot become longer, or would become shorter."""
     if task.ragged:
         raise InputError(f"only plain rows can become longer, not those of {task!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from driftline.tasks import Task
+
 __all__ = ["Predictor"]
 
 
@@ -18,7 +20,7 @@ class Predictor:
 
     __slots__ = ("_predict", "rounds", "task")
 
-    def __init__(self, task: Any, rounds: int, predict: Callable[[Any], Any]):
+    def __init__(self, task: Task, rounds: int, predict: Callable[[Any], Any]):
         self.task = task
         #: How many rounds the learner had learned from.
         self.rounds = rounds

@@ -18,12 +18,13 @@ from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
 from driftline.learner.turn import Turn
 from driftline.state import Draws, archive
+from driftline.tasks import Task
 from driftline.trace import Batch
 
 __all__ = ["Shell", "checked_stream"]
 
 
-def checked_stream(task: Any, inputs: Any, labels: Any) -> tuple[Rows, Any]:
+def checked_stream(task: Task, inputs: Any, labels: Any) -> tuple[Rows, Any]:
     """Return rows and labels that fit each other and the task."""
     if labels is None:
         try:
@@ -52,7 +53,7 @@ class Shell(Learner):
     #: The branch of the seed, so that a committee does not draw its members' numbers.
     _BRANCH = 0
 
-    def __init__(self, task: Any, seed: int | None):
+    def __init__(self, task: Task, seed: int | None):
         self.task = task
         self._ragged, self._largest_loss = task.ragged, task.largest_loss  # asked in every round
         self._turn = Turn()

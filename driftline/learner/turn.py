@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, get_ident
 from time import sleep
-from typing import Any
 
 from driftline.errors import BusyError
 
@@ -52,7 +51,7 @@ class Turn:
             self._check_free()
         self._owner = self._learner = get_ident()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._owner = self._learner = 0
         self._lock.release()
 
@@ -100,7 +99,7 @@ class _Look:
                 self._count(-1)
         turn._owner = get_ident()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._depth:
             self._depth -= 1
         else:

@@ -27,7 +27,7 @@ from driftline.losses.base import Loss, check_scores
 from driftline.losses.fenchel_young import FenchelYoung
 from driftline.losses.logistic import SELF_BOUND
 from driftline.regularizers import Entropy
-from driftline.tasks import Multiclass, Multilabel, Sequence
+from driftline.tasks import Task
 
 __all__ = ["CRF"]
 
@@ -51,7 +51,7 @@ class CRF(Loss):
     Lafferty, McCallum and Pereira (2001), *Conditional random fields*.
     """
 
-    task: Sequence | Multiclass | Multilabel
+    task: Task
     base: float = 2.0
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ from driftline.polytopes import (
     warn_inexact,
 )
 from driftline.regularizers import Entropy, Quadratic, Regularizer
-from driftline.tasks import Multiclass, StructuredTask
+from driftline.tasks import Task
 
 __all__ = ["FenchelYoung", "SparseMAP", "least_curvature"]
 
@@ -67,7 +67,7 @@ class FenchelYoung(Loss):
     Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
     """
 
-    task: Any
+    task: Task
     regularizer: Regularizer
 
     def __post_init__(self) -> None:
@@ -187,7 +187,7 @@ class SparseMAP(FenchelYoung):
 
     made_from: ClassVar[tuple[str, ...]] = ("task", "scale")
 
-    def __init__(self, task: StructuredTask | Multiclass, scale: float = 1.0):
+    def __init__(self, task: Task, scale: float = 1.0):
         super().__init__(task, Quadratic(float(scale)))
 
     def __repr__(self) -> str:

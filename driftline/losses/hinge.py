@@ -23,7 +23,7 @@ from driftline.errors import InputError
 from driftline.kernels import LOSS, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.losses.smooth_hinge import find_rival, margin_and_ties
-from driftline.tasks import Binary, Multiclass
+from driftline.tasks import Task
 
 __all__ = ["Hinge"]
 
@@ -67,7 +67,7 @@ class Hinge(Loss):
     inf
     """
 
-    task: Multiclass | Binary
+    task: Task
     kappa: float = 1.0
 
     argmax_ratio: ClassVar[float] = 1.0

@@ -25,7 +25,7 @@ from typing import ClassVar
 from driftline.errors import InputError
 from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
 from driftline.losses.base import Loss, LossKernels
-from driftline.tasks import Binary, Multiclass, Multilabel
+from driftline.tasks import Task
 
 __all__ = ["Logistic"]
 
@@ -169,7 +169,7 @@ class Logistic(Loss):
     Blondel, Martins and Niculae (2020), *Learning with Fenchel-Young losses*.
     """
 
-    task: Multiclass | Binary | Multilabel
+    task: Task
     base: float = 2.0
 
     _kernels: ClassVar[dict[str, LossKernels]] = {
@@ -231,10 +231,11 @@ class Logistic(Loss):
     @property
     def nearest_vertex_ratio(self) -> float | None:
         """4 gamma / (lambda nu), with 1/ln b strong convexity in the l1 norm."""
-        task = self.task
-        if task.kind == "tags":
+        constants = None if self.task.kind == "tags" else self.task.constants("l1")
+        if constants is None:
             return None
-        return 4.0 * task.loss_slope * math.log(self.base) / task.separation
+        slope, separation = constants
+        return 4.0 * slope * math.log(self.base) / separation
 
     @property
     def gap_optimal_ratio(self) -> float:

@@ -22,6 +22,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
 from driftline.losses.logistic import SELF_BOUND
+from driftline.tasks import RelevanceTask
 
 __all__ = ["PairwiseLogistic"]
 
@@ -53,7 +54,7 @@ class PairwiseLogistic(Loss):
     Burges et al. (2005), *Learning to rank using gradient descent*, for the unweighted loss.
     """
 
-    task: Any
+    task: RelevanceTask
     most: int = 100
 
     #: Whatever is misordered costs the surrogate as much as the target, at least.

@@ -24,7 +24,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
 from driftline.losses.base import Loss, LossKernels
-from driftline.tasks import Binary, Multiclass
+from driftline.tasks import Task
 
 __all__ = ["SmoothHinge"]
 
@@ -119,7 +119,7 @@ class SmoothHinge(Loss):
     (0.25, array([ 1., -1.,  0.]))
     """
 
-    task: Multiclass | Binary
+    task: Task
 
     bounded_rate: ClassVar[bool] = True
     argmax_ratio: ClassVar[float] = 1.0

@@ -95,9 +95,9 @@ class Model:
 
     def _grow(self) -> None:
         """Add the classes that the encoder has met and the learner does not know."""
-        task: Any = self.encoder.labels.task
-        if self.encoder.labels.kind == "classes" and task.classes > self.learner.task.classes:
-            self.learner = self.learner.grown(classes=task.classes)
+        classes = self.encoder.labels.task.dim
+        if self.encoder.labels.kind == "classes" and classes > self.learner.task.dim:
+            self.learner = self.learner.grown(classes=classes)
 
     def predict(self, inputs: Any) -> Any:
         """Return predictions without learning anything; random ones are drawn from seed 0."""

@@ -23,7 +23,8 @@ class CompiledEngine(Engine):
     _program: Program
     _looking: Program
     _buffer: np.ndarray
-    _label: Any = None  # some label, for rounds that are only looked at
+    #: Some label and the width of predictions, for looking; None where they differ by round.
+    _label: tuple[Any, int] | None = None
     _size = -1
 
     def _link(self, size: int, more: int) -> None:
@@ -148,10 +149,12 @@ class CompiledEngine(Engine):
         row, size = self._ready(row)
         task, program = self.parts.loss.task, self._looking
         buffer = program.buffer(row.gradient_size)
-        label, width = self._label, task.prediction_size
-        if task.ragged or label is None:
-            self._label = label = task.any_label(size)
-            width = task.prediction_width([label])
+        known = self._label
+        if known is None:
+            label = task.any_label(size)
+            known = label, task.prediction_width([label])
+            self._label = None if task.ragged else known
+        label, width = known
         prediction = np.empty((1, width), dtype=np.int64)
         good = row.loop(self.dtype).compiled(
             program.code,

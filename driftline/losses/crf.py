@@ -41,6 +41,7 @@ class CRF(Loss):
     In base 2, the default, the loss is never below the Hamming loss of the best sequence: a
     sequence that is not the best has probability 1/2 at most.
 
+    >>> from driftline.tasks import Sequence
     >>> loss = CRF(Sequence(2))
     >>> value, _ = loss.value_and_grad(np.zeros(14), label=[0, 1, 1])
     >>> value

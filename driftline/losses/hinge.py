@@ -58,6 +58,7 @@ def hinge_binary(theta, target, params, work, grad):
 class Hinge(Loss):
     """Hinge loss of a multiclass or binary task, cut off above margin ``kappa``.
 
+    >>> from driftline.tasks import Multiclass
     >>> loss = Hinge(Multiclass(2), kappa=0.5)
     >>> loss.caveat
     'discontinuous at margin 0.5, hence not convex'

@@ -159,6 +159,7 @@ class Logistic(Loss):
     In base 2, the default, the loss is never below the target loss of the argmax. For
     several tags it is the mean of their losses.
 
+    >>> from driftline.tasks import Multiclass
     >>> loss = Logistic(Multiclass(4))
     >>> value, grad = loss.value_and_grad([0.0, 0.0, 0.0, 0.0], label=1)
     >>> value

@@ -114,6 +114,7 @@ def margin_and_ties(theta: np.ndarray, label: Any) -> tuple[float, ...]:
 class SmoothHinge(Loss):
     """Smooth hinge loss of a multiclass or binary task.
 
+    >>> from driftline.tasks import Multiclass
     >>> loss = SmoothHinge(Multiclass(3))
     >>> loss.value_and_grad([0.0, 0.5, 0.0], label=1)
     (0.25, array([ 1., -1.,  0.]))

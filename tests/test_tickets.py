@@ -208,3 +208,147 @@ def test_readers_wait_and_learners_do_not_mind_them():
     assert len(looks) and set(looks) <= {0, 1, 2}
     reference.run(inputs, labels)
     assert saved(one) == saved(reference)
+
+
+def test_many_readers_do_not_stop_a_stream():
+    one = dl.auto(dl.tasks.Multiclass(3))
+    one.run(X, Y)
+    over = threading.Event()
+
+    def read():
+        while not over.is_set():
+            one.predict(X[0])
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    one.run(np.tile(X, (100, 1)), np.tile(Y, 100))
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert one.rounds == 40 + 4000
+
+
+@pytest.mark.parametrize("make", [learner, lambda: dl.auto(dl.tasks.Multiclass(3))])
+def test_an_interrupt_leaves_no_lock_behind(make):
+    one = make()
+    one.run(X, Y)
+    before = saved(one)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        one.run(X, Y, progress=interrupt)
+    assert saved(one) == before
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(one.step(X[0], 0)))
+    thread.start()
+    thread.join(30.0)
+    assert seen
+
+
+def test_a_committee_that_was_torn_says_so():
+    """Weights that are larger than the inputs are not copied, and cannot be gone back to."""
+    wide = sp.random_array((60, 5000), density=0.002, rng=np.random.default_rng(0), format="csr")
+    one = dl.auto(dl.tasks.Multiclass(3))
+    one.run(wide[:20], np.zeros(20, dtype=int))
+    play = one.members[3]._play
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    one.members[3]._play = interrupt
+    with pytest.raises(KeyboardInterrupt) as caught:
+        one.run(wide[20:], np.zeros(40, dtype=int))
+    assert "members stand after different rounds" in caught.value.__notes__[0]
+    one.members[3]._play = play
+    with pytest.raises(dl.InputError, match="load a saved committee"):
+        one.run(wide, np.zeros(60, dtype=int))
+
+
+def test_a_refused_first_round_fixes_nothing():
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    for one in (
+        learner(),
+        dl.auto(dl.tasks.Multiclass(3)),
+        dl.OGD(loss, rate=dl.rates.Constant(1e50)),
+    ):
+        for row in (np.full(5, np.nan), np.full(5, 1e100)):
+            before = saved(one)
+            try:
+                one.step(row, 1)
+            except dl.InputError:
+                assert one.features is None and saved(one) == before
+        if one.features is None:
+            one.step(X[0], 1)
+            assert one.features == 4
+
+
+def test_a_tally_that_was_handed_out_stays_the_learners():
+    one = learner()
+    tally = one.watch(dl.comparators.Fixed(np.zeros((3, 4))))
+    one.run(X, Y)
+    bad = X.copy()
+    bad[20] = np.nan
+    with pytest.raises(dl.InputError):
+        one.run(bad, Y)
+    one.run(X, Y)
+    assert tally is one.tally and tally.rounds == 80
+
+
+def test_a_refused_step_does_not_use_up_a_new_start():
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(3)), 2.0)
+    restart = dl.detectors.Cusum(0.5, 1.5, 0.1, 5)
+    one = dl.OGD(loss, dl.decoders.Argmax(loss), restart=restart)
+    for x, label in zip(np.tile(X, (5, 1)), np.tile(Y, 5).tolist(), strict=True):
+        one.step(x, label)
+        if one.state.restarted:
+            break
+    assert one.state.restarted
+    with pytest.raises(dl.InputError):
+        one.step(np.full(4, np.nan), 0)
+    assert one.state.restarted
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"norm_sq": float("nan")},
+        {"scale": -1.0},
+        {"eta": -1.0},
+        {"tickets": 2.5},
+        {"rounds": 2.5},
+        {"refresh": float("nan")},
+        {"rate_memory": "x"},
+        {"weights": [[1.0]]},
+    ],
+    ids=str,
+)
+def test_states_that_no_file_could_have_are_refused(fields):
+    one = learner()
+    one.run(X, Y)
+    before, state = saved(one), one.state
+    with pytest.raises(dl.InputError):
+        one.restore(state.replaced(**fields))
+    assert saved(one) == before
+
+
+def test_states_of_other_committees_are_refused():
+    one, two = dl.auto(dl.tasks.Multiclass(3)), dl.auto(dl.tasks.Multiclass(3), scaling=False)
+    one.run(X, Y)
+    two.run(X, Y)
+    before, state = saved(one), one.state
+    tags = dl.auto(dl.tasks.Multilabel(3))
+    wrong = [
+        two.state,
+        state.replaced(members=()),
+        state.replaced(members=("a",) * 6),
+        state.replaced(members=state.members[:5]),
+        state.replaced(scaling=tags.scaling),
+        learner().state,
+    ]
+    for other in wrong:
+        with pytest.raises(dl.InputError):
+            one.restore(other)
+        assert saved(one) == before

@@ -123,7 +123,8 @@ class Committee(Shell):
     def step(self, x: Any, label: Any) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             number = self._tickets
             made, columns = self._play_one(row, checked, number)
             weights = self._weigh(columns[1:2], columns[:1])
@@ -161,7 +162,8 @@ class Committee(Shell):
         self._check_features(row)
         if self._ragged:
             row.check_labels([checked])
-        before = None if self._bears(row) else self._checkpoint(weights=True)
+        sure = self.features is not None and self._bears(row)
+        before = None if sure else self._checkpoint(weights=True)
         try:
             row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
             if self._fused is None or not self._fused.ready(row):
@@ -228,7 +230,7 @@ class Committee(Shell):
 
         Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
         """
-        with self._turn.looking:
+        with self._turn.lock:
             rows = inputs if self.scaling is None else self.scaling.look(inputs)
             return np.stack([member.score_rows(rows) for member in self.members])
 
@@ -237,7 +239,7 @@ class Committee(Shell):
     @property
     def state(self) -> CommitteeState:
         """All that moves when the committee learns, as a value: a copy."""
-        with self._turn.looking:
+        with self._turn.lock:
             return self._state(weights=True)
 
     def _state(self, weights: bool) -> CommitteeState:
@@ -251,16 +253,19 @@ class Committee(Shell):
         """Go on from a state, if it can be one of these members."""
         if not isinstance(state, CommitteeState) or state.key is None:
             raise InputError(f"expected a state of a committee, but got {state!r:.80}")
-        rounds = [member.rounds for member in state.members]
-        if len(rounds) != len(self.members) or state.shares.members != len(rounds):
+        if not all(isinstance(member, State) for member in state.members or (None,)):
+            raise InputError(f"expected states of members, but got {state.members!r:.80}")
+        rounds, count = [member.rounds for member in state.members], state.shares.members
+        if not len(rounds) == count == len(self.members):
             raise InputError(
-                f"there are {len(self.members)} members, but {len(rounds)} in the state"
+                f"there are {len(self.members)} members, but in the state {len(rounds)}, and "
+                f"{count} with weights"
             )
         if set(rounds) != {state.rounds}:
             raise InputError(f"the members have played {rounds} rounds: expected the same number")
-        if (state.scaling is None) != (self.scaling is None):
-            raise InputError("the state has a scaling and the committee has none, or otherwise")
-        with self._turn:
+        _check_scalings(state.scaling, self.scaling)
+        with self._turn.lock:
+            self._turn.check()
             before = self._checkpoint(weights=True)
             try:
                 for member, own in zip(self.members, state.members, strict=True):
@@ -289,26 +294,26 @@ class Committee(Shell):
         >>> longer.step([0.0] * 70, 1).target_loss <= 1.0
         True
         """
-        known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
-        longer = features if known is not None else None
-        if features is not None:
-            check_longer(self.task, known, features)
-        if scaling is not None and longer is not None:
-            scaling = scaling.with_features(longer)
-        members = [member._grown(classes, longer, known) for member in self.members]
-        made = Committee(members, self.combine, scaling=scaling, _played=True)
-        with self._turn.looking:
+        with self._turn.lock:
+            known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
+            longer = features if known is not None else None
+            if features is not None:
+                check_longer(self.task, known, features)
+            if scaling is not None and longer is not None:
+                scaling = scaling.with_features(longer)
+            members = [member._grown(classes, longer, known) for member in self.members]
+            made = Committee(members, self.combine, scaling=scaling, _played=True)
             made.shares, made._draws = self.shares.copy(), self._draws
             made._beliefs = None if self._beliefs is None else self._beliefs.copy()
             made._tickets = self._tickets
-        return made
+            return made
 
     # -- facts
 
     @property
     def weights(self) -> np.ndarray:
         """The members' weights for the next round."""
-        with self._turn.looking:
+        with self._turn.lock:
             return self.shares.now
 
     @property
@@ -317,7 +322,7 @@ class Committee(Shell):
 
         The weights of the vote where members' scores are not logarithms of chances.
         """
-        with self._turn.looking:
+        with self._turn.lock:
             return self.shares.now if self._beliefs is None else self._beliefs.now
 
     @property
@@ -391,6 +396,11 @@ class Committee(Shell):
 
     def _copies(self, rows: Rows) -> bool:
         """Say whether weights are copied: where that is cheap, or a member may refuse a row."""
+        if self._torn:
+            raise InputError(
+                "the members stand after different rounds, since a call was interrupted: load a "
+                "saved committee, or make a new one"
+            )
         cheap = all(member._copies_cheaply(rows.size) for member in self.members)
         return cheap or not self._bears(rows)
 
@@ -428,6 +438,10 @@ class Committee(Shell):
         super()._reseed(seed)
         for j, member in enumerate(self.members):
             member._reseed(seed + j)
+
+    @property
+    def _torn(self) -> bool:
+        return len({member.rounds for member in self.members}) > 1
 
     def _weigh(
         self, risks: np.ndarray, losses: np.ndarray, out: np.ndarray | None = None
@@ -469,6 +483,17 @@ class Committee(Shell):
         task = self.task
         pairs = zip(rows, labels, strict=True)
         return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
+
+
+def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> None:
+    """Refuse a scaling that is not of the committee's kind."""
+    if given is not None and own is not None:
+        kinds = [(made.constant, made.dtype) for made in (given, own)]
+        if kinds[0] == kinds[1]:
+            given.check_state()
+            return
+    if given is not None or own is not None:
+        raise InputError(f"the scaling of the state, {given!r}, is not of the kind of {own!r}")
 
 
 def _never_refuses(member: OGD) -> bool:

@@ -188,6 +188,7 @@ class Engine:
 
     def resume(self, state: State) -> None:
         """Go on from a state of any origin, if it can be one of these parts. It is copied."""
+        state.check()
         first, memory = self._first, state.rate_memory
         sizes = (len(self.vector), first.detector_memory.size)
         given = self._split if memory is None else at.MEMORY + memory.size
@@ -362,6 +363,7 @@ class Engine:
                 self.set_back()
             elif noted is not None and not self.replay:
                 noted[done] = self.vector[at.ALARM] == at.HEEDED
+            alarm = float(self.vector[at.ALARM])
             self.vector[at.ALARM] = at.QUIET
             size = count - done
             if self.replay and noted is not None and noted[done + 1 :].any():
@@ -373,6 +375,8 @@ class Engine:
             if self.vector[at.ALARM] == at.GIVEN:
                 self.set_back()
             elif played < size:
+                if not played:  # a round that is refused does not use up a new start
+                    self.vector[at.ALARM] = alarm
                 return
 
     def set_back(self) -> None:

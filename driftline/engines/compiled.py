@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,22 +17,28 @@ __all__ = ["CompiledEngine"]
 NOBODY = np.empty((0, 0))
 
 
+class Linked(NamedTuple):
+    """Parts as the loop takes them, for rounds of up to ``size`` scores, and working memory."""
+
+    size: int
+    program: Program
+    looking: Program
+    buffer: np.ndarray
+
+
 class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
-    _program: Program
-    _looking: Program
-    _buffer: np.ndarray
     #: Some label and the width of predictions, for looking; None where they differ by round.
     _label: tuple[Any, int] | None = None
-    _size = -1
+    _linked: Linked | None = None
 
-    def _link(self, size: int, more: int) -> None:
+    def _link(self, size: int, more: int) -> Linked:
         """Make the parts ready for rounds of up to ``size`` scores; compiling happens here."""
         loss, decoder, rate, _, intercept, detector = self.parts
         task = loss.task
         assert task.kernels is not None and loss.kernels is not None
-        self._program = Program.link(
+        program = Program.link(
             (
                 task.kernels.encode,
                 task.kernels.draw,
@@ -59,8 +65,7 @@ class CompiledEngine(Engine):
             ),
             self.replay,
         )
-        self._size, self._buffer = size, self._program.buffer(more)
-        self._looking = self._program.looking()
+        return Linked(size, program, program.looking(), program.buffer(more))
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -76,27 +81,31 @@ class CompiledEngine(Engine):
         self, row: Rows, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
     ) -> int:
         """Play one round; the short way for a dense row, with nothing on the way to the loop."""
-        if self._size < 0 or self.replay or type(row) is not DenseRows:
+        if self._linked is None or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
         detected, state = self.parts.restart is not None, self.vector
         if detected:
+            before = state[at.ALARM]
             state[at.ALARM] = at.QUIET
         given = self.arguments(cast(row.array, self.dtype), labels, uniforms, trace, prediction)
         played: int = row.loop(self.dtype).compiled(*given)
-        if detected and state[at.ALARM] == at.GIVEN:
+        if detected and not played:
+            state[at.ALARM] = before
+        elif detected and state[at.ALARM] == at.GIVEN:
             self.set_back()
         return played
 
     @property
     def linked(self) -> bool:
         """Whether rounds over dense rows can be handed to the loop as they come."""
-        return self._size >= 0 and self.stored is not None and not self.transposed
+        return self._linked is not None and self.stored is not None and not self.transposed
 
     def arguments(
         self, inputs: Any, labels: Any, uniforms: Any, trace: np.ndarray, predictions: np.ndarray
     ) -> tuple[Any, ...]:
         """Return what the loop over dense rows takes, once the parts are linked."""
-        program = self._program
+        assert self._linked is not None
+        _, program, _, buffer = self._linked
         return (
             program.code,
             program.params,
@@ -106,7 +115,7 @@ class CompiledEngine(Engine):
             self.stored,
             NOBODY,
             self.vector,
-            self._buffer,
+            buffer,
             trace,
             predictions,
         )
@@ -114,8 +123,7 @@ class CompiledEngine(Engine):
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         rows, start, stop, labels, uniforms, trace, predictions, *_ = block
-        rows, _ = self._ready(rows)
-        program = self._program
+        rows, _, (_, program, _, buffer) = self._ready(rows)
         return rows.loop(self.dtype).compiled(
             program.code,
             program.params,
@@ -125,18 +133,22 @@ class CompiledEngine(Engine):
             self.stored,
             self._shadow(block.shadow),
             self.vector,
-            self._buffer,
+            buffer,
             trace,
             predictions,
         )
 
-    def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int]:
-        """Link the parts for rows of this size; return them, and how many scores they have."""
+    def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int, Linked]:
+        """Return rows, how many scores they have at most, and the parts linked for that.
+
+        What is returned is used, and not what another thread may have linked since.
+        """
         assert not isinstance(rows, Sequences)
         size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
-        if size > self._size:
-            self._link(size, rows.gradient_size)
-        return rows, size
+        linked = self._linked
+        if linked is None or size > linked.size:
+            self._linked = linked = self._link(size, rows.gradient_size)
+        return rows, size, linked
 
     def look(self, row: Rows, uniforms: np.ndarray) -> Look:
         """Let the loop score and predict one row, and leave all else alone.
@@ -146,8 +158,8 @@ class CompiledEngine(Engine):
         """
         if self.stored is None or self.transposed != row.transposed:
             return super().look(row, uniforms)
-        row, size = self._ready(row)
-        task, program = self.parts.loss.task, self._looking
+        row, size, linked = self._ready(row)
+        task, program = self.parts.loss.task, linked.looking
         buffer = program.buffer(row.gradient_size)
         known = self._label
         if known is None:

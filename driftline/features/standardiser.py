@@ -152,7 +152,7 @@ class Standardiser:
                 )
             made.features, made.sparse = features, bool(config["sparse"])
             made.state = np.array(state, dtype=np.float64)
-            made._check_state()
+            made.check_state()
         elif state.size:
             raise InputError("a scaling that has seen nothing remembers nothing")
         return made
@@ -195,8 +195,10 @@ class Standardiser:
                 "are scaled in different ways"
             )
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Refuse a state that no rows can lead to."""
+        if self.features is None:
+            return
         kind = sparse if self.sparse else dense
         about = self.state[kind.HEADER :].reshape(kind.WIDTH, -1)
         counted = [sparse.COUNT, sparse.SQUARE, sparse.FAR]

@@ -151,7 +151,8 @@ class OGD(Shell):
     def step(self, x: Any, label: Any) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             number = self._tickets
             prediction = self._learn_one(row, checked, number)
             self._tickets = number + 1
@@ -163,7 +164,8 @@ class OGD(Shell):
         The prediction and target loss in the result are those of a draw at the median.
         """
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             prediction = self._play_one(row, checked, MIDDLE)
             return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
 
@@ -174,7 +176,8 @@ class OGD(Shell):
         sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
         of the learner itself from them, at any time and without a trace. None ends the account.
         """
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             self._watch = None if comparator is None else Watch(self.engine, comparator)
             self._tally = Tally(self.task.largest_loss)
             self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
@@ -193,7 +196,7 @@ class OGD(Shell):
     def scores(self, x: Any) -> np.ndarray:
         """Return the scores of an input."""
         row = self._row(x)
-        with self._turn.looking:
+        with self._turn.lock:
             self._check_features(row)
             if row.first_bad_row(self.engine.dtype) is not None:
                 refuse(row, 0)
@@ -209,7 +212,7 @@ class OGD(Shell):
         wrapped = isinstance(inputs, (DenseRows, SparseRows))
         rows = inputs if wrapped else self.task.rows_of(inputs)
         self._check_features(rows)
-        with self._turn.looking, np.errstate(over="ignore", invalid="ignore"):
+        with self._turn.lock, np.errstate(over="ignore", invalid="ignore"):
             scores = self.engine.all_scores(rows)
         if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
             refuse(rows, bad)
@@ -226,7 +229,7 @@ class OGD(Shell):
     @property
     def weights(self) -> np.ndarray:
         """A copy of W: a row per score, a column per feature, and one more for an intercept."""
-        with self._turn.looking:
+        with self._turn.lock:
             weights = self.engine.weights
             if weights is None:
                 raise InputError("the learner has no weights before its first input")
@@ -237,7 +240,7 @@ class OGD(Shell):
     @property
     def state(self) -> State:
         """All that moves when the learner learns, as a value: a copy."""
-        with self._turn.looking:
+        with self._turn.lock:
             return self._state()
 
     def restore(self, state: State) -> None:
@@ -253,7 +256,8 @@ class OGD(Shell):
         """
         if not isinstance(state, State) or state.key is None:
             raise InputError(f"expected a state of a learner, but got {state!r:.80}")
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             if self._watch is not None:
                 raise InputError("the learner keeps account: end that by watch(None)")
             draws = Draws(state.key)
@@ -410,7 +414,8 @@ class OGD(Shell):
             self.engine.restore(state)
         assert state.key is not None
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
-        self._watch, self._tally = checkpoint.watch, checkpoint.tally
+        self._watch = checkpoint.watch
+        vars(self._tally).update(vars(checkpoint.tally))  # in place: a user may hold it
 
     def _origin(self, checkpoint: Checkpoint) -> State:
         return checkpoint.state.replaced(key=self._draws.key)
@@ -469,16 +474,29 @@ class OGD(Shell):
 
     def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
-        engine, columns, prediction = self.engine, self._columns, self._prediction
+        engine, prediction = self.engine, self._prediction
         self._check_features(row)
         if self._ragged:
             row.check_labels([label])
             width = self.task.prediction_width([label])
             prediction = np.full((1, width), -1, dtype=np.int64)
+        first = engine.state() if engine.stored is None else None
         if not engine.holds(row):  # before anything is laid out for it
             if row.first_bad_row(engine.dtype) is not None:
                 refuse(row, 0)
             engine.hold(row)
+        try:
+            return self._play_held(row, label, uniforms, prediction)
+        except BaseException:
+            if first is not None:  # a refused first round does not say how many features there are
+                engine.restore(first)
+            raise
+
+    def _play_held(
+        self, row: Rows, label: Any, uniforms: np.ndarray, prediction: np.ndarray
+    ) -> np.ndarray:
+        """Play one round of a row that the weights are ready for."""
+        engine, columns = self.engine, self._columns
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
         if self._watch is None:
             played = engine.play_one(row, labels, uniforms, columns, prediction)

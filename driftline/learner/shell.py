@@ -98,61 +98,86 @@ class Shell(Learner):
             and the error says how many.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
-        with self._turn:
-            room = self._room(labels)
-            origin = self._run(rows, labels, room, seed, progress, audit)
-        return self._trace(room, origin, fingerprint(rows, labels))
+        digest = fingerprint(rows, labels)
+        return self._run(rows, labels, digest, seed, progress, audit)
 
     def learn_rows(self, inputs: Any, labels: Any) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
         rows, labels = checked_stream(self.task, inputs, labels)
-        with self._turn:
-            self._run(rows, labels, audit=False)
+        self._run(rows, labels, audit=False)
 
     def _run(
         self,
         rows: Rows,
         labels: Any,
-        room: Batch | None = None,
+        digest: str | None = None,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
     ) -> Any:
-        """Play batch after batch into a room, or into none that is kept.
-
-        Return what is kept of the state before the first.
-        """
-        self._check_features(rows)
-        copied = self._copies(rows)
-        if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
-            refuse(rows, bad)
-        keep = copied if audit is None else audit
-        before, rounds = self._checkpoint(copied or keep), self.rounds
+        """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
+        self._turn.begin()
         try:
+            with self._turn.lock:
+                self._check_features(rows)
+                copied = self._copies(rows)
+                if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
+                    refuse(rows, bad)
+                keep = copied if audit is None else audit
+                before, rounds = self._checkpoint(copied or keep), self.rounds
+            try:
+                return self._played(rows, labels, digest, seed, progress, before, keep)
+            except BaseException as error:
+                with self._turn.lock:
+                    kept = self.rounds - rounds
+                    if copied or keep or not (kept or self._torn):
+                        self._rollback(before)
+                    else:
+                        self._tickets = before.tickets + kept
+                        _add_kept(error, kept, self._torn)
+                raise
+        finally:
+            self._turn.end()
+
+    def _played(
+        self,
+        rows: Rows,
+        labels: Any,
+        digest: str | None,
+        seed: int | None,
+        progress: Callable[[int], None] | None,
+        before: Any,
+        keep: bool,
+    ) -> Any:
+        """Play from a checkpoint; return the trace if there is a digest."""
+        with self._turn.lock:
             if seed is not None:
                 self._reseed(seed)
+            room = None if digest is None else self._room(labels)
             origin = None if room is None else self._origin(before)
-            size = self._batch_size(rows)
-            for start in range(0, rows.rounds, size):
-                stop = min(start + size, rows.rounds)
-                part = labels[start:stop]
+        size = self._batch_size(rows)
+        for start in range(0, rows.rounds, size):
+            stop = min(start + size, rows.rounds)
+            part = labels[start:stop]
+            with self._turn.lock:
                 batch = self._room(part) if room is None else room.part(start, stop)
                 self._play(rows, start, stop, part, self._tickets, batch)
                 if room is not None:
                     self._combine(part, self._tickets, batch)
                 self._tickets += stop - start
-                with self._turn.paused():
-                    if progress is not None:
-                        progress(stop - start)
-        except BaseException as error:
-            kept = self.rounds - rounds
-            if copied or keep or not kept:
-                self._rollback(before)
-            else:
-                self._tickets = before.tickets + kept
-                _add_kept(error, kept)
-            raise
-        return None if origin is None else self._filled(origin, keep)
+            if progress is not None:
+                progress(stop - start)
+            if stop < rows.rounds:
+                self._turn.pause()
+        if room is None:
+            return None
+        with self._turn.lock:
+            return self._trace(room, self._filled(origin, keep), digest or "")
+
+    @property
+    def _torn(self) -> bool:
+        """Whether an interruption has left parts of the learner after different rounds."""
+        return False
 
     def ask(self, x: Any) -> Ticket:
         """Predict an input; change nothing but the number of the next ticket.
@@ -165,7 +190,8 @@ class Shell(Learner):
         (1, 1)
         """
         row = self._row(x)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             self._check_features(row)
             number = self._tickets
             prediction, mean, mapped = self._look(row, number)
@@ -190,14 +216,16 @@ class Shell(Learner):
         if not isinstance(ticket, Ticket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         checked = self.task.check_label(label)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             x = ticket.checked_input(self._fingerprint(), self.rounds, self._tickets)
             self._learn_one(self._row(x), checked, ticket.number)
 
     def learn_row(self, x: Any, label: Any) -> None:
         """Do all that :meth:`step` does, but say nothing of the round."""
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn:
+        with self._turn.lock:
+            self._turn.check()
             self._learn_one(row, checked, self._tickets)
             self._tickets += 1
 
@@ -206,7 +234,7 @@ class Shell(Learner):
     def predict(self, x: Any) -> Any:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
         row = self._row(x)
-        with self._turn.looking:
+        with self._turn.lock:
             self._check_features(row)
             return self._look(row, self._tickets)[0]
 
@@ -242,7 +270,7 @@ class Shell(Learner):
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parts and state as plain data and arrays."""
-        with self._turn.looking:
+        with self._turn.lock:
             return self._to_saved()
 
     def copy(self) -> Any:
@@ -348,9 +376,11 @@ class Shell(Learner):
         """
 
 
-def _add_kept(error: BaseException, rounds: int) -> None:
+def _add_kept(error: BaseException, rounds: int, torn: bool) -> None:
     """Let an error say how many rounds were kept, since there was no copy to go back to."""
     words = f"{rounds} rounds of this call were played before that, and are kept"
+    if torn:
+        words = "members stand after different rounds now, and will not learn on: load a saved one"
     if isinstance(error, InputError):
         error.args = (f"{error}; {words}",)
     else:

@@ -91,24 +91,33 @@ class State:
         if not isinstance(about, Mapping) or about.get("version") != VERSION:
             raise InputError(f"expected a state of version {VERSION}, but got {about!r:.100}")
         made = {name: value for name, value in about.items() if name != "version"}
-        for name, value in made.items():
-            if name not in CHECKS:
-                raise InputError(f"a state has no field {name!r}")
-            if not CHECKS[name](value):
-                raise InputError(f"the state has {value!r:.100} as {name!r}")
+        if unknown := set(made) - set(CHECKS):
+            raise InputError(f"a state has no field {min(unknown)!r}")
         for name in ARRAYS:
             made[name] = arrays.get(name)
         made["detector_memory"] = _NOTHING if (d := made["detector_memory"]) is None else d
+        state = cls(**made)
+        state.check()
+        return state
+
+    def check(self) -> None:
+        """Refuse fields that no learner has: of a file, or of whoever made the state."""
+        for name, good in CHECKS.items():
+            value = getattr(self, name)
+            if not good(value):
+                raise InputError(f"the state has {value!r:.100} as {name!r}")
         for name in ("rate_memory", "detector_memory"):
-            memory = made[name]
-            if memory is not None and (memory.ndim != 1 or memory.dtype != np.float64):
-                raise InputError(f"{name!r} must be a vector of numbers, not of {memory.shape}")
-        weights = made["weights"]
-        if weights is not None and (weights.ndim != 2 or weights.dtype.kind != "f"):
-            raise InputError(
-                f"weights must be a table of numbers, but are {weights.dtype} of {weights.shape}"
-            )
-        return cls(**made)
+            memory = getattr(self, name)
+            if name == "rate_memory" and memory is None:
+                continue
+            good_kind = isinstance(memory, np.ndarray) and memory.dtype == np.float64
+            if not good_kind or memory.ndim != 1:
+                raise InputError(f"{name!r} must be a vector of numbers, not {memory!r:.100}")
+        weights = self.weights
+        if weights is not None and (
+            not isinstance(weights, np.ndarray) or weights.ndim != 2 or weights.dtype.kind != "f"
+        ):
+            raise InputError(f"weights must be a table of numbers, not {weights!r:.100}")
 
 
 ARRAYS = ("weights", "rate_memory", "detector_memory")

@@ -352,3 +352,23 @@ def test_states_of_other_committees_are_refused():
         with pytest.raises(dl.InputError):
             one.restore(other)
         assert saved(one) == before
+
+
+@pytest.mark.parametrize("scaling", [True, False])
+def test_a_fixed_number_of_documents_is_played_in_steps_and_runs(scaling):
+    """Ranks of all documents are written, into room for as many."""
+    task = dl.tasks.NDCG(3, items=5)
+    grades = np.random.default_rng(2).integers(0, 4, (40, 5))
+    for make in (
+        lambda: dl.auto(task, scaling=scaling),
+        lambda: dl.OGD(dl.losses.ConvolutionalFenchelYoung(task)),
+    ):
+        ran, stepped, told = make(), make(), make()
+        trace = ran.run(X, grades)
+        for x, label, ranks in zip(X, grades, trace.prediction, strict=True):
+            ticket = told.ask(x)
+            told.tell(ticket, label)
+            made = stepped.step(x, label).prediction
+            assert sorted(made) == [0, 1, 2, 3, 4]
+            assert equal(made, ranks) and equal(made, ticket.prediction)
+        assert saved(ran)[1] == saved(stepped)[1] == saved(told)[1]

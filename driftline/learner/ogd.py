@@ -142,6 +142,8 @@ class OGD(Shell):
         self._tally = Tally(loss.task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
         self._columns = np.empty((len(self._names), 1))  # of a single round
+        if not loss.task.ragged and loss.task.prediction_size < 1:
+            raise InputError(f"{loss.task!r} must say its prediction_size, 1 or more")
         self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))

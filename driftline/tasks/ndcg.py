@@ -78,7 +78,11 @@ class NDCG(RelevanceTask):
     items: int | None = None
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
-    prediction_size: ClassVar[int] = 0
+
+    @property
+    def prediction_size(self) -> int:
+        """A rank for every document, where their number is fixed; else 0."""
+        return 0 if self.items is None else self.items
 
     def __post_init__(self) -> None:
         """Refuse grades without a range, discounts that rise, and a cutoff below 1."""

@@ -95,8 +95,8 @@ class Model:
 
     def _grow(self) -> None:
         """Add the classes that the encoder has met and the learner does not know."""
-        classes = self.encoder.labels.task.dim
-        if self.encoder.labels.kind == "classes" and classes > self.learner.task.dim:
+        labels = self.encoder.labels
+        if labels.kind == "classes" and (classes := labels.task.dim) > self.learner.task.dim:
             self.learner = self.learner.grown(classes=classes)
 
     def predict(self, inputs: Any) -> Any:

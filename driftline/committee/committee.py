@@ -75,7 +75,7 @@ class Committee(Shell):
         What makes inputs of one scale of them, such as
         :class:`~driftline.features.Standardiser`; None leaves them as they are.
     seed
-        Of the generator that members are drawn with.
+        Of the random numbers that members are drawn by.
 
     Examples
     --------

@@ -19,7 +19,7 @@ import numpy as np
 
 from driftline.tasks import Task
 
-__all__ = ["drawn", "padded", "vote", "vote_factor", "vote_one"]
+__all__ = ["drawn", "vote", "vote_factor", "vote_one"]
 
 
 def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -56,13 +56,3 @@ def drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
     sums = np.cumsum(weights, axis=1)
     chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)
     return np.minimum(chosen, weights.shape[1] - 1)
-
-
-def padded(predictions: Sequence[Any]) -> list[np.ndarray]:
-    """Return one prediction of every member as a row each, as long as the longest."""
-    made = [np.ravel(prediction) for prediction in predictions]
-    width = max(len(prediction) for prediction in made)
-    rows = [np.full((1, width), -1, dtype=np.int64) for _ in made]
-    for row, prediction in zip(rows, made, strict=True):
-        row[0, : len(prediction)] = prediction
-    return rows

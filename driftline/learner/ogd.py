@@ -83,7 +83,7 @@ class OGD(Shell):
         loss of every round: at an alarm the learner starts again from weights of 0. Default:
         never.
     seed
-        Of the generator that random predictions are drawn with.
+        Of the random numbers that predictions are drawn by.
     dtype
         The type of the weights. With ``float32`` they and the inputs take half the room, and
         wide rounds half the time; inputs of this type are not copied. All else in a round stays

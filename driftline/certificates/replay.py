@@ -66,7 +66,6 @@ class Replay:
         """Play some rounds, and compare them with the record."""
         trace, count = self.trace, stop - start
         columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
-        columns[3] = trace.eta[start:stop]
         block = Block(
             self.rows,
             start,
@@ -77,15 +76,17 @@ class Replay:
             np.full((count, self.predictions.shape[1]), -1, dtype=np.int64),
             restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
         )
+        block.column("eta")[:] = trace.eta[start:stop]
         played, seen = self.watch.play(block)
         if played < count:
             inputs.refuse(self.rows, start + played)
         for name in ("loss", "risk", "grad_sq", "eta"):
             self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
-        self._compare_range(seen, columns[at.OWN_ETA] > 0.0, start)
+        own_eta = block.column("own_eta")
+        self._compare_range(seen, own_eta > 0.0, start)
         if self.whole:
-            self._compare_steps(seen, columns[at.OWN_ETA], start)
-            self._compare_restarts(columns[at.OWN_ALARM] > 0.0, start)
+            self._compare_steps(seen, own_eta, start)
+            self._compare_restarts(block.column("own_alarm") > 0.0, start)
         target = self._targets(block)
         off = np.abs(trace.target_loss[start:stop] - target) > 1e-9 * (1.0 + target)
         self._note("target losses are not those of the predictions", np.flatnonzero(off) + start)
@@ -94,7 +95,7 @@ class Replay:
     def _targets(self, block: Block) -> np.ndarray:
         """Return the target losses of the recorded predictions."""
         part, task = slice(block.start, block.stop), self.learner.task
-        recorded, target = self.predictions[part], block.trace[2].copy()
+        recorded, target = self.predictions[part], block.column("target_loss").copy()
         other = np.flatnonzero((recorded != block.predictions).any(axis=1))
         labels = [block.labels[t] for t in other]
         try:
@@ -105,7 +106,7 @@ class Replay:
         if self._drawn:
             self._note("predictions are not what the decoder draws", other + block.start)
         elif self.learner.decoder.deterministic:
-            off = np.abs(target - block.trace[1]) > self.rounding * (1.0 + target)
+            off = np.abs(target - block.column("risk")) > self.rounding * (1.0 + target)
             other = np.flatnonzero(off)
             self._note("predictions are not what the decoder predicts", other + block.start)
         return target

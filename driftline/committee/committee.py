@@ -17,7 +17,7 @@ from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.inputs import Rows, largest_entry
-from driftline.kernels.program import TRACE_COLUMNS
+from driftline.kernels import program as table
 from driftline.learner import OGD, Shell, check_longer
 from driftline.parts import Part, largest_number
 from driftline.state import Draws, State
@@ -127,7 +127,7 @@ class Committee(Shell):
             self._turn.check()
             number = self._tickets
             made, columns = self._play_one(row, checked, number)
-            weights = self._weigh(columns[1:2], columns[:1])
+            weights = self._weigh_one(columns)
             self._tickets = number + 1
             return self._round(made, columns, weights, checked, number)
 
@@ -135,10 +135,10 @@ class Committee(Shell):
         self, made: Any, columns: np.ndarray, weights: np.ndarray, checked: Any, number: int
     ) -> CommitteeRound:
         """Return what happened in one round."""
-        risks = columns[1:2]
+        risks = columns[table.RISK_ROW]
         if self.combine == "draw":
             j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
-            risk, loss = float((weights * risks).sum()), float(columns[2, j])
+            risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
             return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
         predictions = [self.task.prediction(numbers) for numbers in made]
         prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
@@ -150,7 +150,7 @@ class Committee(Shell):
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> None:
         _, columns = self._play_one(row, label, number)
-        self._weigh(columns[1:2], columns[:1])
+        self._weigh_one(columns)
 
     def _play_one(
         self, row: Any, checked: Any, number: int
@@ -170,10 +170,10 @@ class Committee(Shell):
                 self._fused = FusedStep.of(self.members, row, checked)
             if self._fused is not None:
                 return self._fused.play(row, checked, number)
-            made, columns = [], np.empty((len(TRACE_COLUMNS), len(self.members)))
+            made, columns = [], np.empty((len(table.TRACE_COLUMNS), len(self.members)))
             for j, member in enumerate(self.members):
                 made.append(member._learn_one(row, checked, number).copy())
-                columns[:, j] = member._columns[: len(TRACE_COLUMNS), 0]
+                columns[:, j] = member._columns[: len(table.TRACE_COLUMNS), 0]
         except BaseException:
             if before is not None:
                 self._rollback(before)
@@ -450,6 +450,11 @@ class Committee(Shell):
         return self.shares.update(
             risks, self._largest_loss, out, beliefs=self._beliefs, surrogate=losses
         )
+
+    def _weigh_one(self, columns: np.ndarray) -> np.ndarray:
+        """Do the same for one round, of which there is a column of the record for each member."""
+        risks, losses = columns[table.RISK_ROW], columns[table.LOSS_ROW]
+        return self._weigh(risks[np.newaxis], losses[np.newaxis])
 
     def _combined(self, room: Batch, labels: Any, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""

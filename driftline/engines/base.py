@@ -105,6 +105,15 @@ class Block(NamedTuple):
     comparator_gaps: np.ndarray | None = None
     restarted: np.ndarray | None = None  # whether each round was the first of a new start
 
+    def column(self, name: str) -> np.ndarray:
+        """Return a column of the record by name: a view, through which it can be written."""
+        return self.trace[at.ROW[name]]
+
+    def write(self, t: int, **values: float) -> None:
+        """Write some columns of one round."""
+        for name, value in values.items():
+            self.trace[at.ROW[name], t] = value
+
     def cut(self, first: int, size: int) -> Block:
         """Return some of the rounds."""
         part = slice(first, first + size)

@@ -31,10 +31,10 @@ class PlainEngine(Engine):
         if detector is None:
             return False
         own = self.vector[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
-        share = min(1.0, max(0.0, float(trace[1, t]) / task.largest_loss))
+        share = min(1.0, max(0.0, float(trace[at.RISK_ROW, t]) / task.largest_loss))
         given = detector.sees(share, own)
         if self.replay:
-            trace[at.OWN_ALARM, t] = given
+            trace[at.OWN_ALARM_ROW, t] = given
             return False
         if not given:
             return False
@@ -69,8 +69,8 @@ class PlainEngine(Engine):
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
         if self.replay:
-            block.trace[at.OWN_ETA, t] = eta
-            eta = float(block.trace[3, t]) if eta > 0.0 else 0.0
+            block.write(t, own_eta=eta)
+            eta = float(block.column("eta")[t]) if eta > 0.0 else 0.0
         length_sq = float(np.vdot(self.stored, self.stored)) + eta * eta * grad_sq
         if eta > 0.0 and not length_sq < FARTHEST_SQ:
             memory[:] = undo
@@ -82,7 +82,8 @@ class PlainEngine(Engine):
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 
         target_loss = loss.task.loss(prediction, label)
-        block.trace[:5, t] = value, risk, target_loss, state[at.ETA], grad_sq
+        used = float(state[at.ETA])
+        block.write(t, loss=value, risk=risk, target_loss=target_loss, eta=used, grad_sq=grad_sq)
         if block.gaps is not None:
             block.gaps[t] = loss.solver_gap(theta)
         written = np.ravel(prediction)
@@ -95,6 +96,7 @@ class PlainEngine(Engine):
         assert shadow is not None and own is not None
         theta = block.rows.scores(shadow, False, block.start + t, self.parts.intercept)
         value, _ = loss.value_and_grad(theta, label)
-        block.trace[5:8, t] = value, np.vdot(own, shadow), np.vdot(own, own)
+        inner, norm_sq = float(np.vdot(own, shadow)), float(np.vdot(own, own))
+        block.write(t, comparator_loss=value, inner=inner, norm_sq=norm_sq)
         if block.comparator_gaps is not None:
             block.comparator_gaps[t] = loss.solver_gap(theta)

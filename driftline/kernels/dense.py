@@ -69,12 +69,12 @@ def play_dense(
             played = t
             break
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[4, t], weights)
+            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
                 if intercept:
                     weights[k, features] += m.steps[k]
-            settle(m, eta, trace[4, t], shadow.size > 0)
+            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             played = t + 1
             break

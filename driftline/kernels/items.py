@@ -78,8 +78,8 @@ def play_items(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            add_scaled(weights[0], -eta / refresh(m, eta, trace[4, t], weights), gradient)
-            settle(m, eta, trace[4, t], shadow.size > 0)
+            add_scaled(weights[0], -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights), gradient)
+            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             return t + 1
     return starts.size - 1

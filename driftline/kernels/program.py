@@ -45,7 +45,9 @@ QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
 WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
 REPLAYED_COLUMNS = (*WATCHED_COLUMNS, "own_eta", "own_alarm")
-OWN_ETA, OWN_ALARM = 8, 9
+LOSS_ROW, RISK_ROW, TARGET_ROW, ETA_ROW, GRAD_ROW = range(5)
+THEIR_LOSS_ROW, INNER_ROW, NORM_ROW, OWN_ETA_ROW, OWN_ALARM_ROW = range(5, 10)
+ROW = {name: row for row, name in enumerate(REPLAYED_COLUMNS)}
 
 
 @dataclass(frozen=True)

@@ -100,9 +100,9 @@ def play_round(m, label, uniforms, trace, t, prediction):
         ),
     )
     call_draw(code[at.DRAW], (m.mean, m.task, uniforms, m.scratch, prediction, m.encoded))
-    trace[0, t] = loss
-    trace[1, t] = risk
-    trace[2, t] = max(0.0, dot(m.target, m.encoded) + offset)
+    trace[at.LOSS_ROW, t] = loss
+    trace[at.RISK_ROW, t] = risk
+    trace[at.TARGET_ROW, t] = max(0.0, dot(m.target, m.encoded) + offset)
     return True
 
 
@@ -120,11 +120,19 @@ def choose_step(m, grad_sq, input_sq, trace, t):
             m.undo[i] = m.memory[i]
         eta = call_rate(
             m.code[at.RATE],
-            (trace[0, t], trace[1, t], grad_sq, input_sq, m.state[at.ETA], m.rate, m.memory),
+            (
+                trace[at.LOSS_ROW, t],
+                trace[at.RISK_ROW, t],
+                grad_sq,
+                input_sq,
+                m.state[at.ETA],
+                m.rate,
+                m.memory,
+            ),
         )
     if m.code[at.REPLAY]:
-        trace[at.OWN_ETA, t] = eta
-        eta = trace[3, t] if eta > 0.0 else 0.0
+        trace[at.OWN_ETA_ROW, t] = eta
+        eta = trace[at.ETA_ROW, t] if eta > 0.0 else 0.0
     if eta > 0.0 and not m.state[at.NORM_SQ] + eta * eta * grad_sq < FARTHEST_SQ:
         for i in range(m.memory.size):
             m.memory[i] = m.undo[i]
@@ -133,8 +141,8 @@ def choose_step(m, grad_sq, input_sq, trace, t):
         m.state[at.ETA] = eta
     m.state[at.ROUNDS] += 1.0
     m.state[at.LARGEST_INPUT_SQ] = max(m.state[at.LARGEST_INPUT_SQ], input_sq)
-    trace[3, t] = m.state[at.ETA]
-    trace[4, t] = grad_sq
+    trace[at.ETA_ROW, t] = m.state[at.ETA]
+    trace[at.GRAD_ROW, t] = grad_sq
     return eta
 
 
@@ -146,10 +154,10 @@ def alarmed(m, trace, t):
     """
     if m.code[at.DETECT] == 0:
         return False
-    share = min(1.0, max(0.0, trace[1, t] / m.detector[0]))
+    share = min(1.0, max(0.0, trace[at.RISK_ROW, t] / m.detector[0]))
     given = call_detect(m.code[at.DETECT], (share, m.detector[1:], m.seen))
     if m.code[at.REPLAY]:
-        trace[at.OWN_ALARM, t] = 1.0 if given else 0.0
+        trace[at.OWN_ALARM_ROW, t] = 1.0 if given else 0.0
         return False
     if not given:
         return False
@@ -161,9 +169,9 @@ def alarmed(m, trace, t):
 def watch(m, trace, t):
     """Write down the loss at a comparator's scores, which stand in ``encoded``."""
     work = (m.encoded, m.target, m.loss, m.work, m.mean)
-    trace[5, t] = call_loss(m.code[at.LOSS], work)
-    trace[6, t] = m.state[at.INNER]
-    trace[7, t] = m.state[at.NORM_SQ]
+    trace[at.THEIR_LOSS_ROW, t] = call_loss(m.code[at.LOSS], work)
+    trace[at.INNER_ROW, t] = m.state[at.INNER]
+    trace[at.NORM_ROW, t] = m.state[at.NORM_SQ]
 
 
 @helper

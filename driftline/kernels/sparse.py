@@ -75,14 +75,14 @@ def play_sparse(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[4, t], whole)
+            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], whole)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
             scatter(weights, values, columns, first, stop, m.steps)
             if intercept:
                 for k in range(outputs):
                     weights[last, k] += m.steps[k]
-            settle(m, eta, trace[4, t], shadow.size > 0)
+            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             return t + 1
     return rounds

@@ -13,6 +13,9 @@ from driftline.regret.tally import Watched
 
 __all__ = ["Watch", "settled"]
 
+#: What is seen of a round in the record itself.
+SEEN = ("loss", "risk", "target_loss", "eta", "grad_sq", "comparator_loss")
+
 
 class Watch:
     """An engine and a comparator: plays blocks and notes how the two lie to each other.
@@ -61,7 +64,7 @@ class Watch:
             piece = block.cut(done, size)._replace(shadow=weights)
             for played in self.engine.stretches(piece):
                 part = slice(done, done + played)
-                inner, own = block.trace[6:8, part]
+                inner, own = block.column("inner")[part], block.column("norm_sq")[part]
                 distance[part] = np.maximum(own - 2.0 * inner + norm, 0.0)
                 old[part] = distance[part]
                 if self._end is not None:
@@ -118,23 +121,17 @@ def _seen(
     move: np.ndarray,
     end: float,
 ) -> Watched:
-    loss, risk, target_loss, eta, grad_sq, theirs = block.trace[:6, :count]
     counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
     gap = np.zeros(count) if counted is None else counted[:count].copy()
     return Watched(
-        loss,
-        risk,
-        target_loss,
-        eta,
-        grad_sq,
-        gap,
-        theirs,
-        distance[:count],
-        old[:count],
-        move[:count],
-        _flags(block, count),
-        np.zeros(count, dtype=bool),
-        end,
+        **{name: block.column(name)[:count] for name in SEEN},
+        gap=gap,
+        distance=distance[:count],
+        old_distance=old[:count],
+        move=move[:count],
+        restarted=_flags(block, count),
+        idle=np.zeros(count, dtype=bool),
+        end=end,
     )
 
 

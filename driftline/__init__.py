@@ -54,7 +54,9 @@ if TYPE_CHECKING:
     from driftline.learner import Ticket as Ticket
     from driftline.state import State as State
     from driftline.state.loading import load as load
+    from driftline.trace import Sink as Sink
     from driftline.trace import Trace as Trace
+    from driftline.trace import TraceFile as TraceFile
 
 # Rooms and names are imported when they are first asked for, so that importing the
 # package costs next to nothing.
@@ -85,7 +87,9 @@ _NAMES = {
     "State": "state",
     "CommitteeTrace": "committee",
     "Round": "learner",
+    "Sink": "trace",
     "Trace": "trace",
+    "TraceFile": "trace",
     "Committee": "committee",
     "auto": "committee",
     "certify": "certificates",

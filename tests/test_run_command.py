@@ -358,7 +358,7 @@ def test_a_journal_keeps_all_sums(tmp_path, sizes):
     values = np.random.default_rng(0).integers(0, 9, (100, 2)).astype(float)
     journal, start = Journal(["a", "b"], most=8), 0
     for size in sizes:
-        journal.add(values[start : start + size])
+        journal.add(dict(zip("ab", values[start : start + size].T, strict=True)))
         start += size
     assert journal.span == 16 and journal.lengths.tolist() == [16] * 6 + [4]
     assert journal.sums("b").tolist() == [values[i : i + 16, 1].sum() for i in range(0, 100, 16)]

@@ -473,7 +473,9 @@ class Committee(Shell):
         }
 
     def _trace(self, batch: Batch, origin: Any, digest: str) -> CommitteeTrace:
-        start, states = AuditOrigin(self.combine, origin[0], digest), origin[1]
+        start, states = None, [None] * len(self.members)
+        if origin is not None:
+            start, states = AuditOrigin(self.combine, origin[0], digest), origin[1]
         members = zip(self.members, batch.members, states, strict=True)
         traces = tuple(member._trace(own, state, "") for member, own, state in members)
         names = ("risk", "target_loss", "weights", "member_risk")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from driftline.committee.state import CommitteeState
 from driftline.errors import InputError
 from driftline.state import archive
-from driftline.trace import Trace, column, read_file, with_suffix
+from driftline.trace import Trace, column, joined, read_file, with_suffix
 
 __all__ = ["AuditOrigin", "CommitteeTrace"]
 
@@ -77,6 +77,21 @@ class CommitteeTrace:
     def save(self, path: str | Path) -> Path:
         """Write the trace to one sealed file of plain data, named ``.npz``; return where it is."""
         return archive.write(with_suffix(path), *self.to_saved())
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return all that there is for every round, by name; a member's after its number."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        for j, member in enumerate(self.members):
+            columns |= {f"{j}.{name}": column for name, column in member.columns().items()}
+        return columns
+
+    @classmethod
+    def join(cls, traces: Sequence[CommitteeTrace]) -> CommitteeTrace:
+        """Return one trace of rounds that follow each other, with the origin of the first."""
+        rows = [{name: getattr(trace, name) for name in COLUMNS} for trace in traces]
+        own: dict[str, Any] = joined(rows)
+        members = zip(*(trace.members for trace in traces), strict=True)
+        return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return everything as plain data and arrays."""

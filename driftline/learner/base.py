@@ -22,6 +22,7 @@ from typing import Any
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket
 from driftline.tasks import Task
+from driftline.trace import Sink
 
 __all__ = ["Learner"]
 
@@ -59,8 +60,9 @@ class Learner(ABC):
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
+        sink: Sink | None = None,
     ) -> Any:
-        """Step through a stream, and return its trace: the same bits, faster."""
+        """Step through a stream, and return its trace, or hand that on: the same bits, faster."""
 
     @abstractmethod
     def learn_rows(self, inputs: Any, labels: Any) -> None:

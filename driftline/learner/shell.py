@@ -6,6 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from driftline.learner.ticket import Ticket, plain
 from driftline.learner.turn import Turn
 from driftline.state import Draws, archive
 from driftline.tasks import Task
-from driftline.trace import Batch
+from driftline.trace import Batch, Sink
 
 __all__ = ["Shell", "checked_stream"]
 
@@ -71,6 +72,7 @@ class Shell(Learner):
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
+        sink: Sink | None = None,
     ) -> Any:
         """Play a stream: every row is predicted before it is learned from.
 
@@ -88,18 +90,23 @@ class Shell(Learner):
             Whether the trace keeps the state from before the first round, so that the run can be
             replayed and certified. Default: if that is no more to copy than the inputs are to
             read.
+        sink
+            Who is handed the trace of each batch, such as a :class:`~driftline.TraceFile`. Then
+            nothing else is kept, and memory does not grow with the stream.
 
         Returns
         -------
         Trace
-            One row a round. If the input is refused, the learner is as it was before; so it is
-            after an interruption. A learner with more weights than there are inputs is not copied
-            first: then rounds before an interruption, or before a step that overflows, are kept,
-            and the error says how many.
+            One row a round; None if there is a sink. If the input is refused, the learner is as it
+            was before; so it is after an interruption. A learner with more weights than there are
+            inputs is not copied first: then rounds before an interruption, or before a step that
+            overflows, are kept, and the error says how many.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
+        if sink is not None and not isinstance(sink, Sink):
+            raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")
         digest = fingerprint(rows, labels)
-        return self._run(rows, labels, digest, seed, progress, audit)
+        return self._run(rows, labels, digest, seed, progress, audit, sink)
 
     def learn_rows(self, inputs: Any, labels: Any) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
@@ -114,6 +121,7 @@ class Shell(Learner):
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
+        sink: Sink | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         self._turn.begin()
@@ -126,7 +134,8 @@ class Shell(Learner):
                 keep = copied if audit is None else audit
                 before, rounds = self._checkpoint(copied or keep), self.rounds
             try:
-                return self._played(rows, labels, digest, seed, progress, before, keep)
+                with nullcontext() if sink is None else sink:
+                    return self._played(rows, labels, digest, seed, progress, before, keep, sink)
             except BaseException as error:
                 with self._turn.lock:
                     kept = self.rounds - rounds
@@ -148,13 +157,14 @@ class Shell(Learner):
         progress: Callable[[int], None] | None,
         before: Any,
         keep: bool,
+        sink: Sink | None,
     ) -> Any:
-        """Play from a checkpoint; return the trace if there is a digest."""
+        """Play from a checkpoint; return the trace if there is a digest, or hand it to a sink."""
         with self._turn.lock:
             if seed is not None:
                 self._reseed(seed)
-            room = None if digest is None else self._room(labels)
-            origin = None if room is None else self._origin(before)
+            room = None if digest is None or sink is not None else self._room(labels)
+            origin = None if digest is None else self._origin(before)
         size = self._batch_size(rows)
         for start in range(0, rows.rounds, size):
             stop = min(start + size, rows.rounds)
@@ -162,9 +172,14 @@ class Shell(Learner):
             with self._turn.lock:
                 batch = self._room(part) if room is None else room.part(start, stop)
                 self._play(rows, start, stop, part, self._tickets, batch)
-                if room is not None:
+                if digest is not None:
                     self._combine(part, self._tickets, batch)
                 self._tickets += stop - start
+                if sink is not None:
+                    first = self._filled(origin, keep) if start == 0 else None
+                    trace = self._trace(batch, first, digest or "" if start == 0 else "")
+            if sink is not None:
+                sink.add(trace)
             if progress is not None:
                 progress(stop - start)
             if stop < rows.rounds:

@@ -12,6 +12,7 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from driftline import files
 from driftline.errors import InputError
 from driftline.version import __version__
 
-__all__ = ["packed", "read", "unpacked", "write"]
+__all__ = ["Writer", "packed", "read", "unpacked", "write"]
 
 #: The version of the format. Files of later versions are refused.
 FORMAT = 2
@@ -41,14 +42,66 @@ def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
 
 def packed(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
     """Return the bytes of a file; equal content has equal bytes, whenever it is written."""
-    text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr(_entry(ABOUT), text)
-        for name, array in arrays.items():
-            with archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as content:
-                np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
-    return _sealed(made.getvalue())
+    writer = Writer(made.write)
+    for name, array in arrays.items():
+        writer.add(name, array)
+    writer.finish(about)
+    return made.getvalue()
+
+
+class Writer:
+    """A file of plain data that is written from its beginning to its end, array by array."""
+
+    def __init__(self, write: Callable[[bytes], Any]):
+        self._out = _Sealing(write)
+        self._archive = zipfile.ZipFile(self._out, "w")  # type: ignore[call-overload]
+
+    def add(self, name: str, array: np.ndarray) -> None:
+        """Write an array, whose name is new."""
+        with self._archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as content:
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+
+    def finish(self, about: dict[str, Any]) -> None:
+        """Write the text about the arrays, and the seal."""
+        text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
+        self._archive.writestr(_entry(ABOUT), text)
+        self._archive.close()
+        self._out.seal()
+
+    def discard(self) -> None:
+        """Write nothing more, not even what a ZIP file writes when it is forgotten."""
+        self._out.discard()
+        self._archive.close()
+
+
+class _Sealing:
+    """What a ZIP file is written to: bytes go on as they come, but for the last two."""
+
+    def __init__(self, write: Callable[[bytes], Any]):
+        self._write: Callable[[bytes], Any] = write
+        self._last, self._hash = b"", hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        """Write some bytes at the end."""
+        known = self._last + bytes(content)
+        self._last = known[-2:]
+        self._hash.update(known[:-2])
+        self._write(known[:-2])
+        return len(content)
+
+    def flush(self) -> None:
+        """Do nothing: whoever gave the function to write syncs."""
+
+    def discard(self) -> None:
+        """Drop what is written from now on."""
+        self._write = len
+
+    def seal(self) -> None:
+        """Write the digest of all bytes as the comment: see :func:`_sealed`."""
+        self._hash.update(b"\0\0")
+        seal = self._hash.hexdigest().encode()
+        self._write(len(seal).to_bytes(2, "little") + seal)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,22 @@ from driftline.errors import DAMAGE, InputError
 from driftline.state import State, archive, old_trace
 from driftline.trace.batch import Batch
 
-__all__ = ["Trace", "at_most_rounding", "column", "read_file", "with_suffix"]
+__all__ = [
+    "BATCHES",
+    "Trace",
+    "at_most_rounding",
+    "batch_name",
+    "column",
+    "joined",
+    "read_file",
+    "with_suffix",
+]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = ("gap", "restarted")
+
+#: How many batches the columns of a streamed trace come in.
+BATCHES = "batches"
 
 #: Arrays of the state before the first round have names that start so.
 ORIGIN = "origin."
@@ -125,10 +137,20 @@ class Trace:
         prediction = task.predictions(batch["prediction"])
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
 
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return all that there is for every round, by name."""
+        names = [name for name in OPTIONAL if getattr(self, name) is not None]
+        return self.to_dict() | {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def join(cls, traces: Sequence[Trace]) -> Trace:
+        """Return one trace of rounds that follow each other, with the origin of the first."""
+        columns: dict[str, Any] = joined([trace.columns() for trace in traces])
+        return replace(traces[0], **columns)
+
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return everything as plain data and arrays."""
-        names = [name for name in OPTIONAL if getattr(self, name) is not None]
-        arrays = self.to_dict() | {name: getattr(self, name) for name in names}
+        arrays = self.columns()
         about = {"kind": "Trace", "config": self.config, "digest": self.digest, "origin": None}
         if self.origin is not None:
             about["origin"], own = self.origin.to_saved()
@@ -198,6 +220,25 @@ def column(
     return array
 
 
+def batch_name(name: str, batch: int) -> str:
+    """Return what a column of one batch is called in a file."""
+    return f"{name}.batch{batch}"
+
+
+def joined(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return columns of rounds that follow each other as one; rows are filled up by -1."""
+    made = {}
+    for name, first in batches[0].items():
+        parts = [columns[name] for columns in batches]
+        if name.endswith("prediction") and first.ndim == 2:
+            width = max(part.shape[1] for part in parts)
+            short = [((0, 0), (0, width - part.shape[1])) for part in parts]
+            pairs = zip(parts, short, strict=True)
+            parts = [np.pad(part, by, constant_values=-1) for part, by in pairs]
+        made[name] = np.concatenate(parts)
+    return made
+
+
 def with_suffix(path: str | Path) -> Path:
     """Return a path that ends as those of traces do."""
     path = Path(path)
@@ -218,10 +259,30 @@ def read_file(path: str | Path, kind: str, make: Callable[..., Any]) -> Any:
     try:
         if about.get("kind") != kind:
             raise InputError(f"it holds a {about.get('kind')!r}: expected a {kind!r}")
+        if BATCHES in about:
+            arrays = _joined_batches(arrays, about[BATCHES])
         return make(about, arrays)
     except DAMAGE as error:
         told = error if isinstance(error, InputError) else repr(error)
         raise InputError(f"{path} is not a trace: {told}") from error
+
+
+def _joined_batches(arrays: dict[str, np.ndarray], count: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of a streamed file as those of a trace that was saved in whole."""
+    if type(count) is not int or not 1 <= count <= len(arrays):
+        raise InputError(f"{len(arrays)} arrays cannot be {count!r:.80} batches")
+    batches: list[dict[str, np.ndarray]] = [{} for _ in range(count)]
+    rest = {}
+    for name, array in arrays.items():
+        own, _, batch = name.rpartition(".batch")
+        if own and batch.isdecimal() and int(batch) < count:
+            batches[int(batch)][own] = array
+        else:
+            rest[name] = array
+    shapes = [{name: (a.dtype, a.shape[2:], a.ndim) for name, a in b.items()} for b in batches]
+    if any(shape != shapes[0] for shape in shapes) or batches[0].keys() & rest.keys():
+        raise InputError("its batches do not have the same columns")
+    return rest | joined(batches)
 
 
 def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State | None:

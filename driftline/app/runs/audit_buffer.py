@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
-from driftline.trace import Trace
 
-__all__ = ["AuditBuffer", "joined", "stacked"]
+__all__ = ["AuditBuffer", "stacked"]
 
 #: So many numbers are kept at most, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
@@ -39,10 +38,8 @@ class AuditBuffer:
         """Keep some more rounds, or nothing from now on."""
         if self.reason:
             return
-        if self.traces:
-            trace = replace(trace, origin=None)
+        trace = _undigested(trace, first=not self.traces)
         self.size += _entries(rounds.inputs) + _numbers(trace)
-        self.size += sum(map(_numbers, trace.members))
         if self.most is not None and self.size > self.most:
             self.drop("the run is too long to be kept for an audit: ask for one by --certify")
         elif self.traces and _config(trace) != _config(self.traces[0]):
@@ -61,7 +58,7 @@ class AuditBuffer:
 
     def trace(self) -> CommitteeTrace:
         """Return one trace of all rounds; without a digest, since rows were met in pieces."""
-        return joined(self.traces)
+        return CommitteeTrace.join(self.traces)
 
     def inputs(self) -> Any:
         """Return all inputs as a learner takes them."""
@@ -70,21 +67,6 @@ class AuditBuffer:
     def labels(self) -> Any:
         """Return all labels as a learner takes them."""
         return stacked(self.rounds)[1]
-
-
-def joined(traces: list[CommitteeTrace]) -> CommitteeTrace:
-    """Return one trace of rounds that follow each other."""
-    first = traces[0]
-    members = tuple(
-        _joined([trace.members[j] for trace in traces]) for j in range(len(first.members))
-    )
-    names = ("risk", "target_loss", "weights", "member_risk")
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(trace, name) for trace in traces]) for name in names
-    }
-    prediction = _stacked([trace.prediction for trace in traces])
-    start = None if first.origin is None else first.origin._replace(digest="")
-    return CommitteeTrace(**columns, prediction=prediction, members=members, origin=start)
 
 
 def stacked(rounds: list[Rounds]) -> tuple[Any, Any]:
@@ -109,34 +91,20 @@ def _entries(inputs: Any) -> int:
     return int(inputs.nnz * 2 if hasattr(inputs, "indptr") else inputs.size)
 
 
-def _numbers(trace: CommitteeTrace | Trace) -> int:
-    """Return how many numbers a trace has, that of the members of a committee apart."""
-    columns = [getattr(trace, field.name) for field in fields(trace)]
-    if isinstance(trace, Trace) and trace.origin is not None:
-        columns.append(trace.origin.weights)
-    return sum(column.size for column in columns if isinstance(column, np.ndarray))
+def _numbers(trace: CommitteeTrace) -> int:
+    """Return how many numbers a trace has, with the weights that an audit starts from."""
+    origins = [member.origin for member in trace.members if member.origin is not None]
+    weights = [origin.weights for origin in origins if origin.weights is not None]
+    return sum(array.size for array in (*trace.columns().values(), *weights))
+
+
+def _undigested(trace: CommitteeTrace, first: bool) -> CommitteeTrace:
+    """Return a trace that knows of no stream, since rows are met in pieces."""
+    origin = trace.origin._replace(digest="") if first and trace.origin is not None else None
+    members = tuple(replace(member, digest="") for member in trace.members)
+    return replace(trace, origin=origin, members=members)
 
 
 def _config(trace: CommitteeTrace) -> str:
     """Return what members are, as it is saved and loaded."""
     return json.dumps(trace.members[0].config, sort_keys=True)
-
-
-def _stacked(parts: list[np.ndarray]) -> np.ndarray:
-    """Join predictions, rows of which may differ in length."""
-    if parts[0].ndim == 1:
-        return np.concatenate(parts)
-    width = max(part.shape[1] for part in parts)
-    wide = [np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=-1) for p in parts]
-    return np.concatenate(wide)
-
-
-def _joined(traces: list[Trace]) -> Trace:
-    columns: dict[str, Any] = {}
-    for field in fields(Trace):
-        parts = [getattr(trace, field.name) for trace in traces]
-        if field.name == "prediction":
-            columns[field.name] = _stacked(parts)
-        elif field.name not in ("origin", "config", "digest") and parts[0] is not None:
-            columns[field.name] = np.concatenate(parts)
-    return replace(traces[0], **columns, digest="")

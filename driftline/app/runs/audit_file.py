@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from driftline.app.runs.audit_buffer import AuditBuffer, joined, stacked
+from driftline.app.runs.audit_buffer import AuditBuffer, stacked
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.files import Appended
 from driftline.state import archive
 from driftline.state.loading import DAMAGE
-from driftline.trace import Trace
 
 __all__ = ["AuditFile"]
 
@@ -26,7 +23,7 @@ LENGTH = 8
 
 
 class AuditFile:
-    """Records of rounds behind each other: first what the committee was, then one a checkpoint.
+    """Records of rounds behind each other, one a checkpoint: their trace, inputs and labels.
 
     Parameters
     ----------
@@ -44,28 +41,20 @@ class AuditFile:
         rounds, traces = kept.unsaved()
         if not traces:
             return
-        if not self.file.length:
-            self._record(_beginning(traces[0]))
-        self._record(_packed(rounds, traces))
+        record = _packed(rounds, traces)
+        self.file.write(len(record).to_bytes(LENGTH, "little") + record)
         self.file.sync()
         kept.saved = len(kept.traces)
-
-    def _record(self, content: bytes) -> None:
-        self.file.write(len(content).to_bytes(LENGTH, "little") + content)
 
     def read(self, kept: AuditBuffer) -> None:
         """Keep all rounds of the file again."""
         with self.file.read() as file:
-            records = _records(file, self.file.length)
             try:
-                first = _begun(next(records))
-                for record in records:
+                for record in _records(file, self.file.length):
                     about, arrays = archive.unpacked(record, self.file.path)
                     kept.rounds.append(_rounds(about, arrays))
-                    kept.traces.append(_trace(arrays, first))
-                    bare = [replace(member, origin=None) for member in first.members]
-                    first = replace(first, origin=None, members=tuple(bare))
-            except (*DAMAGE, StopIteration) as error:
+                    kept.traces.append(CommitteeTrace.from_saved(about, arrays))
+            except DAMAGE as error:
                 raise InputError(f"{self.file.path} is damaged or was edited: {error}") from error
         kept.saved = len(kept.traces)
 
@@ -82,38 +71,10 @@ def _records(file: BinaryIO, length: int) -> Iterator[bytes]:
         yield file.read(size)
 
 
-def _beginning(trace: CommitteeTrace) -> bytes:
-    """Return a trace of one round as bytes, with what the committee was before."""
-    members = tuple(_columns(member, 1, member) for member in trace.members)
-    one = replace(_columns(trace, 1, trace), members=members)
-    with tempfile.TemporaryDirectory() as folder:
-        return one.save(Path(folder) / "first.npz").read_bytes()
-
-
-def _begun(content: bytes) -> CommitteeTrace:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "first.npz"
-        path.write_bytes(content)
-        return CommitteeTrace.load(path)
-
-
-def _columns(trace: Any, count: int, whole: Any) -> Any:
-    return replace(trace, **{name: column[:count] for name, column in _by_name(whole).items()})
-
-
-def _by_name(trace: CommitteeTrace | Trace) -> dict[str, np.ndarray]:
-    """Return what a trace has for every round."""
-    columns = {field.name: getattr(trace, field.name) for field in fields(trace)}
-    return {k: c for k, c in columns.items() if isinstance(c, np.ndarray)}
-
-
 def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
-    trace = joined(traces)
-    arrays = {f"all.{name}": column for name, column in _by_name(trace).items()}
-    for j, member in enumerate(trace.members):
-        arrays |= {f"{j}.{name}": column for name, column in _by_name(member).items()}
+    about, arrays = CommitteeTrace.join(traces).to_saved()
     inputs, labels = stacked(rounds)
-    about: dict[str, Any] = {"kind": "Rounds", "rows": sum(part.rows for part in rounds)}
+    about["rows"] = sum(part.rows for part in rounds)
     if isinstance(inputs, list):
         arrays["lengths"] = np.array([len(group) for group in inputs], dtype=np.int64)
         arrays |= {"inputs": np.concatenate(inputs), "labels": np.concatenate(labels)}
@@ -143,14 +104,3 @@ def _rounds(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Rounds:
         inputs = csr_array((inputs, *places), shape=shape)
         inputs.check_format(full_check=True)
     return Rounds(inputs, labels, len(labels), int(about["rows"]))
-
-
-def _trace(arrays: dict[str, np.ndarray], first: CommitteeTrace) -> CommitteeTrace:
-    members = tuple(
-        replace(member, **_part(arrays, f"{j}.")) for j, member in enumerate(first.members)
-    )
-    return replace(first, **_part(arrays, "all."), members=members)
-
-
-def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, Any]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ class Journal:
     When blocks become too many, two and two become one: a run of any length takes the same room.
 
     >>> journal = Journal(["loss"], most=4)
-    >>> journal.add(np.arange(10.0)[:, np.newaxis])
+    >>> journal.add({"loss": np.arange(10.0)})
     >>> journal.span, journal.sums("loss").tolist(), journal.lengths.tolist()
     (4, [6.0, 22.0, 17.0], [4, 4, 2])
     """
@@ -36,11 +36,12 @@ class Journal:
         self.span, self.rounds = 1, 0
         self._blocks = np.zeros((0, len(self.names)))
 
-    def add(self, values: np.ndarray) -> None:
-        """Write down rounds, a row each with one value per name."""
+    def add(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Write down rounds, a column for each name."""
+        if columns.keys() != set(self.names):
+            raise InputError(f"expected {', '.join(self.names)}, but got {', '.join(columns)}")
+        values = np.column_stack([columns[name] for name in self.names])
         count = len(values)
-        if values.shape != (count, len(self.names)):
-            raise InputError(f"expected rows of {len(self.names)}, but got {values.shape}")
         if not count:
             return
         while self.rounds + count > self.most * self.span:

@@ -17,6 +17,9 @@ from driftline.errors import InputError
 
 __all__ = ["BatchResult", "Run"]
 
+#: What the journal has of every member.
+PER_MEMBER = ("risk", "weight", "eta", "restarts")
+
 
 class BatchResult(NamedTuple):
     """What happened in some rounds: predictions and losses, beside those of the baselines."""
@@ -44,9 +47,9 @@ class Run:
         self.model, self.kept = model, kept
         members = range(len(model.learner.members))
         self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
-        per = [f"{what}.{j}" for what in ("risk", "weight", "eta", "restarts") for j in members]
-        self.journal = Journal(self.columns + per) if journal is None else journal
-        if self.journal.names != self.columns + per:
+        names = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
+        self.journal = Journal(names) if journal is None else journal
+        if self.journal.names != names:
             raise InputError("the journal is that of other members")
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         self.totals = np.zeros(len(self.columns))
@@ -69,7 +72,7 @@ class Run:
         if self.kept is not None:
             self.kept.add(rounds, trace)
         losses = np.column_stack([trace.target_loss, beside])
-        self.journal.add(np.column_stack([losses, *_members(trace)]))
+        self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
         self.totals += losses.sum(axis=0)
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
@@ -105,9 +108,12 @@ class Run:
         }
 
 
-def _members(trace: CommitteeTrace) -> tuple[np.ndarray, ...]:
-    """Return what is written down of every member: risk, weight, step, whether it restarted."""
-    etas = np.column_stack([member.eta for member in trace.members])
+def _members(trace: CommitteeTrace) -> dict[str, np.ndarray]:
+    """Return what the journal has of every member."""
+    columns: dict[str, np.ndarray] = {}
     none = np.zeros(len(trace))
-    again = [none if member.restarted is None else member.restarted for member in trace.members]
-    return trace.member_risk, trace.weights, etas, np.column_stack(again)
+    for j, member in enumerate(trace.members):
+        again = none if member.restarted is None else member.restarted
+        own = trace.member_risk[:, j], trace.weights[:, j], member.eta, again
+        columns |= {f"{what}.{j}": column for what, column in zip(PER_MEMBER, own, strict=True)}
+    return columns

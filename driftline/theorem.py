@@ -64,7 +64,7 @@ def _range(parts: Parts) -> str:
 
 def _input(parts: Parts) -> str:
     """Say what the norm is one of."""
-    return parts.loss.task.norm_in_words(parts.intercept)
+    return parts.loss.task.layout.norm_in_words(parts.intercept)
 
 
 def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:

@@ -87,7 +87,7 @@ def random_stream(task, rounds, seed, features=3):
     generator = np.random.default_rng(seed)
     sizes = generator.integers(2, 5, rounds)
     labels = [any_label(task, generator, int(size)) for size in sizes]
-    if task.ragged:
+    if task.layout.ragged:
         return [generator.standard_normal((size, features)) / 2 for size in sizes], labels
     inputs = generator.standard_normal((rounds, features))
     return inputs / np.linalg.norm(inputs, axis=1, keepdims=True), labels
@@ -147,7 +147,7 @@ def test_comparator_losses_and_distances_are_those_computed_plainly(pair):
         learner, trace, comparator, (inputs, labels) = make(pair, "polyak", seed=seed)
         made = dl.certify(trace, comparator, inputs, labels)
         loss, again = learner.loss, dl.OGD(*learner.parts[:4])
-        rows = loss.task.rows_of(inputs)
+        rows = loss.task.layout.rows(inputs)
         theirs, previous, path = 0.0, None, 0.0
         pieces = [w for w, stop in comparator.pieces(0, 40) for w in [w]]
         if isinstance(comparator, dl.comparators.Piecewise):

@@ -438,6 +438,12 @@ def test_overflowing_members_take_a_single_round_back():
     assert committee.rounds == 1
 
 
+class OfThreeScores(T.Task):
+    """A task that says nothing but its number of scores."""
+
+    dim = 3
+
+
 def test_bad_committees_are_named():
     one = dl.OGD(dl.losses.Logistic(T.Multiclass(3)))
     two = dl.OGD(dl.losses.Logistic(T.Multiclass(2)))
@@ -445,7 +451,8 @@ def test_bad_committees_are_named():
         (lambda: dl.Committee([]), "1 member or more"),
         (lambda: dl.Committee([one, two]), "the same task"),
         (lambda: dl.Committee([one], "average"), "'vote' or 'draw'"),
-        (lambda: dl.auto(T.Task()), "no committee is known"),
+        (lambda: dl.auto(T.Task()), "does not say its number of scores"),
+        (lambda: dl.auto(OfThreeScores()), "no committee is known"),
     ):
         with pytest.raises(dl.InputError, match=words):
             make()

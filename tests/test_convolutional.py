@@ -433,7 +433,7 @@ def test_runs_stay_within_the_theorem(name, monotone):
     floor = learner.decoder.rate_floor / learner.largest_input**2
     assert trace.eta.min() >= floor * (1 - 1e-9)
 
-    rows = loss.task.rows_of(inputs)
+    rows = loss.task.layout.rows(inputs)
     scores = [rows.scores(comparator.at(t), False, t, False) for t in range(len(labels))]
     theirs = np.array([loss.value_and_grad(s, y)[0] for s, y in zip(scores, labels, strict=True)])
     path = comparator.path_length

@@ -292,7 +292,7 @@ def test_a_distribution_has_the_expected_losses_of_draws(loss):
     decoder, task = dl.decoders.default_decoder(loss)[1], loss.task
     random, count = np.random.default_rng(0), 4000
     for _ in range(3):
-        theta = random.standard_normal(4 if task.ragged else task.dim)
+        theta = random.standard_normal(4 if task.layout.ragged else task.dim)
         atoms, weights = decoder.distribution(theta)
         uniforms = (np.arange(count)[:, np.newaxis] + 0.5) / count
         drawn = [decoder.draw(theta, u) for u in uniforms]

@@ -42,9 +42,11 @@ def test_totals_over_sparse_rows_are_those_over_dense_ones(loss, places, interce
     inputs[np.abs(inputs) < 0.7] = 0.0
     thin = sparse.csr_array(inputs)
     thin.indices, thin.indptr = thin.indices.astype(places), thin.indptr.astype(places)
-    weights = np.random.default_rng(1).standard_normal((loss.task.weight_rows, 7 + intercept))
+    weights = np.random.default_rng(1).standard_normal(
+        (loss.task.layout.weight_rows, 7 + intercept)
+    )
     totals, checked = Totals(loss, intercept), loss.task.check_labels(labels)
-    dense, thin = loss.task.rows_of(inputs), loss.task.rows_of(thin)
+    dense, thin = loss.task.layout.rows(inputs), loss.task.layout.rows(thin)
     value, slope = totals.over(dense, 5, 50, checked[5:50], weights)
     again, same = totals.over(thin, 5, 50, checked[5:50], weights)
     plain, plainly = totals._plainly(thin, 5, 50, checked[5:50], weights)
@@ -63,7 +65,7 @@ def test_a_fit_is_the_minimum_on_the_ball(loss, intercept):
         loss, inputs, labels, dl.domains.Ball(3.0), intercept=intercept, tolerance=1e-4
     )
     shape = found.comparator.weights.shape[1:]
-    rows = loss.task.rows_of(inputs)
+    rows = loss.task.layout.rows(inputs)
 
     def total(flat):
         W = flat.reshape(shape)

@@ -201,7 +201,7 @@ def test_broken_sparse_rows_are_refused_wherever_they_are_given(change):
         *(lambda rows, m=model: m.predict(rows) for model in [*models, tags]),
         *(lambda rows, m=model: m.partial_fit(rows, Y) for model in models),
         lambda rows: dl.DriftClassifier().fit(rows, Y),
-        lambda rows: dl.tasks.NDCG(max_relevance=2).rows_of((rows, [0, 200])),
+        lambda rows: dl.tasks.NDCG(max_relevance=2).layout.rows((rows, [0, 200])),
     ):
         with pytest.raises(dl.InputError, match="sparse inputs"):
             use(broken(change))

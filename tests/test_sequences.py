@@ -105,7 +105,7 @@ def test_gradient_in_the_weights():
     inputs, labels = words(3, seed=4)
     for transitions in (False, True):
         task = dl.tasks.Sequence(3, transitions)
-        loss, rows = dl.losses.CRF(task), task.rows_of(inputs)
+        loss, rows = dl.losses.CRF(task), task.layout.rows(inputs)
         generator = np.random.default_rng(0)
         shape = 3, 6 + 1 + 3 * transitions
         W, direction = generator.standard_normal((2, *shape))
@@ -246,7 +246,7 @@ def test_sparsemap_learns_sequences_within_its_admissible_range():
 
 def test_planted_sequences_are_best_for_the_comparator():
     stream = dl.streams.PlantedSequences(rounds=40, flips=2, longest=4, seed=3)
-    rows = stream.task.rows_of(stream.inputs)
+    rows = stream.task.layout.rows(stream.inputs)
     for t, label in enumerate(stream.labels):
         theta = rows.scores(stream.comparator.at(t), False, t, False)
         best = max(stream.task.encode(s) @ theta for s in all_sequences(len(label), 5))

@@ -170,17 +170,18 @@ def test_a_full_disk_leaves_learner_and_folder_as_they_were(tmp_path, monkeypatc
 
     def full(handle, content):
         written.append(len(content))
-        if sum(written) > limit:
+        if sum(written) > limits[-1]:
             raise OSError(28, "No space left on device")
         write(handle, content)
 
-    limit = 10**9
+    limits = [10**9]
     monkeypatch.setattr(files.disk, "write", full)
     make().run(stream, sink=dl.TraceFile(tmp_path / "a"))
     whole = sum(written)
     (tmp_path / "a.npz").unlink()
     for limit in (0, whole // 2, whole - 1):
         written.clear()
+        limits.append(limit)
         learner = make()
         with pytest.raises(OSError, match="No space left"):
             learner.run(stream, sink=dl.TraceFile(tmp_path / "a"))

@@ -127,7 +127,7 @@ def _certify(
     trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task
-    rows, labels = task.rows_of(inputs), task.check_labels(labels)
+    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
     if not rows.rounds == len(labels) == len(trace):
         raise InputError(
             f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "

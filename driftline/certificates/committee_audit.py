@@ -66,7 +66,7 @@ def certify_committee(
     average = (weights * risk).sum(axis=1)
 
     findings = [f"member {j}: {found}" for j, m in enumerate(members) for found in m.findings]
-    if first.digest and first.digest != fingerprint(task.rows_of(inputs), labels):
+    if first.digest and first.digest != fingerprint(task.layout.rows(inputs), labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
     findings += _differ("risk of a member", trace.member_risk, risk)
     findings += _differ("weight of a member", trace.weights, weights)

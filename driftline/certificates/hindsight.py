@@ -53,12 +53,12 @@ class Problem:
         if not loss.convex:
             raise InputError(f"{loss!r} is not convex: its best weights cannot be told")
         task = loss.task
-        self.rows, self.labels = task.rows_of(inputs), task.check_labels(labels)
+        self.rows, self.labels = task.layout.rows(inputs), task.check_labels(labels)
         if self.rows.rounds != len(self.labels):
             raise InputError(f"there are {self.rows.rounds} inputs but {len(self.labels)} labels")
         self.radius = float(domain.radius)
-        columns = self.rows.features + intercept + task.extra_columns
-        self.shape = (task.weight_rows, columns)
+        columns = self.rows.features + intercept + task.layout.extra_columns
+        self.shape = (task.layout.weight_rows, columns)
         self.totals = Totals(loss, intercept)
 
     def total(self, weights: np.ndarray, start: int, stop: int) -> tuple[float, np.ndarray]:
@@ -150,7 +150,7 @@ def surrogate_losses(
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
     task = loss.task
-    rows, checked = task.rows_of(inputs), task.check_labels(labels)
+    rows, checked = task.layout.rows(inputs), task.check_labels(labels)
     if rows.rounds != len(checked):
         raise InputError(f"there are {rows.rounds} inputs but {len(checked)} labels")
     losses, start = np.empty(rows.rounds), 0

@@ -35,7 +35,7 @@ def learner_of(trace: Trace) -> OGD:
     rows = origin.weights.shape[1 if origin.transposed else 0]
     try:
         loss = from_config(config["loss"])  # first, since all others may be as large as its task
-        if (expected := loss.task.weight_rows) != rows:
+        if (expected := loss.task.layout.weight_rows) != rows:
             raise InputError(f"{loss.task!r} has weights of {expected} rows, not {rows}")
         parts: dict[str, Any] = {name: from_config(config[name]) for name in KINDS}
         for name, kind in KINDS.items():

@@ -167,7 +167,7 @@ def _planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
     """Return a stream for a task: plain rows, chains of tags, or documents."""
     task: Any = learner.task
     stream: Any
-    if not task.ragged:
+    if not task.layout.ragged:
         stream = Planted(task, rounds=rounds, flips=2, seed=seed)
     elif hasattr(task, "tags"):
         stream = PlantedSequences(rounds=rounds, tags=task.tags, longest=4, seed=seed)

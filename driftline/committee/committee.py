@@ -108,7 +108,7 @@ class Committee(Shell):
             raise InputError("the members of a committee must not have played before")
         if combine not in ("vote", "draw"):
             raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
-        if scaling is not None and task.ragged:
+        if scaling is not None and task.layout.ragged:
             raise InputError(f"only plain rows can be scaled, not those of {task!r}")
         super().__init__(self.members[0].task, seed)
         self.combine, self.scaling = combine, scaling
@@ -160,7 +160,7 @@ class Committee(Shell):
         Return their predictions as numbers, and a column of the trace for each.
         """
         self._check_features(row)
-        if self._ragged:
+        if self._layout.ragged:
             row.check_labels([checked])
         sure = self.features is not None and self._bears(row)
         before = None if sure else self._checkpoint(weights=True)

@@ -51,7 +51,7 @@ def auto(
         raise InputError(f"expected a task, such as dl.tasks.Multiclass(3), but got {task!r:.80}")
     check_flag("scaling", scaling)
     constant = RARE if task.kind == "tags" else True
-    scaler = Standardiser(constant, dtype) if scaling and not task.ragged else None
+    scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
     rest = {"intercept": scaler is None, "dtype": dtype}
     return Committee(LINEUPS.get(task.kind, _structured)(task, rest), scaling=scaler, seed=seed)
 
@@ -134,7 +134,7 @@ def _sequences(task: Task, rest: dict[str, Any]) -> list[OGD]:
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     )
-    rest = rest | {"intercept": not task.extra_columns}
+    rest = rest | {"intercept": not task.layout.extra_columns}
     return [_certain(loss, setting, rest) for setting in settings]
 
 

@@ -51,7 +51,7 @@ def named(
     if name == "auto":
         return auto(task, scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
-    scaled = scaling and not task.ragged
+    scaled = scaling and not task.layout.ragged
     loss: Any = _loss(task, certain=name != "paper")
     certain = isinstance(loss, Scaled)
     member = OGD(

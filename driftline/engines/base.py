@@ -80,7 +80,7 @@ class Parts(NamedTuple):
     def shape(self, features: int) -> tuple[int, int]:
         """Return how many weights there are: one row per score."""
         task = self.loss.task
-        return task.weight_rows, features + self.intercept + task.extra_columns
+        return task.layout.weight_rows, features + self.intercept + task.layout.extra_columns
 
     def first_weights(self, weights: np.ndarray) -> np.ndarray:
         """Set weights to 0, or to what is nearest to that in a domain of one's own."""

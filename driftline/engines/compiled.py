@@ -165,7 +165,7 @@ class CompiledEngine(Engine):
         if known is None:
             label = task.any_label(size)
             known = label, task.prediction_width([label])
-            self._label = None if task.ragged else known
+            self._label = None if task.layout.ragged else known
         label, width = known
         prediction = np.empty((1, width), dtype=np.int64)
         good = row.loop(self.dtype).compiled(

@@ -25,7 +25,7 @@ class Totals:
     def _program(self) -> Program | None:
         """The task and the loss as the loop takes them, None without kernels."""
         loss, task = self.loss, self.loss.task
-        if task.kernels is None or loss.kernels is None or task.ragged:
+        if task.kernels is None or loss.kernels is None or task.layout.ragged:
             return None
         size = task.dim
         return Program.link(

@@ -5,6 +5,10 @@ from driftline.inputs.csr import check_sparse as check_sparse
 from driftline.inputs.dense import DenseRows as DenseRows
 from driftline.inputs.groups import Groups as Groups
 from driftline.inputs.items import Items as Items
+from driftline.inputs.layout import Layout as Layout
+from driftline.inputs.layout import OneVector as OneVector
+from driftline.inputs.layout import VectorPerItem as VectorPerItem
+from driftline.inputs.layout import VectorPerPosition as VectorPerPosition
 from driftline.inputs.rows import Rows as Rows
 from driftline.inputs.rows import fingerprint as fingerprint
 from driftline.inputs.rows import largest_entry as largest_entry

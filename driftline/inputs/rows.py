@@ -18,7 +18,7 @@ __all__ = ["Rows", "fingerprint", "largest_entry", "refuse", "row_of", "rows_of"
 Rows = DenseRows | SparseRows | Sequences | Items
 
 
-def rows_of(inputs: Any) -> Rows:
+def rows_of(inputs: Any) -> DenseRows | SparseRows:
     """Wrap a stream's inputs: an array with a row per round, or a CSR matrix."""
     if hasattr(inputs, "indptr") or hasattr(inputs, "tocsr"):
         return SparseRows(inputs)

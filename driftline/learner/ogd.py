@@ -12,7 +12,7 @@ from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
-from driftline.inputs import DenseRows, Rows, SparseRows, cast, refuse
+from driftline.inputs import DenseRows, Rows, SparseRows, cast, refuse, rows_of
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.losses import Loss
@@ -41,7 +41,7 @@ class Round(NamedTuple):
 
 def check_longer(task: Task, known: int | None, features: int) -> None:
     """Refuse rows that cannot become longer, or would become shorter."""
-    if task.ragged:
+    if task.layout.ragged:
         raise InputError(f"only plain rows can become longer, not those of {task!r}")
     if known is not None and features < known:
         raise InputError(f"there are {known} features already, so not only {features}")
@@ -142,7 +142,7 @@ class OGD(Shell):
         self._tally = Tally(loss.task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
         self._columns = np.empty((len(self._names), 1))  # of a single round
-        if not loss.task.ragged and loss.task.prediction_size < 1:
+        if not loss.task.layout.ragged and loss.task.prediction_size < 1:
             raise InputError(f"{loss.task!r} must say its prediction_size, 1 or more")
         self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
         if initial is not None:
@@ -209,10 +209,9 @@ class OGD(Shell):
 
         By one product of matrices, whose last bits may differ from those of :meth:`scores`.
         """
-        if self.task.ragged:
+        if self.task.layout.ragged:
             raise InputError(f"only plain rows can be scored together, not those of {self.task!r}")
-        wrapped = isinstance(inputs, (DenseRows, SparseRows))
-        rows = inputs if wrapped else self.task.rows_of(inputs)
+        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
         self._check_features(rows)
         with self._turn.lock, np.errstate(over="ignore", invalid="ignore"):
             scores = self.engine.all_scores(rows)
@@ -478,7 +477,7 @@ class OGD(Shell):
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
         engine, prediction = self.engine, self._prediction
         self._check_features(row)
-        if self._ragged:
+        if self._layout.ragged:
             row.check_labels([label])
             width = self.task.prediction_width([label])
             prediction = np.full((1, width), -1, dtype=np.int64)
@@ -519,9 +518,9 @@ class OGD(Shell):
 
     def _check_initial(self, initial: Any) -> np.ndarray:
         weights = np.array(initial, dtype=np.float64, order="C")
-        if weights.ndim != 2 or weights.shape[0] != self.task.weight_rows:
+        if weights.ndim != 2 or weights.shape[0] != self.task.layout.weight_rows:
             raise InputError(
-                f"first weights must have {self.task.weight_rows} rows, but their shape is "
+                f"first weights must have {self.task.layout.weight_rows} rows, but their shape is "
                 f"{weights.shape}"
             )
         if not np.isfinite(weights).all():
@@ -537,7 +536,7 @@ class OGD(Shell):
         kind = np.dtype(dtype)
         if kind not in (np.float64, np.float32):
             raise InputError(f"weights are float64 or float32, not {kind}")
-        if kind == np.float32 and (self.task.ragged or not self.parts.have_kernels):
-            what = repr(self.task) if self.task.ragged else "parts without kernels"
+        if kind == np.float32 and (self.task.layout.ragged or not self.parts.have_kernels):
+            what = repr(self.task) if self.task.layout.ragged else "parts without kernels"
             raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")
         return kind

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Rows, fingerprint, refuse, row_of
+from driftline.inputs import Rows, fingerprint, refuse
 from driftline.learner.base import Learner
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
@@ -35,7 +35,7 @@ def checked_stream(task: Task, inputs: Any, labels: Any) -> tuple[Rows, Any]:
                 f"expected inputs and labels, or a stream that has both, but got only "
                 f"{type(inputs).__name__}"
             ) from None
-    rows, labels = task.rows_of(inputs), task.check_labels(labels)
+    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
     if rows.rounds != len(labels):
         raise InputError(f"there are {rows.rounds} inputs but {len(labels)} labels")
     if rows.rounds == 0:
@@ -56,7 +56,7 @@ class Shell(Learner):
 
     def __init__(self, task: Task, seed: int | None):
         self.task = task
-        self._ragged, self._largest_loss = task.ragged, task.largest_loss  # asked in every round
+        self._layout, self._largest_loss = task.layout, task.largest_loss  # asked in every round
         self._turn = Turn()
         self._draws = Draws.from_seed(seed, self._BRANCH)
         self._tickets = 0  # the number of the next one
@@ -310,8 +310,7 @@ class Shell(Learner):
 
     def _row(self, x: Any) -> Rows:
         """Wrap the input of one round."""
-        row: Rows = self.task.rows_of([x]) if self._ragged else row_of(x)
-        return row
+        return self._layout.row(x)
 
     def _check_features(self, rows: Rows) -> None:
         expected = self.features

@@ -103,7 +103,7 @@ def _totals(settings: SweepSettings, stream: Stream, regularizer: Any) -> tuple[
     decoder, ball = Convolutional(loss), Ball(settings.diameter)
     trace = OGD(loss, decoder, Polyak(), ball).run(stream, seed=settings.seed)
     assert stream.comparator is not None
-    rows, rounds = stream.task.rows_of(stream.inputs), range(len(stream))
+    rows, rounds = stream.task.layout.rows(stream.inputs), range(len(stream))
     scores = [rows.scores(stream.comparator.at(t), False, t, False) for t in rounds]
     largest_sq = max(rows.norm_sq(t, False) for t in rounds)
     reach = settings.diameter * largest_sq / decoder.rate_floor

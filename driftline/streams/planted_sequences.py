@@ -43,6 +43,6 @@ class PlantedSequences(Stream):
         for length in generator.integers(1, longest + 1, rounds):
             x = generator.standard_normal((length, features))
             self.inputs.append(x / np.linalg.norm(x, axis=1, keepdims=True))
-        rows = self.task.rows_of(self.inputs)
+        rows = self.task.layout.rows(self.inputs)
         scores = (rows.scores(self.comparator.at(t), False, t, False) for t in range(rounds))
         self.labels = [self.task.top_prediction(theta) for theta in scores]

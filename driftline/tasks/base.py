@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import rows_of
+from driftline.inputs import Layout, OneVector
 from driftline.kernels import Kernel
 from driftline.parts import Part, fact
 from driftline.polytopes import Hull, Polytope
@@ -71,9 +71,9 @@ class Task(Part):
     triangle: ClassVar[float] = math.inf
 
     @fact
-    def ragged(self) -> bool:
-        """Whether the input of a round is several vectors, one for each entry of its label."""
-        return False
+    def layout(self) -> Layout:
+        """How inputs and weights make scores: one vector a round, unless a task says otherwise."""
+        return OneVector(self.dim)
 
     @fact
     def all_labels(self) -> Sequence[Any]:
@@ -128,16 +128,6 @@ class Task(Part):
         return 1
 
     @fact
-    def weight_rows(self) -> int:
-        """How many rows the weights have: one per score."""
-        return self.dim
-
-    @fact
-    def extra_columns(self) -> int:
-        """How many columns the weights have beside those of the features."""
-        return 0
-
-    @fact
     def label_hull(self) -> Polytope:
         """The hull of all encodings; where sizes differ from round to round, the smallest."""
         raise InputError(f"{type(self).__name__} does not say its label_hull")
@@ -170,19 +160,9 @@ class Task(Part):
     @fact
     def scores_in_words(self) -> str:
         """How many scores a round has."""
-        if self.ragged:
+        if self.layout.ragged:
             return "a score for every item"
         return f"{self.dim} score{'s' if self.dim > 1 else ''}"
-
-    def norm_in_words(self, intercept: bool) -> str:
-        """Say what the norm in a bound is the norm of, with or without an intercept."""
-        if self.ragged:
-            return "all documents of a query together"
-        return "an input" + (" with the constant 1" if intercept else "")
-
-    def rows_of(self, inputs: Any) -> Any:
-        """Wrap a stream's inputs: an array with a row per round, or a CSR matrix."""
-        return rows_of(inputs)
 
     # -- labels as users give them
 
@@ -201,7 +181,7 @@ class Task(Part):
         """
         if len(self.all_labels):
             return self.check_label(self.all_labels[0])
-        return np.zeros(size if self.ragged else self.label_size, dtype=np.int64)
+        return np.zeros(size if self.layout.ragged else self.label_size, dtype=np.int64)
 
     def check_labels(self, labels: Any) -> Any:
         """Check many labels at once: an integer array with a row per label."""

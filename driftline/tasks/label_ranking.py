@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Items
+from driftline.inputs import Layout, OneVector, VectorPerItem
 from driftline.polytopes import Permutahedron, Polytope
 from driftline.tasks.structured import VectorTask, refuse_first
 
@@ -53,18 +53,9 @@ class LabelRanking(VectorTask):
             raise InputError(f"a ranking needs 2 items or more, not {self.items!r}")
 
     @property
-    def ragged(self) -> bool:
+    def layout(self) -> Layout:
         """Items that share their weights come with a row of features each."""
-        return self.shared
-
-    @property
-    def weight_rows(self) -> int:
-        """One row of weights per item, or one for all."""
-        return 1 if self.shared else self.items
-
-    def rows_of(self, inputs: Any) -> Any:
-        """Wrap a stream's inputs: one row a round, or an array with a row per item."""
-        return Items(inputs) if self.shared else super().rows_of(inputs)
+        return VectorPerItem() if self.shared else OneVector(self.items)
 
     @cached_property
     def label_hull(self) -> Polytope:

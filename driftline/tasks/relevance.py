@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Items, Rows
+from driftline.inputs import Layout, OneVector, VectorPerItem
 from driftline.kernels import ENCODE, kernel
 from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
@@ -126,9 +126,9 @@ class RelevanceTask(PaddedTask):
     # -- sizes
 
     @property
-    def ragged(self) -> bool:
+    def layout(self) -> Layout:
         """Queries with their own documents have different sizes."""
-        return self.items is None
+        return VectorPerItem() if self.items is None else OneVector(self.items)
 
     @property
     def dim(self) -> int:
@@ -136,11 +136,6 @@ class RelevanceTask(PaddedTask):
         if self.items is None:
             raise InputError("queries have as many scores as documents: no number is fixed")
         return self.items
-
-    @property
-    def weight_rows(self) -> int:
-        """One row of weights for all, or one per document."""
-        return 1 if self.items is None else self.items
 
     @property
     def label_size(self) -> int:
@@ -158,10 +153,6 @@ class RelevanceTask(PaddedTask):
     def params(self, size: int) -> tuple[float, ...]:
         """Return the kind of gains and the discounts."""
         return (float(self.exponential), *self.discounts(size))
-
-    def rows_of(self, inputs: Any) -> Rows:
-        """Wrap a stream's inputs: documents of every query, or one row a round."""
-        return Items(inputs) if self.items is None else super().rows_of(inputs)
 
     # -- labels
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Sequences
+from driftline.inputs import VectorPerPosition
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.tasks.base import Distribution, whole_numbers
 from driftline.tasks.padded import PaddedTask
@@ -40,8 +40,6 @@ class Sequence(PaddedTask):
     tags: int
     transitions: bool = True
 
-    #: Lengths differ from round to round.
-    ragged: ClassVar[bool] = True
     kind: ClassVar[str] = "chain"
     predicts_top: ClassVar[bool] = True
     triangle: ClassVar[float] = 1.0
@@ -52,14 +50,9 @@ class Sequence(PaddedTask):
             raise InputError(f"a sequence task needs 2 tags or more, not {self.tags!r}")
 
     @property
-    def weight_rows(self) -> int:
-        """One row of weights per tag."""
-        return self.tags
-
-    @property
-    def extra_columns(self) -> int:
-        """The weights of transitions."""
-        return self.tags if self.transitions else 0
+    def layout(self) -> VectorPerPosition:
+        """Lengths differ from round to round."""
+        return VectorPerPosition(self.tags, self.transitions)
 
     @property
     def guess_loss(self) -> float:
@@ -109,16 +102,6 @@ class Sequence(PaddedTask):
     def scores_in_words(self) -> str:
         """How many scores a round has."""
         return "as many scores as positions and transitions need"
-
-    def norm_in_words(self, intercept: bool) -> str:
-        """Say what the norm in a bound is the norm of, with or without an intercept."""
-        if self.transitions:
-            return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
-        return "a position" + (" with the constant 1" if intercept else "")
-
-    def rows_of(self, inputs: Any) -> Sequences:
-        """Return inputs as sequences."""
-        return Sequences(inputs, self.tags, self.transitions)
 
     def check_label(self, label: Any) -> np.ndarray:
         """Return the tags as a vector of integers."""

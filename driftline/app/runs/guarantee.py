@@ -144,7 +144,7 @@ def _in_hindsight(member: Any, inputs: Any, labels: Any, thorough: bool) -> Any:
         work = PLAIN_ROUND * len(labels)
     else:  # a pass goes over all entries, and over all weights
         entries = SPARSE_ENTRY * inputs.nnz if hasattr(inputs, "nnz") else inputs.size
-        work = member.task.weight_rows * (entries + inputs.shape[1])
+        work = member.task.layout.weight_rows * (entries + inputs.shape[1])
     if work > MOST_WORK and not thorough:
         return None
     found = best_piecewise(

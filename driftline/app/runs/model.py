@@ -36,7 +36,7 @@ class Model:
         self.baselines = baselines_of(learner.task)
         self._generator = np.random.default_rng(0)  # of predictions without learning
         #: A committee scales plain rows itself, but no documents.
-        self.scaling = Standardiser(constant=False) if learner.task.ragged else None
+        self.scaling = Standardiser(constant=False) if learner.task.layout.ragged else None
 
     @classmethod
     def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:

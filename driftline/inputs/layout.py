@@ -1,0 +1,117 @@
+"""How the input of a round and the weights make scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from driftline.inputs.items import Items
+from driftline.inputs.rows import Rows, row_of, rows_of
+from driftline.inputs.sequences import Sequences
+from driftline.parts import fact
+
+__all__ = ["Layout", "OneVector", "VectorPerItem", "VectorPerPosition"]
+
+
+class Layout(ABC):
+    """What a task says of its inputs: what one is, and how many weights make scores of it.
+
+    Three are here. One of one's own has rows that offer what :class:`LinearRows` does.
+    """
+
+    @fact
+    def ragged(self) -> bool:
+        """Whether the input of a round is several vectors, one for each entry of its label."""
+        return True
+
+    @fact
+    def weight_rows(self) -> int:
+        """How many rows the weights have."""
+        return 1
+
+    @fact
+    def extra_columns(self) -> int:
+        """How many columns the weights have beside those of the features."""
+        return 0
+
+    @abstractmethod
+    def rows(self, inputs: Any) -> Rows:
+        """Wrap the inputs of a stream."""
+
+    def row(self, x: Any) -> Rows:
+        """Wrap the input of one round."""
+        return self.rows([x])
+
+    @abstractmethod
+    def norm_in_words(self, intercept: bool) -> str:
+        """Say what the norm in a bound is the norm of, with or without an intercept."""
+
+
+@dataclass(frozen=True)
+class OneVector(Layout):
+    """One vector a round, and a weight vector for each of the scores."""
+
+    scores: int
+    ragged: ClassVar[bool] = False
+
+    @property
+    def weight_rows(self) -> int:
+        """One row of weights for each score."""
+        return self.scores
+
+    def rows(self, inputs: Any) -> Rows:
+        """Wrap an array with a row for each round, or a CSR matrix."""
+        return rows_of(inputs)
+
+    def row(self, x: Any) -> Rows:
+        """Wrap a vector, or a sparse row."""
+        return row_of(x)
+
+    def norm_in_words(self, intercept: bool) -> str:
+        """Name the input."""
+        return "an input" + (" with the constant 1" if intercept else "")
+
+
+@dataclass(frozen=True)
+class VectorPerItem(Layout):
+    """A vector for each item (document) of a round, and one weight vector for all of them."""
+
+    def rows(self, inputs: Any) -> Items:
+        """Wrap a list of arrays with a row for each item."""
+        return Items(inputs)
+
+    def norm_in_words(self, intercept: bool) -> str:
+        """Name all documents."""
+        return "all documents of a query together"
+
+
+@dataclass(frozen=True)
+class VectorPerPosition(Layout):
+    """A vector for each position, a weight vector for each tag, and a number for each transition.
+
+    These are shared by all positions.
+    """
+
+    tags: int
+    transitions: bool = True
+
+    @property
+    def weight_rows(self) -> int:
+        """One row of weights for each tag."""
+        return self.tags
+
+    @property
+    def extra_columns(self) -> int:
+        """The weights of transitions."""
+        return self.tags if self.transitions else 0
+
+    def rows(self, inputs: Any) -> Sequences:
+        """Wrap a list of arrays with a row for each position."""
+        return Sequences(inputs, self.tags, self.transitions)
+
+    def norm_in_words(self, intercept: bool) -> str:
+        """Name the sequence, or a position where these are apart."""
+        if self.transitions:
+            return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
+        return "a position" + (" with the constant 1" if intercept else "")

@@ -375,7 +375,7 @@ def test_a_draw_must_be_some_members():
     origin = trace.origin._replace(state=trace.origin.state.replaced(key=None))
     made, words = found(dataclasses.replace(trace, prediction=other, origin=origin), stream)
     assert f"1 predictions are those of no member, the first in round {t}" in words
-    assert "the trace does not have the generator" in str(made)
+    assert "the trace does not have the seed" in str(made)
 
 
 def test_broken_promises_are_named():

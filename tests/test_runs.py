@@ -80,14 +80,14 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     run = Run(Model.new("auto", encoder), AuditBuffer(None))
     for _ in range(4):
         run.learn(rounds)
-    first, *rest = run.kept.traces
+    first, *rest = run.audit_buffer.traces
     assert first.origin is not None and all(trace.origin is None for trace in rest)
     assert all(m.first_weights is None for trace in rest for m in trace.members)
     weights = sum(member.first_weights.size for member in first.members)
-    assert run.kept.size > weights > 6 * 2 * 3000
+    assert run.audit_buffer.size > weights > 6 * 2 * 3000
     small = Run(Model.new("auto", encoder), AuditBuffer(weights // 2))
     small.learn(rounds)
-    assert not small.kept.traces and "too long" in small.kept.reason
+    assert not small.audit_buffer.traces and "too long" in small.audit_buffer.reason
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypa
     for rows in (inputs, csr_array(inputs)):
         run = Run(Model.new("auto", encoder), AuditBuffer(None))
         run.learn(Rounds(rows, labels, 60, 60))
-        made = guarantee.guarantee_of(run.model, run.kept)
+        made = guarantee.guarantee_of(run.model, run.audit_buffer)
         assert made.searched and made.certificate.valid
         with monkeypatch.context() as patched:
             patched.setattr(guarantee, "MOST_WORK", 3 * 60)
-            small = guarantee.guarantee_of(run.model, run.kept, thorough)
+            small = guarantee.guarantee_of(run.model, run.audit_buffer, thorough)
         assert small.searched == thorough and small.certificate.valid
         assert small.bound == made.bound

@@ -63,10 +63,10 @@ def test_a_vote_of_random_members_is_said_to_be_one():
     stream = dl.streams.LabelFlips(rounds=120, flips=1, form="matrix", seed=0)
     loss = dl.losses.Logistic(stream.task)
     pair = [dl.OGD(loss, rate=rate) for rate in (dl.rates.Polyak(), dl.rates.Constant(1.0))]
-    story = ReportData.of(dl.Committee(pair).run(stream), name="a pair")
-    assert story.random and story.expected is None
-    story.bounds, story.trivial = {"best member": 50.0}, 60.0
-    assert "drawn at random" in verdict(story) and "bound of what is expected is" in verdict(story)
+    data = ReportData.of(dl.Committee(pair).run(stream), name="a pair")
+    assert data.random and data.expected is None
+    data.bounds, data.trivial = {"best member": 50.0}, 60.0
+    assert "drawn at random" in verdict(data) and "bound of what is expected is" in verdict(data)
 
 
 def test_without_an_audit_the_expected_loss_is_there_too(tmp_path, table):
@@ -94,14 +94,14 @@ def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
 def test_the_report_of_a_trace_says_it(tmp_path):
     stream = dl.streams.LabelFlips(rounds=500, flips=2, seed=0)
     trace = dl.OGD(dl.losses.Logistic(stream.task)).run(stream)
-    story = ReportData.of(trace, stream.labels)
-    assert story.random and story.expected.sum() == pytest.approx(trace.risk.sum())
-    assert f"{trace.risk.sum():.4g} expected" in verdict(story)
-    text = write_report(story, tmp_path / "report.html").read_text()
+    data = ReportData.of(trace, stream.labels)
+    assert data.random and data.expected.sum() == pytest.approx(trace.risk.sum())
+    assert f"{trace.risk.sum():.4g} expected" in verdict(data)
+    text = write_report(data, tmp_path / "report.html").read_text()
     assert "expected of its random predictions" in text
     votes = dl.auto(stream.task).run(stream)
-    story = ReportData.of(votes)
-    assert not story.random and story.expected is None and "expected" not in verdict(story)
+    data = ReportData.of(votes)
+    assert not data.random and data.expected is None and "expected" not in verdict(data)
     drawn = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task))], "draw").run(stream)
     assert np.isclose(ReportData.of(drawn).expected.sum(), drawn.risk.sum())
     voted = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task)) for _ in range(3)]).run(stream)

@@ -220,7 +220,7 @@ def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...
     """Say what the record is believed in, for want of a past."""
     notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
     if first.combine == "draw" and first.state.key is None:
-        notes.append("which members were drawn: the trace does not have the generator")
+        notes.append("which members were drawn: the trace does not have the seed")
     return tuple(notes)
 
 

@@ -2,7 +2,7 @@
 
 The recorded steps are made again, so that rounding does not add up: on the machine that made a
 record its replay has the same bits, and elsewhere it stays near. All else is computed anew: losses,
-risks and gradients from the inputs, predictions from scores and the generator, target losses from
+risks and gradients from the inputs, predictions from scores and the seed, target losses from
 predictions, the step that the rate would have made and the alarms that the detector would have
 given.
 """
@@ -197,5 +197,5 @@ class Replay:
         words = "the trace, of version 0.1.0, does not have what rate and detector remembered: "
         notes = [f"{words}steps and new starts were not checked"]
         if not self.learner.decoder.deterministic:
-            notes.append("draws were not checked: the trace does not have the generator")
+            notes.append("draws were not checked: the trace does not have the seed")
         return tuple(notes)

@@ -15,7 +15,7 @@ def sections_of(results: Results) -> dict[str, list[ReportData]]:
     made = {}
     for data in results.settings["data"]:
         for flips in results.settings["flips"]:
-            stories = []
+            curves = []
             for method in results.methods():
                 runs = results.select(data, flips, method)
                 if runs:
@@ -23,7 +23,7 @@ def sections_of(results: Results) -> dict[str, list[ReportData]]:
                     sums = np.diff(curve, prepend=0.0)
                     ends = np.array(results.points)
                     about = {"trials": len(runs), "group": runs[0].group} | results.settings
-                    stories.append(ReportData(method, ends, {"loss": sums}, "loss", settings=about))
+                    curves.append(ReportData(method, ends, {"loss": sums}, "loss", settings=about))
             many = "change" if flips == 1 else "changes"
-            made[f"{data}, {flips} {many}"] = stories
+            made[f"{data}, {flips} {many}"] = curves
     return made

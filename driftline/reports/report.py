@@ -26,7 +26,7 @@ MOST_MARKS = 60
 
 
 def write_report(
-    stories: ReportData | Sequence[ReportData] | Mapping[str, Sequence[ReportData]],
+    runs: ReportData | Sequence[ReportData] | Mapping[str, Sequence[ReportData]],
     path: str | Path,
     title: str = "",
 ) -> Path:
@@ -43,14 +43,14 @@ def write_report(
     ...     report.read_text().startswith("<!doctype html>")
     True
     """
-    if isinstance(stories, ReportData):
-        stories = [stories]
-    pairs = stories.items() if isinstance(stories, Mapping) else [("", stories)]
+    if isinstance(runs, ReportData):
+        runs = [runs]
+    pairs = runs.items() if isinstance(runs, Mapping) else [("", runs)]
     sections = {heading: list(told) for heading, told in pairs}
     if not sections or not all(sections.values()):
         raise InputError("a report needs one run or more")
-    every = [story for told in sections.values() for story in told]
-    title = title or "Driftline: " + ", ".join(story.name for story in every[:4])
+    every = [data for told in sections.values() for data in told]
+    title = title or "Driftline: " + ", ".join(data.name for data in every[:4])
     parts = [f"<h1>{escape(title)}</h1>"]
     for place, (heading, told) in enumerate(sections.items()):
         if heading:
@@ -59,7 +59,7 @@ def write_report(
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
-        parts += [_inside(story, len(told) > 1) for story in told]
+        parts += [_inside(data, len(told) > 1) for data in told]
         parts.append(_bounds(told))
     parts.append(_settings(every if len(sections) == 1 else every[:1]))
     path = Path(path)
@@ -69,40 +69,40 @@ def write_report(
 
 def _boxes(told: list[ReportData]) -> str:
     made = "".join(
-        f'<label><input type=checkbox checked data-run="{i}"> {escape(story.name)}</label>'
-        for i, story in enumerate(told)
+        f'<label><input type=checkbox checked data-run="{i}"> {escape(data.name)}</label>'
+        for i, data in enumerate(told)
     )
     return f"<fieldset><legend class=soft>Runs shown</legend>{made}</fieldset>"
 
 
 def _losses(told: list[ReportData]) -> str:
     lines = []
-    for i, story in enumerate(told):
-        others = [name for name in story.columns if name != "loss"] if len(told) == 1 else []
+    for i, data in enumerate(told):
+        others = [name for name in data.columns if name != "loss"] if len(told) == 1 else []
         for j, name in enumerate(["loss", *others]):
-            label = story.name if name == "loss" else name
-            total = np.r_[0.0, np.cumsum(story.columns[name])]
+            label = data.name if name == "loss" else name
+            total = np.r_[0.0, np.cumsum(data.columns[name])]
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
-            lines.append(Line(label, np.r_[0, story.ends], total, colour, dashed, i))
+            lines.append(Line(label, np.r_[0, data.ends], total, colour, dashed, i))
         if len(told) == 1:
-            lines += _expected(story) + _bound_lines(story)
+            lines += _expected(data) + _bound_lines(data)
     unit = told[0].unit
     chart = line_chart(f"All {unit} so far", lines, y_name=unit, marks=_marks(told))
     return f"<h2>What was paid</h2>{chart}"
 
 
-def _expected(story: ReportData) -> list[Line]:
+def _expected(data: ReportData) -> list[Line]:
     """Return what was expected, where that is not what was paid."""
-    if story.expected is None:
+    if data.expected is None:
         return []
-    total = np.r_[0.0, np.cumsum(story.expected)]
-    return [Line("expected of its random predictions", np.r_[0, story.ends], total, 0, True)]
+    total = np.r_[0.0, np.cumsum(data.expected)]
+    return [Line("expected of its random predictions", np.r_[0, data.ends], total, 0, True)]
 
 
-def _bound_lines(story: ReportData) -> list[Line]:
+def _bound_lines(data: ReportData) -> list[Line]:
     """Return all bounds but vacuous ones, which say nothing."""
-    top, ends = np.inf if story.trivial is None else story.trivial, np.array([0.0, story.rounds])
-    held = {k: v for k, v in story.bounds.items() if isinstance(v, float) and v < top}
+    top, ends = np.inf if data.trivial is None else data.trivial, np.array([0.0, data.rounds])
+    held = {k: v for k, v in data.bounds.items() if isinstance(v, float) and v < top}
     return [
         Line(f"bound, {form.replace('_', ' ')}", ends, np.full(2, value), 4 + k, True)
         for k, (form, value) in enumerate(held.items())
@@ -111,17 +111,17 @@ def _bound_lines(story: ReportData) -> list[Line]:
 
 def _rolling(told: list[ReportData]) -> str:
     lines = []
-    for i, story in enumerate(told):
-        sizes = np.diff(np.r_[0, story.ends])
+    for i, data in enumerate(told):
+        sizes = np.diff(np.r_[0, data.ends])
         window = max(1, len(sizes) // 50)
         kernel = np.ones(window)
-        for j, (name, sums) in enumerate(story.columns.items()):
+        for j, (name, sums) in enumerate(data.columns.items()):
             if name != "loss" and len(told) > 1:
                 continue
             mean = np.convolve(sums, kernel)[: len(sums)] / np.convolve(sizes, kernel)[: len(sizes)]
-            label = story.name if name == "loss" else name
+            label = data.name if name == "loss" else name
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
-            lines.append(Line(label, story.ends, mean, colour, dashed, i))
+            lines.append(Line(label, data.ends, mean, colour, dashed, i))
     chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
     alarms = len(told[0].alarms)
     kinds = {"alarm": "Dotted: where the loss rose (alarms).", "change": "Grey: known changes."}
@@ -136,30 +136,30 @@ def _marks(told: list[ReportData]) -> dict[str, Sequence[float]]:
     return {kind: places for kind, places in marks.items() if len(places) <= MOST_MARKS}
 
 
-def _inside(story: ReportData, several: bool) -> str:
-    made, of = [], f" of {story.name}" if several else ""
-    if story.weights is not None:
-        made.append(share_chart(f"Weights{of}", story.ends, story.weights, story.members))
-    if "eta" in story.means:
-        lines = [Line("step", story.ends, story.means["eta"], 0)]
-        if "eta_high" in story.means:
-            top = 4.0 * float(np.nanmax(story.means["eta"]))
-            high = np.minimum(np.nan_to_num(story.means["eta_high"], nan=top), top)
+def _inside(data: ReportData, several: bool) -> str:
+    made, of = [], f" of {data.name}" if several else ""
+    if data.weights is not None:
+        made.append(share_chart(f"Weights{of}", data.ends, data.weights, data.members))
+    if "eta" in data.means:
+        lines = [Line("step", data.ends, data.means["eta"], 0)]
+        if "eta_high" in data.means:
+            top = 4.0 * float(np.nanmax(data.means["eta"]))
+            high = np.minimum(np.nan_to_num(data.means["eta_high"], nan=top), top)
             starts = np.arange(0, len(high), max(1, len(high) // 50))
             least = np.minimum.reduceat(high, starts)
             name = "largest admissible step, the least of a fiftieth"
-            lines.append(Line(name, story.ends[starts], least, 1, True))
+            lines.append(Line(name, data.ends[starts], least, 1, True))
         made.append(line_chart(f"The rate within its range{of}", lines, y_name="step"))
-    if "gap" in story.means:
-        gap = Line("loss minus expected target loss", story.ends, story.means["gap"], 2)
+    if "gap" in data.means:
+        gap = Line("loss minus expected target loss", data.ends, data.means["gap"], 2)
         made.append(line_chart(f"The surrogate gap{of}", [gap]))
-    if story.counts is not None:
-        made.append(_table(story, of))
+    if data.counts is not None:
+        made.append(_table(data, of))
     return f"<h2>Inside{escape(of)}</h2>{''.join(made)}" if made else ""
 
 
-def _table(story: ReportData, of: str) -> str:
-    counts, names = story.counts, story.names
+def _table(data: ReportData, of: str) -> str:
+    counts, names = data.counts, data.names
     assert counts is not None
     if counts.shape[1] == 4 and len(names) != 4 or counts.shape[0] != counts.shape[1]:
         right, missed, wrong = counts[:, 0], counts[:, 1], counts[:, 2]
@@ -187,14 +187,14 @@ def _share(part: Any, whole: Any) -> str:
 
 def _bounds(told: list[ReportData]) -> str:
     rows = []
-    for story in told:
-        for form, value in story.bounds.items():
+    for data in told:
+        for form, value in data.bounds.items():
             text, vacuous = escape(str(value)), False
             if isinstance(value, float):
                 text = number(value)
-                vacuous = story.trivial is not None and value >= story.trivial
+                vacuous = data.trivial is not None and value >= data.trivial
             rows.append(
-                f"<tr><td>{escape(story.name)}</td><td>{escape(form.replace('_', ' '))}</td>"
+                f"<tr><td>{escape(data.name)}</td><td>{escape(form.replace('_', ' '))}</td>"
                 f"<td>{text}</td><td>{'vacuous' if vacuous else ''}</td></tr>"
             )
     if not rows:
@@ -215,9 +215,9 @@ def _settings(told: list[ReportData]) -> str:
     packages = ("driftline", "numpy", "scipy", "numba")
     found = {name: _version(name) for name in packages} | {"python": platform.python_version()}
     made = [f"<p class=soft>{escape(', '.join(f'{k} {v}' for k, v in found.items()))}</p>"]
-    for story in told:
-        text = escape(json.dumps(story.settings, indent=1, default=str))
-        made.append(f"<details><summary>{escape(story.name)}</summary><pre>{text}</pre></details>")
+    for data in told:
+        text = escape(json.dumps(data.settings, indent=1, default=str))
+        made.append(f"<details><summary>{escape(data.name)}</summary><pre>{text}</pre></details>")
     return f"<h2>Settings</h2>{''.join(made)}"
 
 

@@ -32,12 +32,12 @@ def report(traces: tuple[Path, ...], out: Path, title: str) -> None:
     from driftline.errors import InputError
     from driftline.reports import ReportData, verdict, write_report
 
-    stories = []
+    runs = []
     for path in traces:
         try:
-            stories.append(ReportData.of(read_trace(path), name=path.stem))
+            runs.append(ReportData.of(read_trace(path), name=path.stem))
         except InputError as error:
             raise click.ClickException(str(error)) from error
-    for story in stories:
-        click.echo(verdict(story))
-    click.echo(f"Wrote {write_report(stories, out, title)}")
+    for data in runs:
+        click.echo(verdict(data))
+    click.echo(f"Wrote {write_report(runs, out, title)}")

@@ -168,7 +168,7 @@ def _begin(file: Path, lock: Any, start: Any, options: dict[str, Any], notes: An
             notes.print(note, style="dim", soft_wrap=True)
     else:
         run = state.run if start.continued else Run(state.run.model, journal=state.run.journal)
-    run.kept = _kept(options)
+    run.audit_buffer = _audit_buffer(options)
     rows = start.known.mark.rows
     if not rows:
         skip = options["skip"] or 0
@@ -225,7 +225,7 @@ def _words(file: Path, again: list[str], outputs: Any, rows: int) -> list[str]:
     return [*words, "--skip", str(rows)]
 
 
-def _kept(options: dict[str, Any]) -> Any:
+def _audit_buffer(options: dict[str, Any]) -> Any:
     """Return where rounds are kept for an audit, None if nowhere."""
     from driftline.app.runs.audit_buffer import MOST, AuditBuffer
 
@@ -283,12 +283,12 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
 
     source, run, outputs, notes = started
     with notes.status("Auditing"):
-        promise = guarantee_of(run.model, run.kept, bool(options["certify"]))
+        guarantee = guarantee_of(run.model, run.audit_buffer, bool(options["certify"]))
     summary = run.summary() | {
         "file": str(file),
         "interrupted": stopped,
         "seconds": {"reading": source.seconds, "learning": run.seconds},
-        "certificate": promise.to_dict(),
+        "certificate": guarantee.to_dict(),
     }
     files = outputs.finish(summary, options["trace"])
     if not stopped:
@@ -299,7 +299,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     screen = console_of()
     lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
     lines += far_lines(run.model.far_outside)
-    lines += guarantee_lines(promise, _where(promise, run))
+    lines += guarantee_lines(guarantee, _where(guarantee, run))
     saving = outputs.schedule
     times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"
     count = f"{saving.count} checkpoint{'s' * (saving.count > 1)}"
@@ -315,11 +315,11 @@ def _lost(outputs: Any) -> str:
     return f"what was learned from {outputs.saved:,} rows is saved: the same command goes on there"
 
 
-def _where(promise: Any, run: Any) -> str:
+def _where(guarantee: Any, run: Any) -> str:
     """Say of which rounds a certificate is, unless these are all there are."""
     if run.model.rounds == run.rounds:
         return ""
-    own = promise.rounds == run.rounds
+    own = guarantee.rounds == run.rounds
     return ", of this run alone" if own else ", since the first round of the model"
 
 

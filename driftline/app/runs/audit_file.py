@@ -36,27 +36,27 @@ class AuditFile:
     def __init__(self, path: Path, length: int = 0, digest: str = ""):
         self.file = Appended(path, length, digest)
 
-    def add(self, kept: AuditBuffer) -> None:
+    def add(self, buffer: AuditBuffer) -> None:
         """Write the rounds that were kept since the last time, for good."""
-        rounds, traces = kept.unsaved()
+        rounds, traces = buffer.unsaved()
         if not traces:
             return
         record = _packed(rounds, traces)
         self.file.write(len(record).to_bytes(LENGTH, "little") + record)
         self.file.sync()
-        kept.saved = len(kept.traces)
+        buffer.saved = len(buffer.traces)
 
-    def read(self, kept: AuditBuffer) -> None:
+    def read(self, buffer: AuditBuffer) -> None:
         """Keep all rounds of the file again."""
         with self.file.read() as file:
             try:
                 for record in _records(file, self.file.length):
                     about, arrays = archive.unpacked(record, self.file.path)
-                    kept.rounds.append(_rounds(about, arrays))
-                    kept.traces.append(CommitteeTrace.from_saved(about, arrays))
+                    buffer.rounds.append(_rounds(about, arrays))
+                    buffer.traces.append(CommitteeTrace.from_saved(about, arrays))
             except DAMAGE as error:
                 raise InputError(f"{self.file.path} is damaged or was edited: {error}") from error
-        kept.saved = len(kept.traces)
+        buffer.saved = len(buffer.traces)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -83,15 +83,15 @@ class Guarantee:
         }
 
 
-def guarantee_of(model: Model, kept: AuditBuffer | None, thorough: bool = False) -> Guarantee:
+def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = False) -> Guarantee:
     """Return what holds for a model, with an audit if its rounds were kept.
 
     Weights in hindsight are looked for if that is fast, or ``thorough`` is said.
     """
     made, searched, rounds = None, False, model.rounds
-    reason = "nothing was kept for an audit" if kept is None else kept.reason
-    if kept is not None and kept.traces:
-        made, searched = _audited(model, kept, thorough)
+    reason = "nothing was kept for an audit" if buffer is None else buffer.reason
+    if buffer is not None and buffer.traces:
+        made, searched = _audited(model, buffer, thorough)
     alone = len(model.learner.members) == 1
     paid, best = model.loss, float(model.totals.min())
     average, factor = math.inf, 1.0
@@ -127,9 +127,11 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     return None if guess is None else float(guess) * rounds
 
 
-def _audited(model: Model, kept: AuditBuffer, thorough: bool) -> tuple[CommitteeCertificate, bool]:
+def _audited(
+    model: Model, buffer: AuditBuffer, thorough: bool
+) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight."""
-    trace, inputs, labels = kept.trace(), kept.inputs(), kept.labels()
+    trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
     member, comparator = model.learner.members[int(model.totals.argmin())], None
     told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
     if told and member.parts.have_kernels and member.loss.convex:

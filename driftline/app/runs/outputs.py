@@ -19,7 +19,7 @@ from driftline.app.runs.reading import Position, Rounds
 from driftline.app.runs.run import BatchResult, Run
 from driftline.app.runs.schedule import Schedule
 from driftline.app.runs.start import MODEL, RESULTS, Start
-from driftline.app.runs.telling import story_of
+from driftline.app.runs.telling import report_data_of
 from driftline.errors import InputError
 from driftline.reports import write_report
 
@@ -86,8 +86,8 @@ class Outputs:
         self._text = PredictionFile(self._append, self.run.model, True, first)
         if not extent.length:
             self._text.begin()
-        if self.run.kept is not None and self.start.continued:
-            self._open_audit(self.run.kept)
+        if self.run.audit_buffer is not None and self.start.continued:
+            self._open_audit(self.run.audit_buffer)
 
     def _extent(self) -> Extent:
         """Return how much there is of the predictions that are continued."""
@@ -96,18 +96,18 @@ class Outputs:
             return Extent(path.stat().st_size)  # of a model that does not know
         return extent
 
-    def _open_audit(self, kept: AuditBuffer) -> None:
+    def _open_audit(self, buffer: AuditBuffer) -> None:
         """Keep rounds again that were kept before."""
         audit = self.state.audit
         if audit is None or audit.reason:
-            kept.drop(audit.reason if audit else "nothing was kept of the first rounds")
+            buffer.drop(audit.reason if audit else "nothing was kept of the first rounds")
             return
         try:
             self._audit = AuditFile(self.folder / AUDIT, *audit.extent)
-            self._audit.read(kept)
-            kept.size = audit.size
+            self._audit.read(buffer)
+            buffer.size = audit.size
         except ValueError as error:  # which an InputError is
-            kept.drop(f"what was kept for an audit is gone: {error}")
+            buffer.drop(f"what was kept for an audit is gone: {error}")
 
     def _append(self, text: str) -> None:
         assert self._predictions is not None
@@ -148,15 +148,15 @@ class Outputs:
         self.schedule.saved(time.perf_counter() - began)
 
     def _save_audit(self) -> Audit | None:
-        kept = self.run.kept
-        if kept is None:
+        buffer = self.run.audit_buffer
+        if buffer is None:
             return None
-        if kept.reason:
-            return Audit(reason=kept.reason)
+        if buffer.reason:
+            return Audit(reason=buffer.reason)
         if self._audit is None:
             self._audit = AuditFile(self.folder / AUDIT)
-        self._audit.add(kept)
-        return Audit(_extent(self._audit.file), kept.size)
+        self._audit.add(buffer)
+        return Audit(_extent(self._audit.file), buffer.size)
 
     def _drop_audit(self) -> None:
         """Take away what was kept, when no checkpoint names it any more."""
@@ -169,15 +169,15 @@ class Outputs:
         """Write everything else; return all files."""
         run = self.run
         made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
-        if trace and run.kept is not None and run.kept.traces:
+        if trace and run.audit_buffer is not None and run.audit_buffer.traces:
             with files.drafted(self.folder / TRACE) as draft:
-                run.kept.trace().save(draft)
+                run.audit_buffer.trace().save(draft)
             made.append(self.folder / TRACE)
         else:  # one that is there is of fewer rounds
             files.remove(self.folder / TRACE)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
-        return [*made, write_report(story_of(run, summary), self.folder / REPORT)]
+        return [*made, write_report(report_data_of(run, summary), self.folder / REPORT)]
 
     def __enter__(self) -> Outputs:
         return self

@@ -35,16 +35,19 @@ class Run:
     ----------
     model
         What learns; it may have learned before.
-    kept
+    audit_buffer
         Where rounds are kept for an audit; None to keep nothing.
     journal
         To go on from; by default a new one.
     """
 
     def __init__(
-        self, model: Model, kept: AuditBuffer | None = None, journal: Journal | None = None
+        self,
+        model: Model,
+        audit_buffer: AuditBuffer | None = None,
+        journal: Journal | None = None,
     ):
-        self.model, self.kept = model, kept
+        self.model, self.audit_buffer = model, audit_buffer
         members = range(len(model.learner.members))
         self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
         names = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
@@ -59,7 +62,7 @@ class Run:
         """Predict and learn from some rounds."""
         start, scaling = time.perf_counter(), self.model.scaling
         before = None if scaling is None else scaling.copy()
-        keep = self.kept is not None and self.kept.wants_weights
+        keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         try:
             rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
             trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
@@ -69,8 +72,8 @@ class Run:
         self.model.remember(rounds.memory)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
-        if self.kept is not None:
-            self.kept.add(rounds, trace)
+        if self.audit_buffer is not None:
+            self.audit_buffer.add(rounds, trace)
         losses = np.column_stack([trace.target_loss, beside])
         self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
         self.totals += losses.sum(axis=0)

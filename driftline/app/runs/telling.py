@@ -11,17 +11,17 @@ from driftline.app.runs.run import Run
 from driftline.reports import ReportData
 from driftline.reports.report_data import in_short
 
-__all__ = ["story_of"]
+__all__ = ["report_data_of"]
 
 
-def story_of(run: Run, summary: dict[str, Any]) -> ReportData:
+def report_data_of(run: Run, summary: dict[str, Any]) -> ReportData:
     """Tell a run from its journal and its summary."""
     journal, labels = run.journal, run.model.encoder.labels
     members = run.model.learner.members
     weights = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
     again = sum(journal.sums(f"restarts.{j}") for j in range(len(members)))
     certificate = summary["certificate"]
-    story = ReportData(
+    data = ReportData(
         Path(str(summary.get("file", "run"))).name,
         journal.ends,
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
@@ -34,17 +34,17 @@ def story_of(run: Run, summary: dict[str, Any]) -> ReportData:
         findings=list(certificate["findings"]),
     )
     if certificate["rounds"] == journal.rounds:  # or its bounds are of other rounds
-        story.trivial = certificate["guessing"]
-        story.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
-        if certificate["bound"] is not None and not story.bounds:
-            story.bounds["best member"] = float(certificate["bound"])
+        data.trivial = certificate["guessing"]
+        data.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
+        if certificate["bound"] is not None and not data.bounds:
+            data.bounds["best member"] = float(certificate["bound"])
     if len(members) == 1:
-        story.means = {"eta": journal.means("eta.0")}
-        story.expected = journal.sums("risk.0") if story.random else None
+        data.means = {"eta": journal.means("eta.0")}
+        data.expected = journal.sums("risk.0") if data.random else None
     if run.counts.table is not None and len(run.counts.table):
-        story.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
-        story.names = [str(name) for name in names][: len(story.counts)]
-    return story
+        data.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
+        data.names = [str(name) for name in names][: len(data.counts)]
+    return data
 
 
 def _starts(ends: np.ndarray, again: np.ndarray, members: Any) -> list[int]:

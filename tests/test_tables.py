@@ -149,7 +149,7 @@ def test_svmlight_in_pieces(tmp_path, size):
 
 def test_svmlight_lines_that_do_not_fit(tmp_path):
     for text, part in (
-        ("1 1:0.5\n0 2:x\n", "line 2: expected index:value"),
+        ("1 1:0.5\n0 2:x\n", "line 2: the value at index 2 must be a finite number"),
         ("1 1:0.5\n3:1\n", "line 2: expected a label first"),
         ("1 qid:1 1:0.5\n0 2:1\n", "line 2: some lines have a qid"),
         ("1 1:0.5 1:2\n", "line 1: index 1 occurs twice"),
@@ -411,9 +411,9 @@ def test_queries_are_left_out_where_nothing_is_ranked(tmp_path):
 @pytest.mark.parametrize("index", ["100000001", "9" * 5000])
 def test_indices_beyond_all_memory(tmp_path, index):
     path = write(tmp_path / "t.svm", f"0 1:1\n1 {index}:1\n")
-    with pytest.raises(InputError, match="line 2: index .* is too large"):
+    with pytest.raises(InputError, match="line 2: .*index .* is too large"):
         open_table(path)
-    with pytest.raises(InputError, match="line 2: index .* is too large"):
+    with pytest.raises(InputError, match="line 2: .*index .* is too large"):
         list(open_table(path, features=3).pieces())
 
 

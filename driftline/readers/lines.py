@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["Lines", "find_file", "read_bytes", "shorten", "sparse_rows"]
+__all__ = ["Lines", "find_file", "finite", "read_bytes", "shorten", "sparse_rows", "whole"]
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -71,19 +71,31 @@ class Lines:
 
     def finite(self, token: str, what: str) -> float:
         """Return the finite number that a token stands for."""
-        try:
-            value = float(token)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value) or "_" in token:
-            raise self.error(f"{what} must be a finite number, but is {shorten(token)}")
-        return value
+        return finite(token, what, self.error)
 
     def whole(self, token: str, what: str) -> int:
         """Return the whole number, 0 or more, that a token stands for."""
-        if not (token.isascii() and token.isdigit() and len(token) < 19):
-            raise self.error(f"{what} must be a whole number, but is {shorten(token)}")
-        return int(token)
+        return whole(token, what, self.error)
+
+
+def finite(token: str, what: str, error: Callable[[str], InputError]) -> float:
+    """Return the finite number that a token stands for; ``error`` says where it was found."""
+    try:
+        value = float(token)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in token:
+        raise error(f"{what} must be a finite number, but is {shorten(token)}")
+    return value
+
+
+def whole(token: str, what: str, error: Callable[[str], InputError]) -> int:
+    """Return the whole number, 0 or more, that a token stands for."""
+    if not (token.isascii() and token.isdigit()):
+        raise error(f"{what} must be a whole number, but is {shorten(token)}")
+    if len(token.lstrip("0")) > 18:
+        raise error(f"{what} of {len(token)} digits is too large: {shorten(token)}")
+    return int(token)
 
 
 def shorten(text: str) -> str:

@@ -6,15 +6,16 @@ with one query size per line; without either, all rows are one query.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.readers.lines import Lines, shorten, sparse_rows
+from driftline.readers.lines import Lines, finite, shorten, sparse_rows, whole
 
-__all__ = ["Ranking", "read_svmlight"]
+__all__ = ["Ranking", "entries", "read_svmlight"]
 
 
 class Ranking(NamedTuple):
@@ -66,16 +67,9 @@ def read_svmlight(path: str | Path, query_path: str | Path | None = None) -> Ran
             if seen:
                 starts.append(len(grades) - 1)
             seen.add(query)
-        for token in tokens[2 if has_query else 1 :]:
-            index, colon, value = token.partition(":")
-            if not (index and colon and value):
-                raise lines.error(f"expected index:value, but saw {shorten(token)}")
-            indices.append(lines.whole(index, "an index"))
-            values.append(lines.finite(value, f"the value at index {index}"))
-        row = indices[row_starts[-1] :]
-        if len(set(row)) < len(row):
-            twice = next(index for i, index in enumerate(row) if index in row[:i])
-            raise lines.error(f"index {twice} occurs twice")
+        own_indices, own_values = entries(tokens[2 if has_query else 1 :], lines.error)
+        indices += own_indices
+        values += own_values
         row_starts.append(len(indices))
     if not grades:
         raise InputError(f"{path} has no rows")
@@ -91,6 +85,27 @@ def read_svmlight(path: str | Path, query_path: str | Path | None = None) -> Ran
             raise InputError(f"{query_path} and the qids of {path} do not say the same queries")
         starts = [0, *np.cumsum(sizes).tolist()]
     return Ranking(inputs, _whole_if_possible(grades), np.array(starts, dtype=np.int64))
+
+
+def entries(
+    tokens: Sequence[str], error: Callable[[str], InputError]
+) -> tuple[list[int], list[float]]:
+    """Return indices and values of one line; ``error`` says where that is.
+
+    >>> entries(["3:0.5", "1:2"], InputError)
+    ([3, 1], [0.5, 2.0])
+    """
+    indices, values = [], []
+    for token in tokens:
+        index, colon, value = token.partition(":")
+        if not (index and colon and value):
+            raise error(f"expected index:value, but saw {shorten(token)}")
+        indices.append(whole(index, "an index", error))
+        values.append(finite(value, f"the value at index {index[:40]}", error))
+    if len(set(indices)) < len(indices):
+        twice = next(index for i, index in enumerate(indices) if index in indices[:i])
+        raise error(f"index {twice} occurs twice")
+    return indices, values
 
 
 def _read_sizes(query_path: str | Path, path: str | Path, rows: int) -> list[int]:

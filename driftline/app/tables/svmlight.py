@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-
-import numpy as np
 
 from driftline.app.tables.line_table import LineTable
 from driftline.app.tables.mark import Mark
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.query_sizes import QuerySizes
 from driftline.app.tables.source import Source
-from driftline.app.tables.values import number
 from driftline.errors import InputError
 
 __all__ = ["SvmlightTable"]
@@ -99,6 +97,7 @@ class SvmlightTable(LineTable):
 
     def _piece(self, part: list[tuple[int, list[str]]]) -> Piece:
         from driftline.readers.lines import sparse_rows
+        from driftline.readers.svmlight import entries
 
         texts: list[list[str]] = []
         values: list[float] = []
@@ -106,15 +105,13 @@ class SvmlightTable(LineTable):
         starts = [0]
         for line, tokens in part:
             texts.append(self._beside(line, tokens))
-            seen = len(places)
-            for token in tokens[2 if self._qid else 1 :]:
-                place, value = self._entry(line, token)
-                places.append(place)
-                values.append(value)
-            row = places[seen:]
-            if len(set(row)) < len(row):
-                twice = next(place for i, place in enumerate(row) if place in row[:i])
-                raise self.source.error(f"index {twice} occurs twice", line)
+            own, theirs = entries(
+                tokens[2 if self._qid else 1 :], partial(self.source.error, line=line)
+            )
+            if own and max(own) > LARGEST:
+                raise self.source.error(TOO_LARGE.format(max(own)), line)
+            places += own
+            values += theirs
             starts.append(len(places))
         piece = Piece(self.name, texts, [line for line, _ in part])
         width = max([self.width or 1, *(place + 1 for place in places)])
@@ -142,18 +139,6 @@ class SvmlightTable(LineTable):
         if not query:  # the file has grown
             raise self.source.error("there is no query left for this row", line)
         return query
-
-    def _entry(self, line: int, token: str) -> tuple[int, float]:
-        index, colon, text = token.partition(":")
-        value = number(text) if colon else None
-        if value is None or not np.isfinite(value) or not (index.isascii() and index.isdigit()):
-            raise self.source.error(
-                f"expected index:value with a finite value, but saw {token[:40]!r}", line
-            )
-        place = _place(index)
-        if place > LARGEST:
-            raise self.source.error(TOO_LARGE.format(index[:40]), line)
-        return place, value
 
 
 def _has_qid(tokens: list[str]) -> bool:

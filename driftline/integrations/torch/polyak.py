@@ -6,13 +6,19 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 
+from driftline import rates
 from driftline.errors import InputError
 from driftline.kernels.round import TINY
 from driftline.rates.polyak import RESOLUTION
 
 __all__ = ["Polyak"]
+
+#: Nothing is known of the loss, so that the least step is next to nothing: where the gap drowns in
+#: rounding, the step is the one before, at first none.
+NO_FLOOR = rates.Setting(rate_floor=5e-324, diameter=math.inf)
 
 
 class Polyak(torch.optim.Optimizer):
@@ -96,14 +102,11 @@ class Polyak(torch.optim.Optimizer):
                 f"expected finite numbers, but the loss is {loss}, the risk {risk} and the squared "
                 f"gradient {grad_sq}"
             )
-        gap = loss - risk
-        if grad_sq <= TINY or gap < -RESOLUTION * loss:  # nothing to learn, or no gap at all
+        if grad_sq <= TINY or loss - risk < -RESOLUTION * loss:  # nothing to learn, or no gap
             return 0.0
-        if gap <= RESOLUTION * loss:  # drowned in rounding: the step before, at first none
-            return min(group["eta"], group["least"])
-        eta = min(group["least"], 2.0 * gap / grad_sq)
-        if group["monotone"]:
-            group["least"] = eta
+        rate, memory = rates.Polyak(group["monotone"], group["cap"]), np.array([group["least"]])
+        eta = rate.next(loss, risk, grad_sq, 1.0, group["eta"], NO_FLOOR, memory)
+        group["least"] = float(memory[0])
         return eta
 
     def _project(self, params: list[torch.nn.Parameter]) -> None:

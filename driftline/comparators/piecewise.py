@@ -24,7 +24,7 @@ class Piecewise:
 
     def __init__(self, starts: Any, weights: Any):
         self.starts = np.asarray(starts, dtype=np.int64)
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.weights = np.asarray(weights, dtype=np.float64, order="C")
         if self.starts.ndim != 1 or not self.starts.size or self.starts[0] != 0:
             raise InputError("change points must be a vector that starts with 0")
         if (np.diff(self.starts) <= 0).any():

@@ -62,7 +62,7 @@ class Sequence:
             self._left, self._next = islice(iter(self._given), start, None), start
         for t in range(start, stop):
             try:
-                weights = np.array(next(self._left), dtype=np.float64)
+                weights = np.array(next(self._left), dtype=np.float64, order="C")
             except StopIteration:
                 raise InputError(
                     f"the comparator ends after {t} rounds, before the stream"

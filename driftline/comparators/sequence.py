@@ -32,7 +32,12 @@ class Sequence:
 
     def __init__(self, weights: Iterable[Any]):
         self._given = weights
-        self._left: Iterator[Any] = iter(weights)
+        try:
+            self._left: Iterator[Any] = iter(weights)
+        except TypeError:
+            raise InputError(
+                f"expected weights one after the other, but got {weights!r:.80}"
+            ) from None
         self._next = 0
 
     def __repr__(self) -> str:
@@ -67,6 +72,10 @@ class Sequence:
                 raise InputError(
                     f"the comparator ends after {t} rounds, before the stream"
                 ) from None
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"the comparator's weights in round {t} must be a matrix of numbers: {error}"
+                ) from error
             self._next = t + 1
             if weights.ndim != 2 or not np.isfinite(weights).all():
                 raise InputError(

@@ -17,7 +17,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Appended", "Disk", "draft_of", "drafted", "remove", "replace"]
+from driftline.errors import InputError
+
+__all__ = ["Appended", "Disk", "draft_of", "drafted", "path_of", "remove", "replace"]
 
 #: How much is read at a time.
 CHUNK = 1 << 20
@@ -81,9 +83,16 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f".part.{path.name}")
 
 
+def path_of(given: Any) -> Path:
+    """Return a path, or refuse what is none."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(f"expected a path, but got {given!r:.80}")
+    return Path(given)
+
+
 def replace(path: str | Path, content: bytes) -> Path:
     """Write a file, in whole or not at all; when this returns, it is on the disk."""
-    path = Path(path)
+    path = path_of(path)
     if path.exists() and not path.is_file():  # a pipe or a device, written to at once
         path.write_bytes(content)
         return path

@@ -14,8 +14,10 @@ from driftline.certificates.premises import premises_of
 from driftline.certificates.recorded import learner_of
 from driftline.certificates.replay import Replay
 from driftline.committee import CommitteeTrace
+from driftline.comparators import check_comparator
 from driftline.errors import InputError
 from driftline.learner import OGD
+from driftline.parts import check_flag
 from driftline.regret import Tally, Watched, settled
 from driftline.trace import Trace
 
@@ -95,8 +97,11 @@ def certify(
     >>> certificate.valid, bool(certificate.expected <= certificate.exact)
     (True, True)
     """
+    _check_options(chance, keep, progress)
     if isinstance(trace, OGD):
         tally = replace(trace.tally)
+        if not tally.rounds:
+            raise InputError("no round was played since the learner was given a comparator")
         made = premises_of(trace.engine)
         return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
     if not isinstance(trace, (Trace, CommitteeTrace)):
@@ -114,6 +119,16 @@ def certify(
         return _certify(trace, *given)
 
 
+def _check_options(chance: Any, keep: Any, progress: Any) -> None:
+    """Refuse options that say nothing."""
+    number = isinstance(chance, (int, float, np.floating)) and not isinstance(chance, bool)
+    if not (number and 0.0 < chance < 1.0):
+        raise InputError(f"chance must lie between 0 and 1, but is {chance!r}")
+    check_flag("keep", keep)
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress must be a function of a number of rounds, not {progress!r}")
+
+
 def _certify(
     trace: Trace,
     comparator: Any,
@@ -124,6 +139,7 @@ def _certify(
     progress: Callable[[int], None] | None,
 ) -> Certificate:
     """Return the certificate of a single learner's run."""
+    check_comparator(comparator)
     trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task

@@ -18,7 +18,7 @@ from driftline.committee import CommitteeTrace, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
-from driftline.comparators import Fixed
+from driftline.comparators import Fixed, check_comparator
 from driftline.errors import InputError
 from driftline.inputs import fingerprint
 from driftline.tasks import Task
@@ -143,6 +143,7 @@ def _member(
     if comparator is None:
         shape = (1, 1) if trace.first_weights is None else trace.first_weights.shape
         comparator = Fixed(np.zeros(shape))
+    check_comparator(comparator)
     inside = Inside(comparator, learner_of(trace).domain)
     return certify(trace, inside, inputs, labels, chance=chance, progress=progress), inside.shrunk
 

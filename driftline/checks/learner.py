@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftline.checks.base import law
+from driftline.checks.learner_growth import check_growth
+from driftline.checks.learner_refusals import check_refusals, check_tickets
+from driftline.checks.learner_seeds import check_seeds
+from driftline.checks.learner_stream import (
+    equal,
+    features_of,
+    other_labels,
+    planted,
+    row,
+    saved,
+)
 from driftline.errors import InputError
 from driftline.learner import OGD, Learner, Ticket
 from driftline.losses import Scaled
+from driftline.state import archive
 from driftline.state.loading import load
-from driftline.streams import Planted, PlantedRankings, PlantedSequences
 
 __all__ = ["check_learner"]
 
 #: How far losses of compiled and plain parts may be apart, as a share: solvers are no nearer.
 SAME = 1e-6
+
+#: How often wrong labels are learned from at most, until a learner predicts something else.
+PASSES = 10
 
 
 def check_learner(
@@ -27,9 +42,13 @@ def check_learner(
     """Check that a new learner keeps the page of :class:`~driftline.Learner`.
 
     Steps, halves of steps, pieces of a stream, what was saved and loaded, and what was restored
-    have the same bits as one run; looking writes nothing; a snapshot stays; what is refused changes
-    nothing. Of an :class:`~driftline.OGD`, compiled parts do what plain ones do, and a scaled
-    loss is recorded scaled: a kernel that ignores its parameters is found out.
+    have the same bits as one run; looking writes nothing; a snapshot stays; rounds and features are
+    counted; what is refused changes nothing, be it a row, a stream with a bad row in the middle, or
+    a ticket that is old, told already or another learner's; a seed decides the draws; what has
+    grown goes on as it was. Bits are those of the file that ``save`` writes.
+
+    Of an :class:`~driftline.OGD`, compiled parts do what plain ones do, and a scaled loss is
+    recorded scaled: a kernel that ignores its parameters is found out.
 
     Parameters
     ----------
@@ -48,35 +67,66 @@ def check_learner(
     if learner.rounds:
         raise InputError(f"expected a new learner, but {learner!r} has played {learner.rounds}")
     if inputs is None:
-        inputs, labels = _planted(learner, rounds, seed)
+        inputs, labels = planted(learner, rounds, seed)
     if len(labels) < 8:
         raise InputError(f"expected a stream of 8 rounds or more, but got {len(labels)}")
+    _check_facts(learner, inputs, labels)
+    _check_looks(learner, inputs, labels)
     _check_rounds(learner, inputs, labels)
     _check_values(learner, inputs, labels)
-    _check_looks(learner, inputs, labels)
-    _check_refusals(learner, inputs, labels)
+    _check_snapshots(learner, inputs, labels)
+    check_refusals(learner, inputs, labels)
+    check_tickets(learner, inputs, labels)
+    check_seeds(learner, inputs, labels)
+    check_growth(learner, inputs, labels)
     if isinstance(learner, OGD):
         _check_engines(learner, inputs, labels)
 
 
+def _check_facts(learner: Learner, inputs: Any, labels: Any) -> None:
+    """Check that rounds are counted however they are played, and that features are known."""
+    one, features = learner.copy(), features_of(inputs)
+    words = "a learner knows its number of features after the first round, and None before it"
+    law(one.features in (None, features), words, before=one.features, inputs=features)
+    law(saved(one) == saved(learner), "equal learners are saved as equal bytes", learner=learner)
+    played, counted = 0, "rounds are counted"
+    calls = {
+        "step": (1, lambda t: one.step(row(inputs, t), labels[t])),
+        "learn_row": (1, lambda t: one.learn_row(row(inputs, t), labels[t])),
+        "ask": (0, lambda t: one.ask(row(inputs, t))),
+        "tell": (1, lambda t: one.tell(one.ask(row(inputs, t)), labels[t])),
+        "predict": (0, lambda t: one.predict(row(inputs, t))),
+        "run": (2, lambda t: one.run(inputs[t : t + 2], labels[t : t + 2])),
+        "learn_rows": (2, lambda t: one.learn_rows(inputs[t : t + 2], labels[t : t + 2])),
+    }
+    for name, (rounds, call) in calls.items():
+        call(played)
+        played += rounds
+        law(one.rounds == played, f"{counted} by {name}", rounds=one.rounds, played=played)
+        law(one.features == features, words, features=one.features, inputs=features)
+    law(isinstance(one.describe(), str), "describe returns words", learner=learner)
+
+
 def _check_rounds(learner: Learner, inputs: Any, labels: Any) -> None:
-    """Check that steps, halves and pieces are one run."""
-    ran, stepped, told, pieces = (learner.copy() for _ in range(4))
+    """Check that steps, halves, single rows and pieces are one run."""
+    ran, stepped, told, singly, pieces = (learner.copy() for _ in range(5))
     trace = ran.run(inputs, labels)
     for t, label in enumerate(labels):
-        x = _row(inputs, t)
+        x = row(inputs, t)
         ticket = told.ask(x)
         told.tell(Ticket.from_bytes(ticket.to_bytes()) if t % 2 else ticket, label)
+        singly.learn_row(x, label)
         made = stepped.step(x, label).prediction
         recorded = np.ravel(trace.prediction[t])[: np.size(made)]
         words = "steps, tickets and runs predict the same"
-        law(_equal(made, ticket.prediction), words, round=t, step=made, ask=ticket.prediction)
-        law(_equal(np.ravel(made), recorded), words, round=t, step=made, run=recorded)
+        law(equal(made, ticket.prediction), words, round=t, step=made, ask=ticket.prediction)
+        law(equal(np.ravel(made), recorded), words, round=t, step=made, run=recorded)
     cut = len(labels) // 3
     for part in (slice(0, cut), slice(cut, None)):
         pieces.learn_rows(inputs[part], labels[part])
-    for name, other in (("steps", stepped), ("tickets", told), ("pieces", pieces)):
-        law(_saved(other) == _saved(ran), f"{name} lead to the state of a run", learner=learner)
+    others = {"steps": stepped, "tickets": told, "single rows": singly, "pieces": pieces}
+    for name, other in others.items():
+        law(saved(other) == saved(ran), f"{name} lead to the state of a run", learner=learner)
 
 
 def _check_values(learner: Learner, inputs: Any, labels: Any) -> None:
@@ -94,48 +144,39 @@ def _check_values(learner: Learner, inputs: Any, labels: Any) -> None:
     for name, other in others.items():
         law(other.rounds == cut, f"what was {name} is where it was", rounds=other.rounds)
         other.run(inputs[cut:], labels[cut:])
-        law(_saved(other) == _saved(one), f"what was {name} goes on with the same bits", by=learner)
+        law(saved(other) == saved(one), f"what was {name} goes on with the same bits", by=learner)
 
 
 def _check_looks(learner: Learner, inputs: Any, labels: Any) -> None:
-    """Check that looking changes nothing, and that a snapshot stays."""
+    """Check that looking changes nothing."""
     cut = len(labels) // 2
     one = learner.copy()
     one.run(inputs[:cut], labels[:cut])
-    before, rows = _saved(one), [_row(inputs, t) for t in range(cut, len(labels))]
-    seen, fixed = [one.predict(x) for x in rows], one.snapshot()
+    before, rows = saved(one), [row(inputs, t) for t in range(cut, len(labels))]
+    seen = [one.predict(x) for x in rows]
     again = [one.predict(x) for x in rows]
-    law(all(map(_equal, seen, again)), "predictions are the same when they are asked for again")
-    law(_saved(one) == before, "predicting writes nothing", learner=learner)
+    law(all(map(equal, seen, again)), "predictions are the same when they are asked for again")
+    law(saved(one) == before, "predicting writes nothing", learner=learner)
     ticket = one.ask(rows[0])
-    law(_equal(ticket.prediction, seen[0]), "predict says what ask would say", ask=ticket)
-    after = _saved(one)
-    same = {k for k in before[0]["state"] if before[0]["state"][k] == after[0]["state"].get(k)}
+    law(equal(ticket.prediction, seen[0]), "predict says what ask would say", ask=ticket)
     words = "asking changes nothing but the number of the next ticket"
-    law(before[1] == after[1] and set(before[0]["state"]) - same == {"tickets"}, words, by=learner)
-    one.tell(ticket, labels[cut])
-    one.run(inputs[cut:], labels[cut:])
-    law(all(map(_equal, seen, map(fixed.predict, rows))), "a snapshot stays", learner=learner)
+    law(_is_one_more(before, saved(one)), words, by=learner)
 
 
-def _check_refusals(learner: Learner, inputs: Any, labels: Any) -> None:
-    """Check that a bad input changes nothing."""
-    one = learner.copy()
+def _check_snapshots(learner: Learner, inputs: Any, labels: Any) -> None:
+    """Check that a snapshot stays, while the learner learns to predict something else."""
+    one, rows = learner.copy(), [row(inputs, t) for t in range(len(labels))]
     one.run(inputs, labels)
-    before, bad = _saved(one), _row(inputs, 0) * np.nan
-    calls = {
-        "step": lambda: one.step(bad, labels[0]),
-        "ask": lambda: one.ask(bad),
-        "predict": lambda: one.predict(bad),
-    }
-    for name, call in calls.items():
-        refused = False
-        try:
-            call()
-        except InputError:
-            refused = True
-        law(refused, f"{name} refuses an input that is not finite", learner=learner)
-        law(_saved(one) == before, f"what {name} refuses changes nothing", learner=learner)
+    seen, fixed, rounds = [one.predict(x) for x in rows], one.snapshot(), one.rounds
+    words = "a snapshot predicts what the learner does"
+    law(all(map(equal, seen, map(fixed.predict, rows))), words, learner=learner)
+    wrong = other_labels(learner, labels)
+    for _ in range(PASSES):
+        one.run(inputs, wrong)
+        if not all(map(equal, seen, map(one.predict, rows))):
+            break
+    law(all(map(equal, seen, map(fixed.predict, rows))), "a snapshot stays", learner=learner)
+    law(fixed.rounds == rounds, "a snapshot stays, and knows its rounds", rounds=fixed.rounds)
 
 
 def _check_engines(learner: OGD, inputs: Any, labels: Any) -> None:
@@ -156,35 +197,30 @@ def _check_engines(learner: OGD, inputs: Any, labels: Any) -> None:
         law(close, f"compiled and plain parts have the same {name}", compiled=got, plain=wanted)
     if isinstance(learner.loss, Scaled):
         inner, factor = learner.loss.loss, learner.loss.factor
-        x, label = _row(inputs, 0), labels[0]
+        x, label = row(inputs, 0), labels[0]
         theta = learner.copy().scores(x)
         value, _ = inner.value_and_grad(theta, learner.task.label(learner.task.check_label(label)))
         words, wanted = "a scaled loss is recorded scaled", factor * value
         law(np.isclose(made.loss[0], wanted), words, loss=made.loss[0], scaled=wanted)
 
 
-def _planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
-    """Return a stream for a task: plain rows, chains of tags, or documents."""
-    task: Any = learner.task
-    stream: Any
-    if not task.layout.ragged:
-        stream = Planted(task, rounds=rounds, flips=2, seed=seed)
-    elif hasattr(task, "tags"):
-        stream = PlantedSequences(rounds=rounds, tags=task.tags, longest=4, seed=seed)
+def _is_one_more(before: bytes, after: bytes) -> bool:
+    """Say whether two files differ in one whole number, which has grown by 1."""
+    (about, arrays), (more, others) = (
+        archive.unpacked(content, "the learner") for content in (before, after)
+    )
+    same = arrays.keys() == others.keys() and all(
+        arrays[name].tobytes() == others[name].tobytes() for name in arrays
+    )
+    leaves, changed = dict(_leaves(about)), dict(_leaves(more))
+    differ = [name for name in leaves | changed if leaves.get(name) != changed.get(name)]
+    return same and len(differ) == 1 and leaves[differ[0]] + 1 == changed[differ[0]]
+
+
+def _leaves(data: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the numbers and words in plain data, each with where it stands."""
+    if isinstance(data, (dict, list)):
+        for name, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _leaves(value, f"{path}/{name}")
     else:
-        stream = PlantedRankings(task, rounds=rounds, seed=seed)
-    return stream.inputs, stream.labels
-
-
-def _row(inputs: Any, t: int) -> Any:
-    return inputs[[t]] if hasattr(inputs, "indptr") else inputs[t]
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return np.array_equal(np.asarray(one), np.asarray(other))
-
-
-def _saved(learner: Any) -> tuple[Any, Any]:
-    """Return parts and state, in a form that can be compared."""
-    about, arrays = learner.to_saved()
-    return about, {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+        yield path, data

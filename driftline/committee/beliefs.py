@@ -91,7 +91,8 @@ class Beliefs:
 
     def resume(self, state: np.ndarray) -> None:
         """Go on from a state that was saved, if it can be one of so many members."""
-        sets, good = len(SHARE_VALUES), state.shape == self.state.shape
+        sets, good = len(SHARE_VALUES), isinstance(state, np.ndarray)
+        good = good and state.shape == self.state.shape
         if good:
             own = state[sets:].reshape(sets, -1).sum(axis=1)
             good = bool((state > 0.0).all()) and np.allclose(own, 1.0, atol=1e-6)

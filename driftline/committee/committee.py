@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,9 +98,16 @@ class Committee(Shell):
         seed: int | None = 0,
         _played: bool = False,
     ):
+        if not isinstance(members, Iterable):
+            raise InputError(f"expected a list of learners, but got {members!r:.80}")
         self.members = list(members)
         if not self.members:
             raise InputError("a committee needs 1 member or more")
+        for member in self.members:
+            if not isinstance(member, OGD):
+                raise InputError(f"members must be dl.OGD learners, but one is {member!r:.80}")
+        if len(set(map(id, self.members))) < len(self.members):
+            raise InputError("a committee has the same learner twice: it would learn twice a round")
         task = self.members[0].task
         if any(member.task != task for member in self.members):
             raise InputError("the members of a committee must have the same task")
@@ -108,6 +115,8 @@ class Committee(Shell):
             raise InputError("the members of a committee must not have played before")
         if combine not in ("vote", "draw"):
             raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
+        if scaling is not None and not isinstance(scaling, Standardiser):
+            raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
         if scaling is not None and task.layout.ragged:
             raise InputError(f"only plain rows can be scaled, not those of {task!r}")
         super().__init__(self.members[0].task, seed)
@@ -253,8 +262,15 @@ class Committee(Shell):
         """Go on from a state, if it can be one of these members."""
         if not isinstance(state, CommitteeState) or state.key is None:
             raise InputError(f"expected a state of a committee, but got {state!r:.80}")
-        if not all(isinstance(member, State) for member in state.members or (None,)):
+        if not (
+            isinstance(state.members, (tuple, list))
+            and state.members
+            and all(isinstance(member, State) for member in state.members)
+        ):
             raise InputError(f"expected states of members, but got {state.members!r:.80}")
+        if not isinstance(state.shares, Shares):
+            raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
+        State(key=state.key, tickets=state.tickets, rounds=state.rounds).check()
         rounds, count = [member.rounds for member in state.members], state.shares.members
         if not len(rounds) == count == len(self.members):
             raise InputError(

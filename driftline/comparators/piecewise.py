@@ -23,8 +23,14 @@ class Piecewise:
     """
 
     def __init__(self, starts: Any, weights: Any):
-        self.starts = np.asarray(starts, dtype=np.int64)
-        self.weights = np.asarray(weights, dtype=np.float64)
+        try:
+            self.starts = np.asarray(starts, dtype=np.int64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"change points must be whole numbers: {error}") from error
+        try:
+            self.weights = np.asarray(weights, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a comparator's weights must be numbers: {error}") from error
         if self.starts.ndim != 1 or not self.starts.size or self.starts[0] != 0:
             raise InputError("change points must be a vector that starts with 0")
         if (np.diff(self.starts) <= 0).any():

@@ -32,7 +32,12 @@ class Sequence:
 
     def __init__(self, weights: Iterable[Any]):
         self._given = weights
-        self._left: Iterator[Any] = iter(weights)
+        try:
+            self._left: Iterator[Any] = iter(weights)
+        except TypeError:
+            raise InputError(
+                f"expected weights one after the other, but got {weights!r:.80}"
+            ) from None
         self._next = 0
 
     def __repr__(self) -> str:
@@ -62,11 +67,15 @@ class Sequence:
             self._left, self._next = islice(iter(self._given), start, None), start
         for t in range(start, stop):
             try:
-                weights = np.array(next(self._left), dtype=np.float64)
+                weights = np.array(next(self._left), dtype=np.float64, order="C")
             except StopIteration:
                 raise InputError(
                     f"the comparator ends after {t} rounds, before the stream"
                 ) from None
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"the comparator's weights in round {t} must be a matrix of numbers: {error}"
+                ) from error
             self._next = t + 1
             if weights.ndim != 2 or not np.isfinite(weights).all():
                 raise InputError(

@@ -77,7 +77,7 @@ class PlainEngine(Engine):
             return False
         if eta > 0.0:
             state[at.ETA] = eta
-            self.stored = domain.project(self.stored - eta * gradient)
+            self.stored = np.ascontiguousarray(domain.project(self.stored - eta * gradient))
         state[at.ROUNDS] += 1
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 

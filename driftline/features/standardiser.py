@@ -11,6 +11,7 @@ from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
 from driftline.features.old_scaling import converted
+from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import refuse, rows_of
 from driftline.inputs.sparse import SparseRows
@@ -62,9 +63,7 @@ class Standardiser:
     def __init__(self, constant: bool | float = True, dtype: Any = np.float64) -> None:
         if not (isinstance(constant, bool) or 0.0 < constant <= 100.0):
             raise InputError(f"constant must be True, False or a size up to 100, not {constant!r}")
-        self.constant, self.dtype = constant, np.dtype(dtype)
-        if self.dtype not in (np.float64, np.float32):
-            raise InputError(f"scaled rows are float64 or float32, not {self.dtype}")
+        self.constant, self.dtype = constant, float_type(dtype, "scaled rows")
         #: The number of features, None before the first row; and whether rows are sparse.
         self.features: int | None = None
         self.sparse = False

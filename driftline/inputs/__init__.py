@@ -1,6 +1,7 @@
 """Inputs: rows, items and chains, and how weights make scores of them."""
 
 from driftline.inputs.base import cast as cast
+from driftline.inputs.base import float_type as float_type
 from driftline.inputs.csr import check_sparse as check_sparse
 from driftline.inputs.dense import DenseRows as DenseRows
 from driftline.inputs.groups import Groups as Groups

@@ -9,13 +9,24 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["LinearRows", "cast", "check_features"]
+__all__ = ["LinearRows", "cast", "check_features", "float_type"]
 
 
 def check_features(features: int) -> None:
     """Refuse rows without features: there is nothing to learn from them."""
     if features < 1:
         raise InputError("inputs have no features: expected 1 or more in every row")
+
+
+def float_type(dtype: Any, what: str) -> np.dtype:
+    """Return one of the two types that numbers are kept in, or refuse others."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise InputError(f"{what} are float64 or float32, not {dtype!r}") from None
+    if kind not in (np.float64, np.float32):
+        raise InputError(f"{what} are float64 or float32, not {kind}")
+    return kind
 
 
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ __all__ = ["DenseRows"]
 
 
 class DenseRows(LinearRows):
-    """A two-dimensional array of inputs, one row a round. It is never copied whole.
+    """A two-dimensional array of inputs, one row a round. No round copies it whole.
 
     >>> rows = DenseRows(np.ones((3, 2), dtype=np.float32))
     >>> rows.rounds, rows.features
@@ -53,12 +53,12 @@ class DenseRows(LinearRows):
 
     @property
     def whole(self) -> np.ndarray:
-        """All rows, in double precision."""
-        return np.asarray(self.array, dtype=np.float64)
+        """All rows, in double precision, one after the other in memory."""
+        return np.ascontiguousarray(self.array, dtype=np.float64)
 
     def row(self, t: int) -> np.ndarray:
-        """Return one row as a vector."""
-        return np.asarray(self.array[t], dtype=np.float64)
+        """Return one row as a vector, contiguous: the last bits of its scores depend on that."""
+        return np.ascontiguousarray(self.array[t], dtype=np.float64)
 
     def entries(self, t: int) -> tuple[slice, np.ndarray]:
         """Return the features of one row that may differ from 0, and their values."""

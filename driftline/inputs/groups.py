@@ -72,8 +72,8 @@ class Groups:
         return np.concatenate(labels)
 
     def matrix(self, t: int, intercept: bool) -> np.ndarray:
-        """Return one group, with a column of ones for an intercept."""
-        x = np.asarray(self.groups[t], dtype=np.float64)
+        """Return one group, contiguous, with a column of ones for an intercept."""
+        x = np.ascontiguousarray(self.groups[t], dtype=np.float64)
         return np.column_stack([x, np.ones(len(x))]) if intercept else x
 
     def largest_sq(self, t: int, intercept: bool) -> float:

@@ -45,11 +45,14 @@ class Learner(ABC):
 
     @abstractmethod
     def tell(self, ticket: Ticket, label: Any) -> None:
-        """Learn from a ticket, on the state that it was asked of; it is checked as a file is."""
+        """Learn from a ticket, on the state that it was asked of; it is checked as a file is.
+
+        One of another learner, from before the last round, or told already is refused.
+        """
 
     @abstractmethod
     def step(self, x: Any, label: Any) -> Any:
-        """Ask and tell; return what happened in the round."""
+        """Ask and tell; return what happened in the round, with its ``prediction``."""
 
     @abstractmethod
     def run(
@@ -62,7 +65,11 @@ class Learner(ABC):
         audit: bool | None = None,
         sink: Sink | None = None,
     ) -> Any:
-        """Step through a stream, and return its trace, or hand that on: the same bits, faster."""
+        """Step through a stream, and return its trace, or hand that on: the same bits, faster.
+
+        A trace has a ``prediction`` for every round. With a seed, random numbers are those of this
+        seed from now on. If a row is refused, the rounds before it are taken back.
+        """
 
     @abstractmethod
     def learn_rows(self, inputs: Any, labels: Any) -> None:
@@ -99,7 +106,10 @@ class Learner(ABC):
 
     @abstractmethod
     def save(self, path: str | Path) -> Path:
-        """Write parts and state to one file of plain data, for :func:`driftline.load`."""
+        """Write parts and state to one file of plain data, for :func:`driftline.load`.
+
+        Equal parts and states are written as equal bytes.
+        """
 
     @abstractmethod
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Any:

@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.comparators import check_comparator
 from driftline.decoders import Decoder, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
-from driftline.inputs import DenseRows, Rows, SparseRows, cast, refuse, rows_of
+from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.losses import Loss
-from driftline.parts import Part, check_plain, check_sizes, from_config, substituted
+from driftline.parts import Part, check_flag, check_plain, check_sizes, from_config, substituted
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, settled
 from driftline.state import Draws, State
@@ -41,10 +42,18 @@ class Round(NamedTuple):
 
 def check_longer(task: Task, known: int | None, features: int) -> None:
     """Refuse rows that cannot become longer, or would become shorter."""
+    if isinstance(features, bool) or not isinstance(features, (int, np.integer)) or features < 1:
+        raise InputError(f"features must be a whole number of 1 or more, not {features!r}")
     if task.layout.ragged:
         raise InputError(f"only plain rows can become longer, not those of {task!r}")
     if known is not None and features < known:
         raise InputError(f"there are {known} features already, so not only {features}")
+
+
+def _check_kind(part: Any, kind: type, words: str) -> None:
+    """Refuse what is not a part of some kind."""
+    if not isinstance(part, kind):
+        raise InputError(f"expected {words}, but got {part!r:.80}")
 
 
 class Checkpoint(NamedTuple):
@@ -115,14 +124,15 @@ class OGD(Shell):
         seed: int | None = 0,
         dtype: Any = np.float64,
     ):
-        if not isinstance(loss, Loss):
-            raise InputError(
-                f"expected a loss, such as dl.losses.Logistic(task), but got {loss!r:.80}"
-            )
+        _check_kind(loss, Loss, "a loss, such as dl.losses.Logistic(task)")
         if decoder is None:
             loss, decoder = default_decoder(loss)
         rate = Polyak() if rate is None else rate
         domain = Ball(20.0) if domain is None else domain
+        _check_kind(decoder, Decoder, "a decoder, such as dl.decoders.Argmax(loss)")
+        _check_kind(rate, Rate, "a rate, such as dl.rates.Polyak()")
+        _check_kind(domain, Domain, "a domain, such as dl.domains.Ball(20.0)")
+        check_flag("intercept", intercept)
         if decoder.loss != loss:
             raise InputError(
                 f"the decoder was made for {decoder.loss!r}, but the learner has {loss!r}"
@@ -178,6 +188,8 @@ class OGD(Shell):
         sums are in the tally that is returned; :func:`~driftline.certify` makes a certificate
         of the learner itself from them, at any time and without a trace. None ends the account.
         """
+        if comparator is not None:
+            check_comparator(comparator)
         with self._turn.lock:
             self._turn.check()
             self._watch = None if comparator is None else Watch(self.engine, comparator)
@@ -359,8 +371,8 @@ class OGD(Shell):
     def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if self._watch is not None:
             raise InputError(
-                "a learner that keeps account against a comparator cannot be saved: certify it, "
-                "then end the account by watch(None)"
+                "a learner that keeps account against a comparator cannot be saved or copied, and "
+                "has no snapshot: certify it, then end the account by watch(None)"
             )
         for part in self.parts:
             if isinstance(part, Part):
@@ -517,7 +529,10 @@ class OGD(Shell):
         return Trace.of(batch, self.task, self.config(), origin, digest)
 
     def _check_initial(self, initial: Any) -> np.ndarray:
-        weights = np.array(initial, dtype=np.float64, order="C")
+        try:
+            weights = np.array(initial, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"first weights must be rows of numbers: {error}") from error
         if weights.ndim != 2 or weights.shape[0] != self.task.layout.weight_rows:
             raise InputError(
                 f"first weights must have {self.task.layout.weight_rows} rows, but their shape is "
@@ -533,9 +548,7 @@ class OGD(Shell):
         return cast(weights, self.engine.dtype)
 
     def _check_dtype(self, dtype: Any) -> np.dtype:
-        kind = np.dtype(dtype)
-        if kind not in (np.float64, np.float32):
-            raise InputError(f"weights are float64 or float32, not {kind}")
+        kind = float_type(dtype, "weights")
         if kind == np.float32 and (self.task.layout.ragged or not self.parts.have_kernels):
             what = repr(self.task) if self.task.layout.ragged else "parts without kernels"
             raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")

@@ -18,6 +18,7 @@ from driftline.learner.base import Learner
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
 from driftline.learner.turn import Turn
+from driftline.parts import check_flag
 from driftline.state import Draws, archive
 from driftline.tasks import Task
 from driftline.trace import Batch, Sink
@@ -102,6 +103,10 @@ class Shell(Learner):
             inputs is not copied first: then rounds before an interruption, or before a step that
             overflows, are kept, and the error says how many.
         """
+        if progress is not None and not callable(progress):
+            raise InputError(f"progress must be a function of a number of rounds, not {progress!r}")
+        if audit is not None:
+            check_flag("audit", audit)
         rows, labels = checked_stream(self.task, inputs, labels)
         if sink is not None and not isinstance(sink, Sink):
             raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")

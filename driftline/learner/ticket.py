@@ -47,6 +47,7 @@ class Ticket:
         >>> learner.rounds
         1
         """
+        self._check()
         prediction = np.asarray(self.prediction)
         about = {
             "kind": "Ticket",
@@ -88,11 +89,17 @@ class Ticket:
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"the ticket is not whole: {error!r}") from error
 
-    def checked_input(self, learner: str, rounds: int, tickets: int) -> Any:
-        """Return the input as a learner takes it, if the ticket is one of its own and of now."""
+    def _check(self) -> None:
+        """Refuse fields that no ticket has: whoever made it may have put anything there."""
         counts = (self.number, self.rounds)
         if not all(type(count) is int and count >= 0 for count in counts):
-            raise InputError(f"a ticket has a number and a count of rounds, not {counts}")
+            raise InputError(f"a ticket has a number and a count of rounds, not {counts!r:.80}")
+        if not isinstance(self.learner, str):
+            raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
+
+    def checked_input(self, learner: str, rounds: int, tickets: int) -> Any:
+        """Return the input as a learner takes it, if the ticket is one of its own and of now."""
+        self._check()
         if self.learner != learner:
             raise InputError(
                 f"the ticket is that of a learner {self.learner!r:.40}, but this one is {learner!r}"

@@ -44,6 +44,10 @@ class Draws:
         They are not those of ``default_rng(seed)``, which a stream may have been made with: equal
         ones can make sampled losses biased.
         """
+        if seed is not None and (
+            isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0
+        ):
+            raise InputError(f"a seed must be a whole number of 0 or more, or None, not {seed!r}")
         words = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(2, np.uint64)
         return cls(int(words[0]) << 64 | int(words[1]))
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import DAMAGE, InputError
+from driftline.files import path_of
 from driftline.state import archive
 
 __all__ = ["DAMAGE", "load", "loaded"]
@@ -43,7 +44,7 @@ def load(path: str | Path) -> Any:
     >>> bool((again.run(*rest).loss == learner.run(*rest).loss).all())
     True
     """
-    return loaded(path, *archive.read(path))
+    return loaded(path, *archive.read(path_of(path)))
 
 
 def loaded(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:

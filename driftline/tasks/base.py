@@ -331,6 +331,10 @@ def mean_rows(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
     return np.asarray(sum(weights[:, j, None] * rows for j, rows in enumerate(predictions)))
 
 
+#: What labels are called in messages.
+LABELS = ("labels", "a label", "tags")
+
+
 def whole_numbers(values: Any, what: str) -> np.ndarray:
     """Return a copy of ``values`` in int64, refusing anything that is not a whole number.
 
@@ -352,4 +356,10 @@ def whole_numbers(values: Any, what: str) -> np.ndarray:
             return rounded
         bad = array[rounded != array].flat[0]
         raise InputError(f"{what} must be whole numbers, but one is {bad}")
+    words = [value for value in array.flat if isinstance(value, str)]
+    if words and what in LABELS:
+        raise InputError(
+            f"{what} must be whole numbers, but one is {str(words[0])!r:.40}: estimators such as "
+            "dl.DriftClassifier learn from labels that are words"
+        )
     raise InputError(f"{what} must be whole numbers, but their type is {array.dtype}")

@@ -1,0 +1,74 @@
+"""Laws of learners: what is refused changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from driftline.checks.learner_stream import check_refused, row, spoiled
+from driftline.learner import Learner
+
+__all__ = ["check_refusals", "check_tickets"]
+
+
+def check_refusals(learner: Learner, inputs: Any, labels: Any) -> None:
+    """Check that bad rows, streams and states change nothing, in a new learner and an old one."""
+    played = learner.copy()
+    played.run(inputs, labels)
+    for one in (played, learner.copy()):
+        _check_rows(one, inputs, labels)
+        _check_streams(one, inputs, labels)
+        _check_states(one)
+
+
+def _check_states(one: Learner) -> None:
+    what, unchanged = "restore refuses what is no state", "what restore refuses changes nothing"
+    check_refused(one, what, unchanged, lambda: one.restore("no state"))
+
+
+def _check_rows(one: Learner, inputs: Any, labels: Any) -> None:
+    bad = row(inputs, 0) * np.nan if hasattr(inputs, "indptr") else np.asarray(inputs[0]) * np.nan
+    calls = {
+        "step": lambda: one.step(bad, labels[0]),
+        "learn_row": lambda: one.learn_row(bad, labels[0]),
+        "ask": lambda: one.ask(bad),
+        "predict": lambda: one.predict(bad),
+    }
+    for name, call in calls.items():
+        what = f"{name} refuses an input that is not finite"
+        check_refused(one, what, f"what {name} refuses changes nothing", call)
+
+
+def _check_streams(one: Learner, inputs: Any, labels: Any) -> None:
+    """Check that rounds before a bad row are taken back, and so is a seed."""
+    bad = spoiled(inputs, len(labels) // 2)
+    calls = {
+        "run": lambda: one.run(bad, labels, seed=1),
+        "learn_rows": lambda: one.learn_rows(bad, labels),
+    }
+    for name, call in calls.items():
+        what = f"{name} refuses a stream with a row that is not finite"
+        unchanged = f"a stream that is refused leaves the learner as it was, by {name}"
+        check_refused(one, what, unchanged, call)
+
+
+def check_tickets(learner: Learner, inputs: Any, labels: Any) -> None:
+    """Check that a ticket is told once, to its own learner, before the next round."""
+    one, label = learner.copy(), labels[0]
+    one.run(inputs, labels)
+    ticket = one.ask(row(inputs, 0))
+
+    def check(seen: str, given: Any) -> None:
+        unchanged = f"what tell refuses changes nothing: {seen}"
+        check_refused(one, f"tell refuses {seen}", unchanged, lambda: one.tell(given, label))
+
+    check("a ticket of another learner", replace(ticket, learner="another"))
+    check("a ticket that nobody asked for", replace(ticket, number=ticket.number + 1000))
+    one.step(row(inputs, 1), labels[1])
+    check("a ticket from before the last round", ticket)
+    ticket = one.ask(row(inputs, 0))
+    one.tell(ticket, label)
+    check("a ticket that was told already", ticket)
+    check("what is no ticket", "a ticket")

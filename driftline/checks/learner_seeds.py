@@ -1,0 +1,58 @@
+"""Laws of learners: a seed decides the draws."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from driftline.checks.base import law
+from driftline.checks.learner_stream import equal, row, saved
+from driftline.learner import Learner
+from driftline.state import archive
+
+__all__ = ["check_seeds"]
+
+#: Seeds that are tried, and how often a row is asked for to see whether predictions are drawn.
+SEEDS, ASKS = 4, 8
+
+
+def check_seeds(learner: Learner, inputs: Any, labels: Any) -> None:
+    """Check that a seed given to ``run`` decides all draws from there on, and nothing else does."""
+    begun = [_begun(learner, inputs, labels, seed) for seed in range(SEEDS)]
+    again = _begun(learner, inputs, labels, 0)
+    words = "the same seed leads to the same bits"
+    law(saved(again) == saved(begun[0]), words, learner=learner)
+    draws = [_asked(one.copy(), inputs) for one in begun]
+    law(all(map(equal, draws[0], _asked(again, inputs))), words, learner=learner)
+    drawn = any(not equal(made[0], other) for ask in draws for made in ask for other in made)
+    differ = any(not all(map(equal, draws[0], other)) for other in draws[1:])
+    law(differ or not drawn, "another seed draws other numbers", learner=learner)
+    for one, other in itertools.combinations(begun, 2):
+        if _learned_alike(one, other):
+            ends = [begun.copy() for begun in (one, other)]
+            for end in ends:
+                end.run(inputs[1:], labels[1:], seed=SEEDS)
+            words = "a seed decides all draws that follow"
+            law(saved(ends[0]) == saved(ends[1]), words, learner=learner)
+
+
+def _begun(learner: Learner, inputs: Any, labels: Any, seed: int) -> Learner:
+    """Return a learner that has played one round by a seed."""
+    one: Learner = learner.copy()
+    one.run(inputs[:1], labels[:1], seed=seed)
+    return one
+
+
+def _asked(one: Learner, inputs: Any) -> list[list[Any]]:
+    """Return what some rows are predicted to be, each several times."""
+    return [[one.ask(row(inputs, t)).prediction for _ in range(ASKS)] for t in range(8)]
+
+
+def _learned_alike(one: Learner, other: Learner) -> bool:
+    """Say whether two learners remember the same numbers, whatever their draws are."""
+    arrays, others = (archive.unpacked(saved(made), "the learner")[1] for made in (one, other))
+    return arrays.keys() == others.keys() and all(
+        np.array_equal(arrays[name], others[name]) for name in arrays
+    )

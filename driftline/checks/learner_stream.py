@@ -1,0 +1,107 @@
+"""What the laws of learners are tried on: streams, spoiled and longer rows, files as bytes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.checks.base import law
+from driftline.errors import InputError
+from driftline.learner import Learner
+from driftline.streams import Planted, PlantedRankings, PlantedSequences
+
+__all__ = [
+    "check_refused",
+    "equal",
+    "features_of",
+    "longer",
+    "other_labels",
+    "planted",
+    "row",
+    "saved",
+    "spoiled",
+]
+
+
+def planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
+    """Return a stream for a task: plain rows, chains of tags, or documents."""
+    task: Any = learner.task
+    stream: Any
+    if not task.layout.ragged:
+        stream = Planted(task, rounds=rounds, flips=2, seed=seed)
+    elif hasattr(task, "tags"):
+        stream = PlantedSequences(rounds=rounds, tags=task.tags, longest=4, seed=seed)
+    else:
+        stream = PlantedRankings(task, rounds=rounds, seed=seed)
+    return stream.inputs, stream.labels
+
+
+def row(inputs: Any, t: int) -> Any:
+    """Return the input of one round."""
+    return inputs[[t]] if _sparse(inputs) else inputs[t]
+
+
+def features_of(inputs: Any) -> int:
+    """Return how many features the rows of a stream have."""
+    first = inputs if _sparse(inputs) else np.asarray(inputs[0])
+    return int(first.shape[-1])
+
+
+def spoiled(inputs: Any, t: int) -> Any:
+    """Return a copy of a stream in which one row is not finite."""
+    if _sparse(inputs):
+        made = inputs.astype(np.float64, copy=True)
+        made.data[made.indptr[t] : made.indptr[t + 1]] = np.nan
+        return made
+    if isinstance(inputs, np.ndarray):
+        made = inputs.astype(np.float64, copy=True)
+        made[t] = np.nan
+        return made
+    return [*inputs[:t], np.asarray(inputs[t]) * np.nan, *inputs[t + 1 :]]
+
+
+def longer(inputs: Any, more: int) -> Any:
+    """Return plain rows with features of 0 after the others."""
+    if _sparse(inputs):
+        made = inputs.copy()
+        made.resize((inputs.shape[0], inputs.shape[1] + more))
+        return made
+    return np.pad(np.asarray(inputs), [(0, 0), (0, more)])
+
+
+def other_labels(learner: Learner, labels: Any) -> Any:
+    """Return labels that fit the same rows, most of them wrong."""
+    if learner.task.layout.ragged:
+        return [np.asarray(label)[::-1] for label in labels]
+    return np.roll(np.asarray(labels), 1, axis=0)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Say whether two predictions are the same."""
+    return np.array_equal(np.asarray(one), np.asarray(other))
+
+
+def saved(learner: Learner) -> bytes:
+    """Return the file that a learner is saved to."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Path(learner.save(Path(folder) / "learner")).read_bytes()
+
+
+def check_refused(learner: Learner, what: str, unchanged: str, call: Callable[[], Any]) -> None:
+    """Check that a call is refused by an InputError, and that the learner is as it was."""
+    before = saved(learner), learner.rounds, learner.features
+    raised: Exception | None = None
+    try:
+        call()
+    except Exception as error:  # whatever a learner of one's own raises
+        raised = error
+    law(isinstance(raised, InputError), f"{what}, by an InputError", raised=raised, by=learner)
+    law((saved(learner), learner.rounds, learner.features) == before, unchanged, learner=learner)
+
+
+def _sparse(inputs: Any) -> bool:
+    return hasattr(inputs, "indptr")

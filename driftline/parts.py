@@ -38,6 +38,7 @@ ROOMS = (
     "decoders",
     "detectors",
     "domains",
+    "features",
     "losses",
     "polytopes",
     "rates",

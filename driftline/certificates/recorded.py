@@ -47,7 +47,9 @@ def learner_of(trace: Trace) -> OGD:
         dtype = origin.weights.dtype
         if config.get("dtype", dtype.name) != dtype.name:
             raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
-        made = OGD(**parts, restart=restart, intercept=intercept, dtype=dtype)
+        features = from_config(config.get("features"))
+        made = OGD(**parts, restart=restart, intercept=intercept, features=features, dtype=dtype)
+        made.mapper = made._resumed_mapper(origin)
         made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
         if origin.rate_memory is None:
             made.engine.resume(made.engine.started(np.array(origin.weights, order="C")))

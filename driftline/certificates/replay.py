@@ -35,9 +35,9 @@ class Replay:
     def __init__(self, learner: OGD, trace: Trace, comparator: Any, rows: Any, labels: Any):
         self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
         engine, task = learner.engine, learner.task
-        if engine.features != rows.features:
+        if learner.features not in (None, rows.features):
             raise InputError(
-                f"inputs have {rows.features} features, but the learner had {engine.features}"
+                f"inputs have {rows.features} features, but the learner had {learner.features}"
             )
         self.predictions = as_rows(trace.prediction)
         if (width := task.prediction_width(labels)) != self.predictions.shape[1]:
@@ -47,7 +47,6 @@ class Replay:
             )
         if trace.restarted is None and self.learner.parts.restart is not None:
             raise InputError("the trace does not say where the learner started again")
-        engine.hold(rows)
         self.watch = Watch(engine, comparator)
         origin = trace.origin
         assert origin is not None
@@ -64,12 +63,16 @@ class Replay:
 
     def play(self, start: int, stop: int) -> Watched:
         """Play some rounds, and compare them with the record."""
-        trace, count = self.trace, stop - start
+        trace, count, rows, first = self.trace, stop - start, self.rows, start
+        if self.learner.mapper is not None:
+            rows, first = self.learner.mapper.piece(rows, start, stop), 0
+            self.learner.check_mapped(rows)
+        self.learner.engine.hold(rows)
         columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
         block = Block(
-            self.rows,
-            start,
-            stop,
+            rows,
+            first,
+            first + count,
             self.labels[start:stop],
             self.uniforms[start:stop],
             columns,
@@ -87,15 +90,15 @@ class Replay:
         if self.whole:
             self._compare_steps(seen, own_eta, start)
             self._compare_restarts(block.column("own_alarm") > 0.0, start)
-        target = self._targets(block)
+        target = self._targets(block, start)
         off = np.abs(trace.target_loss[start:stop] - target) > 1e-9 * (1.0 + target)
         self._note("target losses are not those of the predictions", np.flatnonzero(off) + start)
         return Watched(**(vars(seen) | {"target_loss": target}))
 
-    def _targets(self, block: Block) -> np.ndarray:
-        """Return the target losses of the recorded predictions."""
-        part, task = slice(block.start, block.stop), self.learner.task
-        recorded, target = self.predictions[part], block.column("target_loss").copy()
+    def _targets(self, block: Block, start: int) -> np.ndarray:
+        """Return the target losses of the recorded predictions, from round ``start`` on."""
+        task, target = self.learner.task, block.column("target_loss").copy()
+        recorded = self.predictions[start : start + len(target)]
         other = np.flatnonzero((recorded != block.predictions).any(axis=1))
         labels = [block.labels[t] for t in other]
         try:
@@ -104,11 +107,11 @@ class Replay:
         except InputError as error:
             raise InputError(f"the trace has predictions that nobody makes: {error}") from error
         if self._drawn:
-            self._note("predictions are not what the decoder draws", other + block.start)
+            self._note("predictions are not what the decoder draws", other + start)
         elif self.learner.decoder.deterministic:
             off = np.abs(target - block.column("risk")) > self.rounding * (1.0 + target)
             other = np.flatnonzero(off)
-            self._note("predictions are not what the decoder predicts", other + block.start)
+            self._note("predictions are not what the decoder predicts", other + start)
         return target
 
     def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:

@@ -1,3 +1,12 @@
-"""Maps from inputs to inputs: rows brought to one scale as they come."""
+"""Maps from inputs to inputs: scaling, ranks, hats, Fourier features; chains and unions of them."""
 
+from driftline.features.base import Map as Map
+from driftline.features.base import Mapper as Mapper
+from driftline.features.chain import Chain as Chain
+from driftline.features.chain import Union as Union
+from driftline.features.compiled import CompiledMap as CompiledMap
+from driftline.features.fourier import Fourier as Fourier
+from driftline.features.hats import Hats as Hats
+from driftline.features.ranks import Ranks as Ranks
+from driftline.features.standardise import Standardise as Standardise
 from driftline.features.standardiser import Standardiser as Standardiser

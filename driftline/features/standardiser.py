@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
+from driftline.features.base import Mapper, Saved
 from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
@@ -24,7 +26,7 @@ __all__ = ["Standardiser"]
 VERSION = 2
 
 
-class Standardiser:
+class Standardiser(Mapper):
     """Centres and scales every feature by what has been seen of it, robustly, and clips it.
 
     A cell becomes its distance from the feature's location over its deviation, 3 or -3 at most, and
@@ -72,12 +74,11 @@ class Standardiser:
         self._room = np.empty(dense.ROOM)
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
 
-    def transform(self, inputs: Any) -> Any:
-        """Return rows scaled by what was seen up to each of them, and remember them."""
-        rows = rows_of(inputs)
-        assert isinstance(rows, (DenseRows, SparseRows))
-        scaled = self.piece(rows, 0, rows.rounds)
-        return scaled.matrix if isinstance(scaled, SparseRows) else scaled.array.copy()
+    @property
+    def outputs(self) -> int:
+        """How many features scaled rows have."""
+        assert self.features is not None
+        return self.features + (self.constant is not False)
 
     def piece(self, rows: Any, start: int, stop: int) -> DenseRows | SparseRows:
         """Scale rows ``start`` to ``stop``, and remember them; if one is refused, none.
@@ -155,6 +156,25 @@ class Standardiser:
         elif state.size:
             raise InputError("a scaling that has seen nothing remembers nothing")
         return made
+
+    def to_saved(self) -> Saved:
+        """Return what was learned as plain data and arrays."""
+        return self.config(), {"state": self.state.copy()}
+
+    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from what :meth:`to_saved` has returned, if it is of this kind."""
+        made = Standardiser.from_config(dict(about), arrays["state"])
+        if (made.constant, made.dtype) != (self.constant, self.dtype):
+            raise InputError(f"{made!r} is not of the kind of {self!r}")
+        self.features, self.sparse, self.state = made.features, made.sparse, made.state
+
+    def grown(self, features: int) -> tuple[Standardiser, np.ndarray]:
+        """Return one for longer rows; the constant stays the last."""
+        if self.features is None:
+            return self.copy(), np.zeros(0, dtype=np.int64)
+        known = np.r_[np.arange(self.features), np.full(features - self.features, -1)]
+        rest = np.arange(self.features, self.outputs)
+        return self.with_features(features), np.r_[known, rest]
 
     def copy(self) -> Standardiser:
         """Return one that has seen the same rows."""

@@ -146,6 +146,21 @@ SCALE_SINGLE = types.int64(
     _input(types.float64, 2), vector, vector, types.Array(types.float32, 2, "C")
 )
 
+#: ``map(inputs, constants, state, room, learning, out) -> rows``: map rows by what is known of
+#: those before, and remember them if they are learned from; stop at one that is not finite.
+MAP = types.int64(_input(types.float64, 2), vector, vector, vector, types.boolean, matrix)
+
+#: The same into sparse rows of equally many entries: their values, and their columns.
+MAP_SPARSE = types.int64(
+    _input(types.float64, 2),
+    vector,
+    vector,
+    vector,
+    types.boolean,
+    matrix,
+    types.Array(types.int32, 2, "C"),
+)
+
 
 def _scale_sparse(index: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.

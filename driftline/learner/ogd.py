@@ -13,6 +13,7 @@ from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
 from driftline.errors import InputError
+from driftline.features import Map, Mapper
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
@@ -93,6 +94,9 @@ class OGD(Shell):
         never.
     seed
         Of the random numbers that predictions are drawn by.
+    features
+        A map of inputs, such as ``dl.features.Hats(12)``: the learner is linear in mapped rows,
+        and so are comparators. Default: none.
     dtype
         The type of the weights. With ``float32`` they and the inputs take half the room, and
         wide rounds half the time; inputs of this type are not copied. All else in a round stays
@@ -121,6 +125,7 @@ class OGD(Shell):
         initial: Any = None,
         intercept: bool = False,
         restart: Detector | None = None,
+        features: Map | None = None,
         seed: int | None = 0,
         dtype: Any = np.float64,
     ):
@@ -139,7 +144,18 @@ class OGD(Shell):
             )
         if restart is not None and not isinstance(restart, Detector):
             raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
+        if features is not None and not isinstance(features, Map):
+            raise InputError(
+                f"features must be a map such as dl.features.Hats(12), not {features!r:.80}"
+            )
+        if features is not None and initial is not None:
+            raise InputError("first weights are for rows without a map: leave one of both out")
+        if features is not None and loss.task.layout.ragged:
+            raise InputError(f"only plain rows can be mapped, not those of {loss.task!r}")
         super().__init__(loss.task, seed)
+        #: The map of inputs, and what it has learned; None where there is none.
+        self.map = features
+        self.mapper = None if features is None else features.mapper()
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         for part in self.parts:
             if isinstance(part, Part):
@@ -214,7 +230,7 @@ class OGD(Shell):
             self._check_features(row)
             if row.first_bad_row(self.engine.dtype) is not None:
                 refuse(row, 0)
-            return self.engine.scores(row, 0)
+            return self.engine.scores(self._mapped(row), 0)
 
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
@@ -226,7 +242,8 @@ class OGD(Shell):
         rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
         self._check_features(rows)
         with self._turn.lock, np.errstate(over="ignore", invalid="ignore"):
-            scores = self.engine.all_scores(rows)
+            mapped: Any = self._mapped(rows)
+            scores = self.engine.all_scores(mapped)
         if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
             refuse(rows, bad)
         return scores
@@ -273,8 +290,9 @@ class OGD(Shell):
             self._turn.check()
             if self._watch is not None:
                 raise InputError("the learner keeps account: end that by watch(None)")
-            draws = Draws(state.key)
+            draws, mapper = Draws(state.key), self._resumed_mapper(state)
             self.engine.resume(state)
+            self.mapper = mapper
             self._draws, self._tickets, self._identity = draws, state.tickets, ""
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> OGD:
@@ -304,9 +322,12 @@ class OGD(Shell):
             state = state.with_zeros(task.dim, classes - task.dim, axis=0)
         if features is not None:
             check_longer(task, known, features)
-        if features is not None and known is not None:
+        if features is not None and known is not None and self.mapper is None:
             state = state.with_zeros(known, features - known, axis=1)
-        made = OGD(**parts, dtype=self.engine.dtype)
+        elif features is not None and known is not None and self.mapper is not None:
+            mapper, places = self.mapper.grown(features)
+            state = state.with_columns(places).replaced(map=mapper.to_saved())
+        made = OGD(**parts, features=self.map, dtype=self.engine.dtype)
         made.restore(state)
         return made
 
@@ -340,7 +361,7 @@ class OGD(Shell):
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        return self.engine.features
+        return self.engine.features if self.mapper is None else self.mapper.features
 
     @property
     def largest_input(self) -> float:
@@ -352,17 +373,22 @@ class OGD(Shell):
         made = {
             k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
         }
-        return made | {"dtype": self.engine.dtype.name}
+        made |= {"dtype": self.engine.dtype.name}
+        return made if self.map is None else made | {"features": self.map.config()}
 
     def describe(self) -> str:
         """Say which theorem applies, with its constants, and what is missing."""
-        return describe(self.parts, self.largest_input)
+        words = describe(self.parts, self.largest_input)
+        if self.map is None:
+            return words
+        return f"{words}\nfeatures {self.map!r}: bounds hold for mapped inputs"
 
     def __repr__(self) -> str:
         """Name the parts."""
         loss, decoder, rate, domain, intercept, restart = self.parts
         more = ", intercept=True" if intercept else ""
         more += "" if restart is None else f", restart={restart!r}"
+        more += "" if self.map is None else f", features={self.map!r}"
         more += ", dtype=float32" if self.engine.dtype == np.float32 else ""
         return f"OGD({loss!r}, {decoder!r}, {rate!r}, {domain!r}{more})"
 
@@ -374,7 +400,7 @@ class OGD(Shell):
                 "a learner that keeps account against a comparator cannot be saved or copied, and "
                 "has no snapshot: certify it, then end the account by watch(None)"
             )
-        for part in self.parts:
+        for part in (*self.parts, self.map):
             if isinstance(part, Part):
                 check_plain(part)
         state, arrays = self._state().to_saved()
@@ -386,7 +412,12 @@ class OGD(Shell):
         config = about["config"]
         names = ("loss", "decoder", "rate", "domain", "restart")
         parts: dict[str, Any] = {name: from_config(config[name]) for name in names}
-        learner = cls(**parts, intercept=bool(config["intercept"]), dtype=config["dtype"])
+        learner = cls(
+            **parts,
+            intercept=bool(config["intercept"]),
+            features=from_config(config.get("features")),
+            dtype=config["dtype"],
+        )
         if "generator" in about:  # a file of version 0.1.0
             first = learner.parts.init()
             state = old_state(about, arrays, first).replaced(key=old_key(about["generator"]))
@@ -398,14 +429,49 @@ class OGD(Shell):
     # -- what a shell asks for
 
     def _state(self, weights: bool = True) -> State:
-        return self.engine.state(weights).replaced(key=self._draws.key, tickets=self._tickets)
+        state = self.engine.state(weights).replaced(key=self._draws.key, tickets=self._tickets)
+        return state if self.mapper is None else state.replaced(map=self.mapper.to_saved())
+
+    def _resumed_mapper(self, state: State) -> Mapper | None:
+        """Return the map with what a state says it has learned, if that fits the weights."""
+        if (state.map is None) != (self.map is None):
+            raise InputError(f"the state is not one of a learner with the map {self.map!r}")
+        if self.map is None or state.map is None:
+            return None
+        mapper = self.map.mapper()
+        mapper.restore(*state.map)
+        if mapper.features is None and state.rounds:
+            raise InputError(f"the map has seen nothing in {state.rounds} rounds")
+        if mapper.features is not None and mapper.outputs != state.features:
+            raise InputError(
+                f"the map makes {mapper.outputs} features of {mapper.features}, but weights are "
+                f"for {state.features}"
+            )
+        return mapper
+
+    def _mapped(self, rows: Rows) -> Rows:
+        """Return rows as the weights meet them, if they came next."""
+        if self.mapper is None:
+            return rows
+        mapped = self.mapper.look_at(rows)
+        self.check_mapped(mapped)
+        return mapped
+
+    def check_mapped(self, rows: Rows) -> None:
+        """Refuse mapped rows of another length than weights are for."""
+        known = self.engine.features
+        if known is not None and rows.features != known:
+            raise InputError(
+                f"mapped inputs have {rows.features} features, but weights are for {known}"
+            )
 
     @property
     def _dtype(self) -> Any:
         return self.engine.dtype
 
     def _copies(self, rows: Rows) -> bool:
-        return self._copies_cheaply(rows.size) or self._watch is not None
+        own = self._watch is not None or self.mapper is not None
+        return self._copies_cheaply(rows.size) or own
 
     def _copies_cheaply(self, size: int) -> bool:
         """Say whether copying the weights costs no more than reading inputs of this size."""
@@ -425,6 +491,8 @@ class OGD(Shell):
         state = checkpoint.state
         if checkpoint.copied:
             self.engine.restore(state)
+        if self.mapper is not None and state.map is not None:
+            self.mapper.restore(*state.map)
         assert state.key is not None
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
         self._watch = checkpoint.watch
@@ -450,6 +518,15 @@ class OGD(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
+        if self.mapper is not None:
+            rows, start, stop = self.mapper.piece(rows, start, stop), 0, stop - start
+            self.check_mapped(rows)
+        self._play_mapped(rows, start, stop, labels, number, room)
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
+        """Play rows as the weights meet them."""
         self.engine.hold(rows)
         assert room.table is not None
         block = Block(
@@ -487,8 +564,15 @@ class OGD(Shell):
 
     def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
-        engine, prediction = self.engine, self._prediction
         self._check_features(row)
+        if self.mapper is None:
+            return self._play_one_mapped(row, label, uniforms)
+        played = self._play_one_mapped(self._mapped(row), label, uniforms)
+        self.mapper.remember(row)
+        return played
+
+    def _play_one_mapped(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
+        engine, prediction = self.engine, self._prediction
         if self._layout.ragged:
             row.check_labels([label])
             width = self.task.prediction_width([label])
@@ -522,8 +606,9 @@ class OGD(Shell):
 
     def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
         uniforms = MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
-        prediction, mean, _ = self.engine.look(row, uniforms)
-        return prediction, mean, None
+        mapped = self._mapped(row)
+        prediction, mean, _ = self.engine.look(mapped, uniforms)
+        return prediction, mean, None if self.mapper is None else mapped
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

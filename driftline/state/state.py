@@ -31,6 +31,8 @@ class State:
     ``tickets`` is the number of the next one; without a key nothing is known of draws. ``inner`` is
     the inner product with a comparator's weights, if there is one.
 
+    ``map`` is what a map of inputs has learned, as plain data and arrays; None where there is none.
+
     Rate and detector have memories of their own. That of the rate is None in a state that came from
     a trace of version 0.1.0, which does not have it.
     """
@@ -50,6 +52,7 @@ class State:
     weights: np.ndarray | None = None
     rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
+    map: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
 
     @property
     def scaled_weights(self) -> np.ndarray | None:
@@ -73,12 +76,29 @@ class State:
         features = self.features if axis == 0 or self.features is None else self.features + more
         return self.replaced(weights=weights, features=features)
 
+    def with_columns(self, places: np.ndarray) -> State:
+        """Return a state whose features were in these places before, -1 for weights of 0.
+
+        What comes after the features, as an intercept does, stays there.
+        """
+        if self.weights is None or self.features is None:
+            return self
+        axis = 0 if self.transposed else 1
+        taken = np.r_[places, np.arange(self.features, self.weights.shape[axis])]
+        weights = np.take(self.weights, np.maximum(taken, 0), axis=axis)
+        weights[(taken < 0,) if axis == 0 else (slice(None), taken < 0)] = 0.0
+        return self.replaced(weights=weights, features=len(places))
+
     # -- files
 
     def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
+        about, own = fields.pop("map") or (None, {})
+        if about is not None:
+            fields["map"] = about
+        arrays |= {f"{MAP}{name}": array for name, array in own.items()}
         return {"version": VERSION, **fields}, {k: a for k, a in arrays.items() if a is not None}
 
     @classmethod
@@ -95,6 +115,9 @@ class State:
             raise InputError(f"a state has no field {min(unknown)!r}")
         for name in ARRAYS:
             made[name] = arrays.get(name)
+        if "map" in made:
+            own = {k.removeprefix(MAP): a for k, a in arrays.items() if k.startswith(MAP)}
+            made["map"] = (made["map"], own)
         made["detector_memory"] = _NOTHING if (d := made["detector_memory"]) is None else d
         state = cls(**made)
         state.check()
@@ -104,6 +127,8 @@ class State:
         """Refuse fields that no learner has: of a file, or of whoever made the state."""
         for name, good in CHECKS.items():
             value = getattr(self, name)
+            if name == "map" and value is not None:
+                value = value[0]
             if not good(value):
                 raise InputError(f"the state has {value!r:.100} as {name!r}")
         for name in ("rate_memory", "detector_memory"):
@@ -121,6 +146,9 @@ class State:
 
 
 ARRAYS = ("weights", "rate_memory", "detector_memory")
+
+#: Arrays of a map have names that start so.
+MAP = "map."
 
 
 def _count(value: Any) -> bool:
@@ -148,4 +176,5 @@ CHECKS = {
     "eta": _positive,
     "inner": _number,
     "restarted": lambda value: type(value) is bool,
+    "map": lambda value: value is None or isinstance(value, Mapping),
 }

@@ -1,0 +1,107 @@
+"""What every map of inputs offers.
+
+A map is anything that is computed from a row, and from rows before it, before the row is predicted:
+a learner is linear in mapped rows, and its theorem holds for comparators that act on these, with
+norms those of mapped rows. Where a map moves as it learns (quantiles, scales), a comparator of
+fixed weights moves with it.
+
+A map itself is a frozen part. What it has learned is a state that its :class:`Mapper` carries, as a
+learner carries its own. A row is mapped by what was known before it came, so that looking at a row
+gives what learning from it would give, and the same rows in pieces give the same numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.inputs.dense import DenseRows
+from driftline.inputs.rows import rows_of
+from driftline.inputs.sparse import SparseRows
+from driftline.parts import Part
+
+__all__ = ["Map", "Mapped", "Mapper", "Saved"]
+
+Mapped = DenseRows | SparseRows
+
+#: A state as plain data and named arrays.
+Saved = tuple[dict[str, Any], dict[str, np.ndarray]]
+
+
+class Map(Part, ABC):
+    """Base of all maps: a frozen choice, from which a :class:`Mapper` is made."""
+
+    @abstractmethod
+    def mapper(self) -> Mapper:
+        """Return one that has seen nothing."""
+
+    @abstractmethod
+    def norm(self, features: int) -> float:
+        """Return what no mapped row is longer than, infinite where there is no such number."""
+
+    @abstractmethod
+    def width(self, features: int) -> int:
+        """Return how many features mapped rows have."""
+
+    def transform(self, inputs: Any) -> Any:
+        """Return rows mapped as they come, each by those before it."""
+        return self.mapper().transform(inputs)
+
+
+class Mapper(ABC):
+    """A map between two rounds, with what it has learned."""
+
+    #: The number of features of rows, None before the first.
+    features: int | None = None
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many features mapped rows have, once :attr:`features` is known."""
+
+    @abstractmethod
+    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+        """Map rows ``start`` to ``stop``, and remember them; if one is refused, none.
+
+        Dense rows may come in a buffer that the next piece is written to.
+        """
+
+    @abstractmethod
+    def look_at(self, rows: Any) -> Mapped:
+        """Map every row as if it came next, and remember nothing."""
+
+    def remember(self, rows: Any) -> None:
+        """Learn from rows that were looked at before."""
+        self.piece(rows, 0, rows.rounds)
+
+    @abstractmethod
+    def to_saved(self) -> Saved:
+        """Return what was learned as plain data and arrays, which are copies."""
+
+    @abstractmethod
+    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from what :meth:`to_saved` has returned, if it can be a state of this map."""
+
+    @abstractmethod
+    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+        """Return one for rows with more features, and where its outputs were before, -1 if new.
+
+        New features come after the old, and were 0 in all rows so far.
+        """
+
+    def transform(self, inputs: Any) -> Any:
+        """Return rows mapped by what was seen up to each of them, and remember them."""
+        rows = rows_of(inputs)
+        mapped = self.piece(rows, 0, rows.rounds)
+        return mapped.matrix if isinstance(mapped, SparseRows) else mapped.array.copy()
+
+    def meet(self, rows: Any) -> None:
+        """Refuse rows of another length than those before."""
+        if self.features is not None and rows.features != self.features:
+            raise InputError(
+                f"inputs have {rows.features} features, but {self.features} were seen before"
+            )

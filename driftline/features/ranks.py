@@ -1,0 +1,114 @@
+r"""Every feature by the rank of its cells among those before.
+
+Between two knots (:mod:`driftline.features.sketch`) ranks are interpolated, outside they are those
+of the ends. They are centred and have variance 1 where cells are spread as before, so that
+
+.. math:: z = \sqrt{12 / d}\, \big(\mathrm{rank} - \tfrac12\big), \qquad \|z\| \le \sqrt 3.
+
+Any rising function of a feature has the same ranks: its scale, its outliers and its skew do not
+matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.features.compiled import CompiledMap
+from driftline.features.hats import below, check_knots
+from driftline.features.sketch import (
+    check_sketch,
+    grown_sketch,
+    learn_row,
+    room_of,
+    size_of,
+    sketch_of,
+)
+from driftline.kernels import MAP, Kernel, helper, kernel
+
+__all__ = ["Ranks"]
+
+
+@helper
+def rank_of(cell, own, count):
+    """Return the rank of a cell, from 0 to 1; 1/2 where no two knots are known."""
+    if count < 2:
+        return 0.5
+    place = below(cell, own, count)
+    if place == 0:
+        return 0.0
+    if place == count:
+        return 1.0
+    share = (cell - own[place - 1]) / (own[place] - own[place - 1])
+    return (place - 1 + share) / (count - 1)
+
+
+@kernel(MAP)
+def ranks(inputs, constants, state, room, learning, out):
+    """Write the ranks of rows, and remember these if they are learned from."""
+    rows, features = inputs.shape
+    knots = int(constants[0])
+    factor = math.sqrt(12.0 / features)
+    counts, table, _ = sketch_of(state, features, knots)
+    for t in range(rows):
+        for j in range(features):
+            cell = inputs[t, j]
+            if not abs(cell) < math.inf:
+                return t
+            out[t, j] = factor * (rank_of(cell, table[j], int(counts[j])) - 0.5)
+        if learning:
+            learn_row(inputs[t], state, features, knots, room)
+    return rows
+
+
+@dataclass(frozen=True)
+class Ranks(CompiledMap):
+    """Ranks between so many running quantiles, in place of the features.
+
+    >>> rows = np.array([[1.0], [2.0], [3.0], [4.0], [2.5], [1e9]])
+    >>> Ranks(4).transform(rows)[4:].round(2).tolist()
+    [[0.0], [1.73]]
+    """
+
+    knots: int = 32
+
+    kernel: ClassVar[Kernel] = ranks
+
+    def __post_init__(self) -> None:
+        """Refuse too few or too many knots."""
+        check_knots(self.knots)
+
+    def norm(self, features: int) -> float:
+        """All ranks may be at an end."""
+        return math.sqrt(3.0)
+
+    def width(self, features: int) -> int:
+        """Count a rank for every feature."""
+        return features
+
+    def constants(self, features: int) -> np.ndarray:
+        """Return the number of knots."""
+        return np.array([float(self.knots)])
+
+    def size(self, features: int) -> int:
+        """Count a sketch of every feature."""
+        return size_of(features, self.knots)
+
+    def room(self, features: int) -> int:
+        """For the cells of one feature."""
+        return room_of()
+
+    def check(self, state: np.ndarray, features: int) -> None:
+        """Refuse a sketch that no rows can lead to."""
+        check_sketch(state, features, self.knots)
+
+    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
+        """Give new features a knot at 0."""
+        return grown_sketch(state, old, new, self.knots)
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new ranks after the old."""
+        return np.r_[np.arange(old), np.full(new - old, -1)]

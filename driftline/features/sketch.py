@@ -1,0 +1,161 @@
+r"""Running quantiles in constant memory, which move rarely.
+
+Of every feature 256 cells are kept. Up to the 256th row these are all; later, in rows
+:math:`2^k` to :math:`2^{k+1}`, one in :math:`2^k / 256`, from the beginning. Whenever the number
+of rows has doubled, from 4 on, *knots* are chosen anew from what was kept: so they move
+:math:`\log_2 T` times in T rows, and after a lasting change of the world none is left from before
+it once the number of rows has doubled twice.
+
+Knots are values that were seen. If no more are different than there may be knots, all of them are;
+else a value that is in more than its share of the cells has a knot of its own, and the others
+have the middle of equally many of the remaining cells each.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.kernels import helper
+
+__all__ = ["CELLS", "check_sketch", "grown_sketch", "learn_row", "room_of", "size_of", "sketch_of"]
+
+#: How many cells of every feature are kept.
+CELLS = 256
+
+#: The first number of rows at which knots are chosen.
+FIRST = 4
+
+
+def size_of(features: int, knots: int) -> int:
+    """Return how many numbers a sketch has: rows, how many knots, the knots, the cells."""
+    return 1 + features * (1 + knots + CELLS)
+
+
+def room_of() -> int:
+    """Return how many numbers of scratch space choosing knots needs."""
+    return 2 * CELLS
+
+
+def check_sketch(state: np.ndarray, features: int, knots: int) -> None:
+    """Refuse a sketch that no rows can lead to."""
+    rows, counts = state[0], state[1 : 1 + features]
+    whole = (counts == np.rint(counts)).all() and rows == math.floor(rows)
+    if not whole or not 0.0 <= rows <= 2.0**53 or (counts < 0).any() or (counts > knots).any():
+        raise InputError("a sketch has whole numbers of rows and knots, no more than its size")
+    for count, own in zip(counts.astype(np.int64), _knots(state, features, knots), strict=True):
+        if (np.diff(own[:count]) <= 0.0).any():
+            raise InputError("the knots of a sketch must rise")
+
+
+def grown_sketch(state: np.ndarray, old: int, new: int, knots: int) -> np.ndarray:
+    """Return the sketch of more features, which were 0 in all rows so far."""
+    made = np.zeros(size_of(new, knots))
+    made[0] = state[0]
+    made[1 : 1 + old] = state[1 : 1 + old]
+    _knots(made, new, knots)[:old] = _knots(state, old, knots)
+    if state[0] >= FIRST:
+        made[1 + old : 1 + new] = 1.0  # a knot at 0
+    cells, known = made[1 + new * (1 + knots) :], state[1 + old * (1 + knots) :]
+    cells.reshape(CELLS, new)[:, :old] = known.reshape(CELLS, old)
+    return made
+
+
+def _knots(state: np.ndarray, features: int, knots: int) -> np.ndarray:
+    return state[1 + features : 1 + features * (1 + knots)].reshape(features, knots)
+
+
+@helper
+def sketch_of(state, features, knots):
+    """Return how many knots there are of each feature, the knots, and the cells."""
+    first = 1 + features
+    second = first + features * knots
+    counts = state[1:first]
+    table = state[first:second].reshape(features, knots)
+    cells = state[second : second + CELLS * features].reshape(CELLS, features)
+    return counts, table, cells
+
+
+@helper
+def sort_cells(room, count):
+    """Sort the first ``count`` numbers, by a heap."""
+    for end in range(1, count):
+        child = end
+        while child > 0 and room[(child - 1) // 2] < room[child]:
+            parent = (child - 1) // 2
+            room[parent], room[child] = room[child], room[parent]
+            child = parent
+    for end in range(count - 1, 0, -1):
+        room[0], room[end] = room[end], room[0]
+        parent, child = 0, 1
+        while child < end:
+            if child + 1 < end and room[child + 1] > room[child]:
+                child += 1
+            if room[parent] >= room[child]:
+                break
+            room[parent], room[child] = room[child], room[parent]
+            parent, child = child, 2 * child + 1
+
+
+@helper
+def is_heavy(room, first, last, count, knots):
+    """Say whether equal cells are more than the share of a knot."""
+    return (last - first) * knots > count
+
+
+@helper
+def choose_knots(room, count, own, knots):
+    """Write knots from ``count`` cells, which are sorted in place; return how many there are."""
+    sort_cells(room, count)
+    different, heavy, light, first = 0, 0, 0, 0
+    for last in range(1, count + 1):
+        if last == count or room[last] != room[first]:
+            different += 1
+            if is_heavy(room, first, last, count, knots):
+                heavy += 1
+            else:
+                light += last - first
+            first = last
+    made, first, passed, taken = 0, 0, 0, 0
+    others = max(1, knots - heavy)
+    for last in range(1, count + 1):
+        if last < count and room[last] == room[first]:
+            continue
+        if different <= knots or is_heavy(room, first, last, count, knots):
+            own[made] = room[first]
+            made += 1
+        else:  # a knot if the middle of one of the equal parts lies among these cells
+            passed += last - first
+            if taken < others and made < knots and 2 * others * passed > (2 * taken + 1) * light:
+                own[made] = room[first]
+                made += 1
+                while taken < others and 2 * others * passed > (2 * taken + 1) * light:
+                    taken += 1
+        first = last
+    return made
+
+
+@helper
+def learn_row(x, state, features, knots, room):
+    """Keep the cells of a row if it is one that is kept, and choose knots when it is time."""
+    counts, table, cells = sketch_of(state, features, knots)
+    rows, begun = int(state[0]), 1
+    while 2 * begun <= max(rows, CELLS):
+        begun *= 2
+    place, stride = rows, 1
+    if rows >= CELLS:
+        stride = begun // CELLS
+        place = (rows - begun) // stride
+    if rows < CELLS or (rows - begun) % stride == 0:
+        for j in range(features):
+            cells[place, j] = x[j]
+    rows += 1
+    state[0] = rows
+    if rows >= FIRST and rows & (rows - 1) == 0:
+        count = min(rows, CELLS)
+        for j in range(features):
+            for i in range(count):
+                room[i] = cells[i, j]
+            counts[j] = choose_knots(room, count, table[j], knots)

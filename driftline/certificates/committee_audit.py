@@ -123,7 +123,8 @@ def _members(
     seen, members, shrunk = trace.scaled(inputs), [], []
     for j, (member, weights) in enumerate(zip(trace.members, given, strict=True)):
         try:
-            made, outside = _member(member, weights, seen, labels, chance, progress)
+            own = inputs if "features" in member.config else seen  # a map of its own is replayed
+            made, outside = _member(member, weights, own, labels, chance, progress)
         except InputError as error:
             raise InputError(f"member {j}: {error}") from error
         members.append(made)

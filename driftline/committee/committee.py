@@ -15,7 +15,7 @@ from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
-from driftline.features import Standardiser
+from driftline.features import Map, Mapper, Standardiser
 from driftline.inputs import Rows, largest_entry
 from driftline.kernels import program as table
 from driftline.learner import OGD, Shell, check_longer
@@ -42,6 +42,32 @@ class CommitteeRound(NamedTuple):
     risk: float
     target_loss: float
     weights: np.ndarray
+
+
+class Group(NamedTuple):
+    """Members that see the same rows: those of a map that they share, or none of their own."""
+
+    map: Map | None
+    mapper: Mapper | None
+    members: list[int]
+
+    def join(self, member: OGD, place: int) -> None:
+        """Let a member share the map; it must have learned the same."""
+        if self.mapper is not None and member.mapper is not None:
+            (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
+            if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
+                raise InputError(f"two members have seen other rows through {self.map!r}")
+            member.mapper = self.mapper
+        self.members.append(place)
+
+    def look_at(self, row: Any) -> Any:
+        """Return a row as the map shows it, None where there is no map."""
+        return None if self.mapper is None else self.mapper.look_at(row)
+
+    def remember(self, row: Any) -> None:
+        """Let the map learn from a row that was played."""
+        if self.mapper is not None:
+            self.mapper.remember(row)
 
 
 class Checkpoint(NamedTuple):
@@ -121,11 +147,24 @@ class Committee(Shell):
             raise InputError(f"only plain rows can be scaled, not those of {task!r}")
         super().__init__(self.members[0].task, seed)
         self.combine, self.scaling = combine, scaling
-        self._fused: FusedStep | None = None  # made when members have weights
+        self._groups = self._grouped()
+        self._fused: list[FusedStep | None] = [None] * len(self._groups)  # until there are weights
         self._sure = all(map(_never_refuses, self.members))
         self.shares = Shares(len(self.members))
         nats = [member.loss.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
+
+    def _grouped(self) -> list[Group]:
+        """Return members by what they see: rows of one map, which they share, or scaled rows."""
+        groups: list[Group] = []
+        for j, member in enumerate(self.members):
+            for group in groups:
+                if group.map == member.map:
+                    group.join(member, j)
+                    break
+            else:
+                groups.append(Group(member.map, member.mapper, [j]))
+        return groups
 
     # -- rounds
 
@@ -174,19 +213,39 @@ class Committee(Shell):
         sure = self.features is not None and self._bears(row)
         before = None if sure else self._checkpoint(weights=True)
         try:
-            row = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            if self._fused is None or not self._fused.ready(row):
-                self._fused = FusedStep.of(self.members, row, checked)
-            if self._fused is not None:
-                return self._fused.play(row, checked, number)
-            made, columns = [], np.empty((len(table.TRACE_COLUMNS), len(self.members)))
-            for j, member in enumerate(self.members):
-                made.append(member._learn_one(row, checked, number).copy())
-                columns[:, j] = member._columns[: len(table.TRACE_COLUMNS), 0]
+            mapped = [group.look_at(row) for group in self._groups]
+            rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
+            seen = [rest if own is None else own for own in mapped]
+            made, columns = self._play_groups(seen, checked, number)
+            for group in self._groups:
+                group.remember(row)
         except BaseException:
             if before is not None:
                 self._rollback(before)
             raise
+        return made, columns
+
+    def _play_groups(
+        self, seen: list[Any], checked: Any, number: int
+    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+        """Let every group play one round of the row that it sees."""
+        made: list[Any] = [None] * len(self.members)
+        columns = np.empty((len(table.TRACE_COLUMNS), len(self.members)))
+        for g, (group, row) in enumerate(zip(self._groups, seen, strict=True)):
+            own, fused = [self.members[j] for j in group.members], self._fused[g]
+            if fused is None or not fused.ready(row):
+                fused = self._fused[g] = FusedStep.of(own, row, checked)
+            if fused is not None:
+                predictions, theirs = fused.play(row, checked, number)
+                if len(self._groups) == 1:
+                    return predictions, theirs
+                columns[:, group.members] = theirs
+                for j, prediction in zip(group.members, predictions, strict=True):
+                    made[j] = prediction
+                continue
+            for j, member in zip(group.members, own, strict=True):
+                made[j] = member._learn_one_mapped(row, checked, number).copy()
+                columns[:, j] = member._columns[: len(table.TRACE_COLUMNS), 0]
         return made, columns
 
     def _room(self, labels: Any) -> Batch:
@@ -201,11 +260,13 @@ class Committee(Shell):
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
-        at = start
-        if self.scaling is not None:
-            rows, at = self.scaling.piece(rows, start, stop), 0
-        for member, own in zip(self.members, room.members, strict=True):
-            member._play(rows, at, at + stop - start, labels, number, own)
+        for group in self._groups:
+            mapper, seen, at = group.mapper or self.scaling, rows, start
+            if mapper is not None:
+                seen, at = mapper.piece(rows, start, stop), 0
+            for j in group.members:
+                member, own = self.members[j], room.members[j]
+                member._play_mapped(seen, at, at + stop - start, labels, number, own)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
@@ -223,15 +284,18 @@ class Committee(Shell):
 
     def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
         mapped = None if self.scaling is None else self.scaling.look_at(row)
-        seen = row if mapped is None else mapped
-        looks = [member._look(seen, number) for member in self.members]
-        made, weights = [prediction for prediction, _, _ in looks], self.shares.now
+        looks: list[Any] = [None] * len(self.members)
+        for group in self._groups:
+            seen = group.look_at(row) or mapped or row
+            for j in group.members:
+                looks[j] = self.members[j]._look_mapped(seen, number)
+        made, weights = [prediction for prediction, _ in looks], self.shares.now
         if self.combine == "vote":
             prediction = vote_one(self.task, made, weights)
             size = len(looks[0][1])
             return prediction, self.task.sized_loss_encoding(prediction, size), mapped
         prediction = made[int(drawn(weights[np.newaxis], self._draws.uniform(number)[:, 0])[0])]
-        mean = np.tensordot(weights, np.stack([mean for _, mean, _ in looks]), axes=1)
+        mean = np.tensordot(weights, np.stack([mean for _, mean in looks]), axes=1)
         return prediction, mean, mapped
 
     def score_rows(self, inputs: Any) -> np.ndarray:
@@ -240,8 +304,9 @@ class Committee(Shell):
         Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
         """
         with self._turn.lock:
-            rows = inputs if self.scaling is None else self.scaling.look(inputs)
-            return np.stack([member.score_rows(rows) for member in self.members])
+            scaled = inputs if self.scaling is None else self.scaling.look(inputs)
+            pairs = ((m, scaled if m.map is None else inputs) for m in self.members)
+            return np.stack([member.score_rows(rows) for member, rows in pairs])
 
     # -- the state as a value
 
@@ -286,6 +351,7 @@ class Committee(Shell):
             try:
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
+                self._groups = self._grouped()
                 self.shares.resume(state.shares.state)
                 if self._beliefs is not None and state.beliefs is not None:
                     self._beliefs.resume(state.beliefs)
@@ -349,7 +415,9 @@ class Committee(Shell):
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""
-        return self.members[0].features if self.scaling is None else self.scaling.features
+        if self.scaling is not None and self.scaling.features is not None:
+            return self.scaling.features
+        return self.members[0].features
 
     def config(self) -> dict[str, Any]:
         """Return members and how they are combined as plain data."""
@@ -417,7 +485,9 @@ class Committee(Shell):
                 "the members stand after different rounds, since a call was interrupted: load a "
                 "saved committee, or make a new one"
             )
-        cheap = all(member._copies_cheaply(rows.size) for member in self.members)
+        cheap = any(member.mapper is not None for member in self.members) or all(
+            member._copies_cheaply(rows.size) for member in self.members
+        )
         return cheap or not self._bears(rows)
 
     def _bears(self, rows: Rows) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from driftline.committee.state import CommitteeState
 from driftline.errors import InputError
+from driftline.parts import from_config
 from driftline.state import archive
 from driftline.trace import Trace, column, joined, read_file, with_suffix
 
@@ -71,6 +72,18 @@ class CommitteeTrace:
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
         return self.origin.state.scaling.copy().transform(inputs)
+
+    def seen_by(self, member: int, inputs: Any) -> Any:
+        """Return the inputs of the run as a member saw them: through a map of its own, or scaled.
+
+        This is what its comparators act on.
+        """
+        trace = self.members[member]
+        if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
+            return self.scaled(inputs)
+        mapper = from_config(trace.config["features"]).mapper()
+        mapper.restore(*trace.origin.map)
+        return mapper.transform(inputs)
 
     # -- saving
 

@@ -559,8 +559,14 @@ class OGD(Shell):
         return played
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> np.ndarray:
-        uniforms = MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
-        return self._play_one(row, label, uniforms)
+        return self._play_one(row, label, self._uniform(number))
+
+    def _learn_one_mapped(self, row: Rows, label: Any, number: int) -> np.ndarray:
+        """Do the same with a row as the weights meet it."""
+        return self._play_one_mapped(row, label, self._uniform(number))
+
+    def _uniform(self, number: int) -> np.ndarray:
+        return MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
 
     def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
         """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
@@ -605,10 +611,13 @@ class OGD(Shell):
         return row_of_numbers
 
     def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
-        uniforms = MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
         mapped = self._mapped(row)
-        prediction, mean, _ = self.engine.look(mapped, uniforms)
-        return prediction, mean, None if self.mapper is None else mapped
+        return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
+
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+        """Return prediction and mean loss encoding of a row as the weights meet it."""
+        prediction, mean, _ = self.engine.look(row, self._uniform(number))
+        return prediction, mean
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

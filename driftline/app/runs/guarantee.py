@@ -132,10 +132,11 @@ def _audited(
 ) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight."""
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
-    member, comparator = model.learner.members[int(model.totals.argmin())], None
+    best, comparator = int(model.totals.argmin()), None
+    member = model.learner.members[best]
     told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
     if told and member.parts.have_kernels and member.loss.convex:
-        comparator = _in_hindsight(member, trace.scaled(inputs), labels, thorough)
+        comparator = _in_hindsight(member, trace.seen_by(best, inputs), labels, thorough)
     made = certify(trace, comparator, inputs, labels, keep=False)
     return made, comparator is not None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from driftline.engines import Parts
+from driftline.kernels import COMPILES, MISSING
 
 __all__ = ["describe", "no_theorem"]
 
@@ -35,6 +36,8 @@ def describe(parts: Parts, largest_input: float) -> str:
             f"speed    {', '.join(_plain(parts))} without kernels: rounds are played in plain "
             "Python"
         )
+    elif not COMPILES:
+        lines.append(f"speed    no Numba ({MISSING}): rounds are played in plain Python")
     return "\n".join(lines)
 
 

@@ -9,12 +9,27 @@ import numpy as np
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
 from driftline.kernels.round import FARTHEST_SQ, TINY
+from driftline.state import State
 
 __all__ = ["PlainEngine"]
 
 
 class PlainEngine(Engine):
     """The algorithm as the paper has it."""
+
+    def state(self, weights: bool = True) -> State:
+        """Return the state as a value, with the norm that compiled rounds would go on from."""
+        made, stored = super().state(weights), self.stored
+        if stored is None or not self.parts.have_kernels:
+            return made
+        return made.replaced(norm_sq=float(np.vdot(stored, stored)))
+
+    def restore(self, state: State) -> None:
+        """Go on from a state; weights that compiled rounds keep as a multiple are multiplied."""
+        if state.scale != 1.0:
+            rows = state.scaled_weights
+            state = state.replaced(weights=rows, scale=1.0, transposed=False)
+        super().restore(state)
 
     def advance(self, block: Block) -> int:
         """Predict, pay, learn, for every round of the block up to an alarm."""

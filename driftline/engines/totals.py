@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.inputs import DenseRows, Rows, SparseRows
-from driftline.kernels import Program, total_dense, total_sparse_32, total_sparse_64
+from driftline.kernels import COMPILES, Program, total_dense, total_sparse_32, total_sparse_64
 from driftline.kernels import program as at
 from driftline.losses import Loss
 
@@ -25,7 +25,7 @@ class Totals:
     def _program(self) -> Program | None:
         """The task and the loss as the loop takes them, None without kernels."""
         loss, task = self.loss, self.loss.task
-        if task.kernels is None or loss.kernels is None or task.layout.ragged:
+        if task.kernels is None or loss.kernels is None or task.layout.ragged or not COMPILES:
             return None
         size = task.dim
         return Program.link(

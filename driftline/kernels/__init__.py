@@ -1,6 +1,8 @@
 """Compiled code: the only package that knows Numba."""
 
 from driftline.kernels.ahead import ask_for_row as ask_for_row
+from driftline.kernels.backend import COMPILES as COMPILES
+from driftline.kernels.backend import MISSING as MISSING
 from driftline.kernels.cache import cache_directory as cache_directory
 from driftline.kernels.calls import call_decode as call_decode
 from driftline.kernels.calls import call_mix as call_mix

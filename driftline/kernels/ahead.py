@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
+from driftline.kernels.backend import cgutils, hint, ir, types
 from driftline.kernels.lanes import INDEX, array_of, column_at, index
 from driftline.kernels.memory import LINE
 
@@ -37,7 +33,7 @@ def rows_in(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, Any
     return builder.ptrtoint(start, INDEX), builder.mul(stride, index(kind.dtype.bitwidth // 8))
 
 
-@intrinsic
+@hint
 def ask_for_row(typing_context, inputs, t):
     """Ask for row t of a matrix."""
 
@@ -50,7 +46,7 @@ def ask_for_row(typing_context, inputs, t):
     return types.void(inputs, types.int64), generate
 
 
-@intrinsic
+@hint
 def ask_for_rows(typing_context, weights, columns, first, stop):
     """Ask for the rows of a matrix that some of these columns name."""
 

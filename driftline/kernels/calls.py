@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
-from numba.extending import intrinsic
-
 from driftline.kernels import signatures as kinds
+from driftline.kernels.backend import COMPILES, intrinsic, types
+from driftline.kernels.compile import kernel_at
 
 
 def caller(signature: Any) -> Any:
     """Make ``call(address, arguments)`` for kernels of this signature, as an intrinsic."""
+    if not COMPILES:
+        return lambda address, arguments: kernel_at(address)(*arguments)
 
     @intrinsic
     def call(typing_context, address, arguments):

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.compiler import Compiler
+import numpy as np
 
+from driftline.kernels.backend import COMPILES, Compiler, config, njit
 from driftline.kernels.cache import Entry, cache_directory
 
-__all__ = ["Kernel", "helper", "kernel"]
+__all__ = ["Kernel", "helper", "kernel", "kernel_at"]
 
 #: Kernels work in buffers that belong to the caller, so they need no memory of their own,
 #: nor the counting of references that would go with it in every round; a division by zero
@@ -34,7 +34,7 @@ class DistinctArguments(Compiler):
 
 def helper(function: Callable[..., Any]) -> Any:
     """Mark a function as a piece of kernels: compiled into each kernel that calls it."""
-    return numba.njit(forceinline=True, **OPTIONS)(function)
+    return njit(forceinline=True, **OPTIONS)(function)
 
 
 class Kernel:
@@ -58,16 +58,22 @@ class Kernel:
         """Name the function and where it comes from."""
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
 
+    def _interpreted(self, *arguments: Any) -> Any:
+        with np.errstate(all="ignore"):  # an overflow is the infinity it is, as in compiled code
+            return self.function(*arguments)
+
     @functools.cached_property
     def compiled(self) -> Any:
-        """The compiled function, from the cache if it is there."""
+        """The compiled function, from the cache if it is there; without Numba, the plain one."""
+        if not COMPILES:
+            return self._interpreted
         compile_it = functools.partial(
-            numba.njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
+            njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
         )
         directory, source = cache_directory(), Path(self.function.__code__.co_filename)
         if directory is None or not source.is_file():  # typed at a prompt: nothing to date it by
             return compile_it()(self.function)
-        settings: Any = numba.config
+        settings: Any = config
         before = settings.CACHE_DIR
         settings.CACHE_DIR = str(directory)
         entry = Entry(directory, self.function)
@@ -84,9 +90,21 @@ class Kernel:
 
     @functools.cached_property
     def address(self) -> int:
-        """Where the machine code begins, for calls from other kernels."""
+        """Where the machine code begins, for calls from other kernels; without Numba, a number."""
+        if not COMPILES:
+            _PLAIN.append(self)
+            return len(_PLAIN)
         compiled = self.compiled.overloads[self.signature.args]
         return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+#: Kernels that were asked for their address where nothing is compiled; the first has address 1.
+_PLAIN: list[Kernel] = []
+
+
+def kernel_at(address: int) -> Kernel:
+    """Return the kernel of an address, where nothing is compiled."""
+    return _PLAIN[address - 1]
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:

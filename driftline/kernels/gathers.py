@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
+from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.compile import helper
 from driftline.kernels.lanes import INDEX, Lanes, array_of, column_below, index
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils
+from driftline.kernels.backend import cgutils, ir
 
 INDEX = ir.IntType(64)
 DOUBLE = ir.DoubleType()

@@ -5,8 +5,7 @@ and only there, the compiler may reorder sums and fuse multiplications with addi
 not assume that numbers are finite: that is how bad input is found.
 """
 
-from numba import njit
-
+from driftline.kernels.backend import njit
 from driftline.kernels.compile import OPTIONS, DistinctArguments, helper
 
 REORDER = {"reassoc", "contract", "nsz"}

@@ -4,8 +4,7 @@ All vectors are float64 and contiguous, all labels and predictions int64. Output
 buffers come last and belong to the caller. Nothing here draws random numbers.
 """
 
-from numba import types
-from numba.core.typing import Signature
+from driftline.kernels.backend import Signature, types
 
 vector = types.Array(types.float64, 1, "C")
 integers = types.Array(types.int64, 1, "C")

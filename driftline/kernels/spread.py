@@ -8,8 +8,8 @@ SplitMix64 (Steele, Lea and Flood, 2014), whose i-th output is a function of see
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from driftline.kernels.backend import types
 from driftline.kernels.compile import helper, kernel
 
 STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
+from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.compile import helper
 from driftline.kernels.lanes import Lanes, array_of, index, rows_from
 from driftline.kernels.memory import LINE

@@ -13,12 +13,9 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import datamodel
-from numba.extending import intrinsic
 
 from driftline.kernels import program as at
+from driftline.kernels.backend import datamodel, intrinsic, ir, types
 from driftline.kernels.calls import caller
 from driftline.kernels.compile import kernel
 from driftline.kernels.lanes import array_of, index

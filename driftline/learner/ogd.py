@@ -11,10 +11,11 @@ from driftline.comparators import check_comparator
 from driftline.decoders import Decoder, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
-from driftline.engines import Block, CompiledEngine, Parts, PlainEngine
+from driftline.engines import Block, Parts, engine_for
 from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
+from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.losses import Loss
@@ -161,9 +162,7 @@ class OGD(Shell):
             if isinstance(part, Part):
                 check_sizes(part)
         rate.check(self.parts.setting)
-        self.engine = (CompiledEngine if self.parts.have_kernels else PlainEngine)(
-            self.parts, dtype=self._check_dtype(dtype)
-        )
+        self.engine = engine_for(self.parts)(self.parts, dtype=self._check_dtype(dtype))
         self._watch: Watch | None = None
         self._tally = Tally(loss.task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
@@ -643,7 +642,9 @@ class OGD(Shell):
 
     def _check_dtype(self, dtype: Any) -> np.dtype:
         kind = float_type(dtype, "weights")
-        if kind == np.float32 and (self.task.layout.ragged or not self.parts.have_kernels):
-            what = repr(self.task) if self.task.layout.ragged else "parts without kernels"
+        plain = not self.parts.have_kernels or not COMPILES
+        if kind == np.float32 and (self.task.layout.ragged or plain):
+            words = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
+            what = repr(self.task) if self.task.layout.ragged else words
             raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")
         return kind

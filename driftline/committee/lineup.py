@@ -19,6 +19,7 @@ from driftline.features import (
     Map,
     Narrow,
     Ranks,
+    Recent,
     Standardise,
     Standardiser,
 )
@@ -37,18 +38,25 @@ RARE = 0.3
 #: Maps are for rows of so many features at most, and so many members of a line-up see rows by each.
 FEW, MAPPED = 64, 4
 
+#: The constant beside rows that are measured by the last ones.
+LEVEL = 0.3
+
 CURVES = Chain(Hats(12), Standardise())
 
 #: The maps beside what is linear, by how much may be spent on them.
 EFFORTS: dict[str, tuple[Map, ...]] = {
     "fast": (),
     "balanced": (
+        Recent(50.0, constant=LEVEL),
         Hats(12),
         CURVES,
         Chain(Ranks(), Fourier(300, 0.5)),
         Chain(Standardise(constant=False), Fourier(300, 0.5, seed=1)),
     ),
     "best": (
+        Recent(50.0, constant=LEVEL),
+        Recent(200.0, constant=LEVEL),
+        Chain(Recent(50.0), Fourier(300, 0.5, seed=5)),
         Hats(6),
         Hats(12),
         CURVES,

@@ -9,5 +9,6 @@ from driftline.features.fourier import Fourier as Fourier
 from driftline.features.hats import Hats as Hats
 from driftline.features.narrow import Narrow as Narrow
 from driftline.features.ranks import Ranks as Ranks
+from driftline.features.recent import Recent as Recent
 from driftline.features.standardise import Standardise as Standardise
 from driftline.features.standardiser import Standardiser as Standardiser

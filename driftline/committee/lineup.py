@@ -36,7 +36,7 @@ __all__ = ["auto"]
 RARE = 0.3
 
 #: Maps are for rows of so many features at most, and so many members of a line-up see rows by each.
-FEW, MAPPED = 64, 4
+FEW, MAPPED = 128, 4
 
 #: The constant beside rows that are measured by the last ones.
 LEVEL = 0.3
@@ -89,7 +89,7 @@ def auto(
 
     With ``effort="fast"`` all are linear in their inputs. With ``"balanced"`` some see them through
     maps: a curve of every feature, and smooth functions of all together; ``"best"`` has more of
-    both. Maps are for dense rows of at most 64 features, and members with maps are left out on
+    both. Maps are for dense rows of at most 128 features, and members with maps are left out on
     others.
     With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to

@@ -137,7 +137,9 @@ def _audited(
     told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
     if told and member.parts.have_kernels and member.loss.convex:
         comparator = _in_hindsight(member, trace.seen_by(best, inputs), labels, thorough)
-    made = certify(trace, comparator, inputs, labels, keep=False)
+    same = [own.map == member.map for own in model.learner.members]  # who sees the same rows
+    given = [comparator if alike else None for alike in same]
+    made = certify(trace, given, inputs, labels, keep=False)
     return made, comparator is not None
 
 

@@ -18,9 +18,9 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
 from driftline.inputs import Rows, SparseRows, largest_entry
 from driftline.kernels import program as table
-from driftline.learner import OGD, Shell, check_longer
-from driftline.parts import Part, largest_number
+from driftline.learner import Member, Shell, check_longer
 from driftline.state import Draws, State
+from driftline.state.loading import member_from
 from driftline.trace import Batch
 
 __all__ = ["Committee", "CommitteeRound"]
@@ -29,10 +29,8 @@ __all__ = ["Committee", "CommitteeRound"]
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
 
-#: No step of compiled parts overflows while inputs have no larger entry, and parts no larger
-#: constant: the largest product, of five constants and three norms, stays below 1e140. In single
-#: precision the norm of an input must stay below 1e19.
-LARGEST_ENTRY, LARGEST_CONSTANT = 1e12, 1e9
+#: Members that never refuse rows of modest size bear inputs with no larger entry.
+LARGEST_ENTRY = 1e12
 
 
 class CommitteeRound(NamedTuple):
@@ -51,7 +49,7 @@ class Group(NamedTuple):
     mapper: Mapper | None
     members: list[int]
 
-    def join(self, member: OGD, place: int) -> None:
+    def join(self, member: Member, place: int) -> None:
         """Let a member share the map; it must have learned the same."""
         if self.mapper is not None and member.mapper is not None:
             (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
@@ -94,7 +92,7 @@ class Committee(Shell):
     Parameters
     ----------
     members
-        Learners that have not played yet.
+        Learners of any kind that have not played yet: see :class:`~driftline.learner.Member`.
     combine
         ``"vote"`` or ``"draw"``.
     scaling
@@ -117,7 +115,7 @@ class Committee(Shell):
 
     def __init__(
         self,
-        members: Sequence[OGD],
+        members: Sequence[Member],
         combine: str = "vote",
         *,
         scaling: Standardiser | None = None,
@@ -130,8 +128,10 @@ class Committee(Shell):
         if not self.members:
             raise InputError("a committee needs 1 member or more")
         for member in self.members:
-            if not isinstance(member, OGD):
-                raise InputError(f"members must be dl.OGD learners, but one is {member!r:.80}")
+            if not isinstance(member, Member):
+                raise InputError(
+                    f"members must be learners such as dl.OGD, but one is {member!r:.80}"
+                )
         if len(set(map(id, self.members))) < len(self.members):
             raise InputError("a committee has the same learner twice: it would learn twice a round")
         task = self.members[0].task
@@ -154,10 +154,13 @@ class Committee(Shell):
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = self._grouped()
+        fuses = [member.fuses for member in self.members]
+        self._together = [[j for j in group.members if fuses[j]] for group in self._groups]
+        self._alone = [[j for j in group.members if not fuses[j]] for group in self._groups]
         self._fused: list[FusedStep | None] = [None] * len(self._groups)  # until there are weights
-        self._sure = all(map(_never_refuses, self.members))
+        self._sure = all(member.never_refuses for member in self.members)
         self.shares = Shares(len(self.members))
-        nats = [member.loss.nats for member in self.members]
+        nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
         self._identity = ""
 
@@ -258,20 +261,20 @@ class Committee(Shell):
         made: list[Any] = [None] * len(self.members)
         columns = np.empty((len(table.TRACE_COLUMNS), len(self.members)))
         for g, (group, row) in enumerate(zip(self._groups, seen, strict=True)):
-            own, fused = [self.members[j] for j in group.members], self._fused[g]
-            if fused is None or not fused.ready(row):
+            together, fused = self._together[g], self._fused[g]
+            if together and (fused is None or not fused.ready(row)):
+                own: list[Any] = [self.members[j] for j in together]
                 fused = self._fused[g] = FusedStep.of(own, row, checked)
             if fused is not None:
                 predictions, theirs = fused.play(row, checked, number)
-                if len(self._groups) == 1:
+                if len(together) == len(self.members):
                     return predictions, theirs
-                columns[:, group.members] = theirs
-                for j, prediction in zip(group.members, predictions, strict=True):
+                columns[:, together] = theirs
+                for j, prediction in zip(together, predictions, strict=True):
                     made[j] = prediction
-                continue
-            for j, member in zip(group.members, own, strict=True):
-                made[j] = member._learn_one_mapped(row, checked, number).copy()
-                columns[:, j] = member._columns[: len(table.TRACE_COLUMNS), 0]
+            for j in group.members if fused is None else self._alone[g]:
+                prediction, column = self.members[j]._learn_one_mapped(row, checked, number)
+                made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
         return made, columns
 
     def _room(self, labels: Any) -> Batch:
@@ -489,7 +492,8 @@ class Committee(Shell):
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         for member, weight in zip(self.members, self.weights, strict=True):
-            lines.append(f"  {weight:6.3f}  {member!r}")
+            alone = "" if member.steps else f": no theorem, {member.no_theorem}"
+            lines.append(f"  {weight:6.3f}  {member!r}{alone}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -514,7 +518,7 @@ class Committee(Shell):
         for j, part in enumerate(about["members"]):
             start = f"{j}."
             own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            members.append(OGD.from_saved(part, own))
+            members.append(member_from(part, own))
         if not members:
             raise InputError("a committee needs 1 member or more")
         if "state" in about:
@@ -640,13 +644,3 @@ def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> Non
             return
     if given is not None or own is not None:
         raise InputError(f"the scaling of the state, {given!r}, is not of the kind of {own!r}")
-
-
-def _never_refuses(member: OGD) -> bool:
-    """Say whether a member cannot refuse a row of modest size.
-
-    Inside a ball, with constants of modest size, neither scores nor steps overflow. Nothing is
-    known of parts without kernels.
-    """
-    modest = all(largest_number(p) <= LARGEST_CONSTANT for p in member.parts if isinstance(p, Part))
-    return modest and member.parts.have_kernels and math.isfinite(member.domain.diameter)

@@ -71,7 +71,7 @@ class Group(NamedTuple):
 class Checkpoint(NamedTuple):
     """What a committee goes back to: its members and theirs, its state but for them."""
 
-    members: list[tuple[OGD, Any]]
+    members: list[tuple[Member, Any]]
     state: CommitteeState
     copied: bool
     tickets: int
@@ -150,7 +150,7 @@ class Committee(Shell):
         self._all = self.members
         self._seat(self.members)
 
-    def _seat(self, members: Sequence[OGD]) -> None:
+    def _seat(self, members: Sequence[Member]) -> None:
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = self._grouped()
@@ -170,7 +170,7 @@ class Committee(Shell):
         if len(suited) < len(self.members):
             self._seat(suited)
 
-    def _suited(self, features: int, sparse: bool) -> list[OGD]:
+    def _suited(self, features: int, sparse: bool) -> list[Member]:
         """Return the members whose maps suit first rows of this shape; later ones are for all."""
         if self.features is not None:
             return self.members
@@ -396,7 +396,7 @@ class Committee(Shell):
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
-    def _seats_of(self, state: CommitteeState) -> list[OGD]:
+    def _seats_of(self, state: CommitteeState) -> list[Member]:
         """Return the members that a state is of: those that are left in, all, or some of all."""
         maps = [member.map is not None for member in state.members]
         for seats in (self.members, self._all, self._left_in(state)):
@@ -404,7 +404,7 @@ class Committee(Shell):
                 return seats
         return self.members
 
-    def _left_in(self, state: CommitteeState) -> list[OGD]:
+    def _left_in(self, state: CommitteeState) -> list[Member]:
         """Return the members that were left in by the first rows of a state."""
         scaling, first = state.scaling, state.members[0]
         features = first.features if scaling is None else scaling.features

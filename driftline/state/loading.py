@@ -18,6 +18,9 @@ __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_ki
 #: What a file may hold, and the room it is made in, which is opened when it is asked for.
 KINDS = {
     "OGD": "learner",
+    "NaiveBayes": "members",
+    "Neighbours": "members",
+    "Tables": "members",
     "Committee": "committee",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",

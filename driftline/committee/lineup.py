@@ -23,8 +23,9 @@ from driftline.features import (
     Standardise,
     Standardiser,
 )
-from driftline.learner import OGD
+from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
+from driftline.members import NaiveBayes, Neighbours, Tables
 from driftline.parts import check_flag
 from driftline.rates import Constant, Decaying, Polyak, Rate
 from driftline.tasks import Task
@@ -37,6 +38,9 @@ RARE = 0.3
 
 #: Maps are for rows of so many features at most, and so many members of a line-up see rows by each.
 FEW, MAPPED = 128, 4
+
+#: Members that make no steps are for fewer.
+FEWER = 32
 
 #: The constant beside rows that are measured by the last ones.
 LEVEL = 0.3
@@ -110,11 +114,29 @@ def auto(
     scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
     rest = {"intercept": scaler is None, "dtype": dtype}
     lineup = LINEUPS.get(task.kind, _structured)
-    members = lineup(task, rest)
+    members: list[Member] = [*lineup(task, rest)]
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
             members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
+    if effort != "fast" and task.kind in ("classes", "sign"):
+        members += _counting(task, effort)
     return Committee(members, scaling=scaler, seed=seed)
+
+
+def _counting(task: Task, effort: str) -> list[Member]:
+    """Return members that make no steps: where few features decide, or the world is local."""
+    ranks = Narrow(Ranks(), FEWER)
+    made: list[Member] = [
+        Tables(task, features=ranks),
+        NaiveBayes(task, features=ranks),
+        Neighbours(task, features=Narrow(Standardise(constant=False), FEWER)),
+    ]
+    if effort == "best":
+        made += [
+            NaiveBayes(task, half_life=5000.0, features=ranks),
+            Neighbours(task, window=3000, features=ranks),
+        ]
+    return made
 
 
 def _mapped(members: list[OGD], part: Map) -> list[OGD]:

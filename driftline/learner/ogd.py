@@ -68,6 +68,9 @@ class Checkpoint(NamedTuple):
     tally: Tally
 
 
+#: How many numbers of mapped rows are kept at a time.
+MOST_NUMBERS = 1 << 20
+
 #: The uniform number of rounds that are only learned from, or whose prediction is certain.
 MIDDLE = np.full((1, 1), 0.5)
 
@@ -227,25 +230,35 @@ class OGD(Shell):
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
-            if row.first_bad_row(self.engine.dtype) is not None:
-                refuse(row, 0)
-            return self.engine.scores(self._mapped(row), 0)
+            mapped = self._mapped(row)
+            if mapped.first_bad_row(self.engine.dtype) is not None:
+                refuse(mapped, 0)
+            return self.engine.scores(mapped, 0)
 
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
 
-        By one product of matrices, whose last bits may differ from those of :meth:`scores`.
+        By products of matrices, whose last bits may differ from those of :meth:`scores`.
         """
         if self.task.layout.ragged:
             raise InputError(f"only plain rows can be scored together, not those of {self.task!r}")
         rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
         self._check_features(rows)
         with self._turn.lock, np.errstate(over="ignore", invalid="ignore"):
-            mapped: Any = self._mapped(rows)
-            scores = self.engine.all_scores(mapped)
+            scores = self._all_scores(rows)
         if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
             refuse(rows, bad)
         return scores
+
+    def _all_scores(self, rows: Any) -> np.ndarray:
+        """Return the scores of all rows; of mapped ones in blocks, since they may be wide."""
+        if self.mapper is None or rows.rounds == 0:
+            return self.engine.all_scores(self._mapped(rows))
+        size, made = self._batch_size(rows), []
+        for start in range(0, rows.rounds, size):
+            stop = min(start + size, rows.rounds)
+            made.append(self.engine.all_scores(self._mapped(rows, start, stop)))
+        return made[0] if len(made) == 1 else np.concatenate(made)
 
     def distribution(self, x: Any) -> Distribution:
         """Return predictions and weights with the expected losses that an input's draws have.
@@ -448,11 +461,11 @@ class OGD(Shell):
             )
         return mapper
 
-    def _mapped(self, rows: Rows) -> Rows:
-        """Return rows as the weights meet them, if they came next."""
+    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
+        """Return rows as the weights meet them, each as if it came next; without a map, all."""
         if self.mapper is None:
             return rows
-        mapped = self.mapper.look_at(rows)
+        mapped = self.mapper.look_at(rows, start, stop)
         self.check_mapped(mapped)
         return mapped
 
@@ -477,7 +490,9 @@ class OGD(Shell):
         return self.engine.stored is None or self.engine.stored.size <= size
 
     def _batch_size(self, rows: Rows) -> int:
-        return rows.block
+        if self.map is None:
+            return rows.block
+        return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         watch, tally = self._watch, self._tally
@@ -517,15 +532,24 @@ class OGD(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
-        if self.mapper is not None:
-            rows, start, stop = self.mapper.piece(rows, start, stop), 0, stop - start
-            self.check_mapped(rows)
-        self._play_mapped(rows, start, stop, labels, number, room)
+        if self.mapper is None:
+            self._play_mapped(rows, start, stop, labels, number, room)
+            return
+        mapped = self.mapper.piece(rows, start, stop)
+        self.check_mapped(mapped)
+        self._play_mapped(mapped, 0, stop - start, labels, number, room, start)
 
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        number: int,
+        room: Batch,
+        before: int = 0,
     ) -> None:
-        """Play rows as the weights meet them."""
+        """Play rows as the weights meet them, of a stream in which so many were before."""
         self.engine.hold(rows)
         assert room.table is not None
         block = Block(
@@ -540,7 +564,7 @@ class OGD(Shell):
             restarted=room.columns.get("restarted"),
         )
         if (played := self._advance(block)) < stop - start:
-            refuse(rows, start + played)
+            refuse(rows, start + played, before)
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; any, where predictions are certain."""

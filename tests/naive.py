@@ -443,3 +443,55 @@ def neighbours(Z, y, classes, k, window, weighted):
         share = votes / votes.sum() if len(near) else np.full(classes, 1.0 / classes)
         made[t] = (len(near) * share + 1.0 / classes) / (len(near) + 1.0)
     return made
+
+
+def knots(cells, most, kept=256):
+    """Return the knots of a feature after these cells: values of what was kept at the last move."""
+    seen = len(cells)
+    if seen < 4:
+        return np.zeros(0)
+    last = 2 ** (seen.bit_length() - 1)
+    stride = max(1, last // 2 // kept)
+    pool = cells[:last] if last <= kept else cells[last // 2 : last : stride]
+    values, counts = np.unique(pool, return_counts=True)
+    if len(values) <= most:
+        return values
+    heavy = values[counts * most > len(pool)]
+    rest = sorted(x for x in pool if x not in heavy)
+    others = most - len(heavy)
+    middles = [rest[(2 * i + 1) * len(rest) // (2 * others)] for i in range(others)] if rest else []
+    return np.unique(np.r_[heavy, middles])
+
+
+def each_by_those_before(rows, picked, of_cell):
+    """Map cells of some rows, each by those of its feature in rows before."""
+    return np.array([[of_cell(x, rows[:t, j]) for j, x in enumerate(rows[t])] for t in picked])
+
+
+def hats(rows, most, picked):
+    """Return hats: every knot's function is 1 there, 0 at all others, and linear in between."""
+
+    def of_cell(x, before):
+        own, made = knots(before, most), np.zeros(most)
+        for i in range(len(own)):
+            made[i] = np.interp(x, own, np.eye(len(own))[i])
+        return made
+
+    made = each_by_those_before(rows, picked, of_cell)
+    return made.reshape(len(picked), -1) / math.sqrt(rows.shape[1])
+
+
+def ranks(rows, most, picked):
+    """Return ranks between knots, centred, with variance 1 if they are uniform."""
+
+    def of_cell(x, before):
+        own = knots(before, most)
+        return np.interp(x, own, np.linspace(0, 1, len(own))) if len(own) > 1 else 0.5
+
+    return (each_by_those_before(rows, picked, of_cell) - 0.5) * math.sqrt(12 / rows.shape[1])
+
+
+def fourier(rows, phases, frequencies):
+    """Return cosines of angles in turns."""
+    turns = phases + rows @ frequencies
+    return np.cos(2 * math.pi * turns) * math.sqrt(2 / len(phases))

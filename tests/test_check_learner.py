@@ -199,7 +199,7 @@ class GrowsWithoutScaling(dl.Committee):
     def grown(self, *, classes=None, features=None):
         made = super().grown(classes=classes, features=features)
         made.scaling = Standardiser()
-        made.scaling._meet(made.members[0].features - 1, False)
+        made.scaling.transform(np.zeros((1, made.members[0].features - 1)))
         return made
 
 

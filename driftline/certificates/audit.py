@@ -159,8 +159,9 @@ def _certify(
     rows.check_labels(labels)
     replay = Replay(learner, trace, comparator, rows, labels)
     tally, parts_seen = Tally(task.largest_loss), list[Watched]()
-    for start in range(0, rows.rounds, rows.block):
-        stop = min(start + rows.block, rows.rounds)
+    size = learner._batch_size(rows)
+    for start in range(0, rows.rounds, size):
+        stop = min(start + size, rows.rounds)
         seen = settled(replay.play(start, stop), parts)
         tally.add(seen)
         if keep:

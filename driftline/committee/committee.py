@@ -290,12 +290,12 @@ class Committee(Shell):
     ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
         for group in self._groups:
-            mapper, seen, at = group.mapper or self.scaling, rows, start
+            mapper, seen, at, before = group.mapper or self.scaling, rows, start, 0
             if mapper is not None:
-                seen, at = mapper.piece(rows, start, stop), 0
+                seen, at, before = mapper.piece(rows, start, stop), 0, start
             for j in group.members:
                 member, own = self.members[j], room.members[j]
-                member._play_mapped(seen, at, at + stop - start, labels, number, own)
+                member._play_mapped(seen, at, at + stop - start, labels, number, own, before)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
@@ -307,7 +307,8 @@ class Committee(Shell):
 
     def _batch_size(self, rows: Rows) -> int:
         size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
-        return min(size, rows.block)
+        own = [member._batch_size(rows) for member in self.members]
+        return max(1, min(size, *own))
 
     # -- looking
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.errors import InputError
+from driftline.errors import DAMAGE, InputError
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import rows_of
 from driftline.inputs.sparse import SparseRows
@@ -35,6 +35,10 @@ Saved = tuple[dict[str, Any], dict[str, np.ndarray]]
 class Map(Part, ABC):
     """Base of all maps: a frozen choice, from which a :class:`Mapper` is made."""
 
+    #: Whether mapped rows are sparse whatever rows are; and whether rows must be dense.
+    sparse: ClassVar[bool] = False
+    dense_only: ClassVar[bool] = False
+
     @abstractmethod
     def mapper(self) -> Mapper:
         """Return one that has seen nothing."""
@@ -50,6 +54,10 @@ class Map(Part, ABC):
     def suits(self, features: int, sparse: bool) -> bool:
         """Say whether the map is for rows of this shape: a committee does without it on others."""
         return True
+
+    def entries(self, features: int) -> int:
+        """Return how many numbers are kept at most while a row is mapped."""
+        return self.width(features)
 
     def transform(self, inputs: Any) -> Any:
         """Return rows mapped as they come, each by those before it."""
@@ -71,24 +79,36 @@ class Mapper(ABC):
     def piece(self, rows: Any, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none.
 
-        Dense rows may come in a buffer that the next piece is written to.
+        Mapped rows may lie in a buffer that the next piece is written to.
         """
 
     @abstractmethod
-    def look_at(self, rows: Any) -> Mapped:
-        """Map every row as if it came next, and remember nothing."""
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing.
+
+        Any number of threads may look at once.
+        """
 
     def remember(self, rows: Any) -> None:
-        """Learn from rows that were looked at before."""
+        """Learn from rows as :meth:`piece` does; a single row was looked at before."""
         self.piece(rows, 0, rows.rounds)
 
     @abstractmethod
     def to_saved(self) -> Saved:
         """Return what was learned as plain data and arrays, which are copies."""
 
-    @abstractmethod
     def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from what :meth:`to_saved` has returned, if it can be a state of this map."""
+        try:
+            self.resume(about, arrays)
+        except InputError:
+            raise
+        except DAMAGE as error:
+            raise InputError(f"this is no state of a map: {error!r}") from error
+
+    @abstractmethod
+    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state; if it is refused, nothing changes."""
 
     @abstractmethod
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
@@ -101,7 +121,7 @@ class Mapper(ABC):
         """Return rows mapped by what was seen up to each of them, and remember them."""
         rows = rows_of(inputs)
         mapped = self.piece(rows, 0, rows.rounds)
-        return mapped.matrix if isinstance(mapped, SparseRows) else mapped.array.copy()
+        return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()
 
     def meet(self, rows: Any) -> None:
         """Refuse rows of another length than those before."""

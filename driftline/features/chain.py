@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -15,6 +18,21 @@ from driftline.inputs.sparse import SparseRows
 
 __all__ = ["Chain", "Union"]
 
+Made = TypeVar("Made")
+
+
+class _LaterError(InputError):
+    """A row that was refused by a map that does not know its number."""
+
+
+@contextmanager
+def _later() -> Iterator[None]:
+    """Say of refusals that they are those of a later map."""
+    try:
+        yield
+    except InputError as error:
+        raise _LaterError(str(error)) from error
+
 
 class _Several(Map):
     """Base of maps that are made of others."""
@@ -22,9 +40,16 @@ class _Several(Map):
     made_from = ("maps",)
 
     def __init__(self, *several: Map, maps: Sequence[Map] = ()):
+        if not isinstance(maps, (tuple, list)):
+            raise InputError(f"expected a list of maps, such as [Ranks(), Hats(12)], not {maps!r}")
         self.maps = (*several, *maps)
         if len(self.maps) < 2 or not all(isinstance(part, Map) for part in self.maps):
             raise InputError(f"expected 2 maps or more, such as Hats(12), not {self.maps!r:.100}")
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse maps that do not fit each other."""
+        return
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.maps == self.maps
@@ -45,6 +70,22 @@ class Chain(_Several):
     (3, 50)
     """
 
+    def _check(self) -> None:
+        for one, two in itertools.pairwise(self.maps):
+            if one.sparse and two.dense_only:
+                raise InputError(f"{one!r} makes sparse rows, but {two!r} is for dense ones")
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the last map makes sparse rows, or passes on those of one before."""
+        kept = itertools.takewhile(lambda part: not part.dense_only, reversed(self.maps))
+        return self.maps[-1].sparse or any(part.sparse for part in kept)
+
+    @property
+    def dense_only(self) -> bool:  # type: ignore[override]
+        """Whether one of the maps is for dense rows."""
+        return any(part.dense_only for part in self.maps)
+
     def mapper(self) -> ChainMapper:
         """Return one that has seen nothing."""
         return ChainMapper(self.maps)
@@ -60,6 +101,13 @@ class Chain(_Several):
         for part in self.maps:
             features = part.width(features)
         return features
+
+    def entries(self, features: int) -> int:
+        """Count those of the map that has most."""
+        most = 0
+        for part in self.maps:
+            most, features = max(most, part.entries(features)), part.width(features)
+        return most
 
 
 class Union(_Several):
@@ -82,6 +130,20 @@ class Union(_Several):
         """Count the features of all maps."""
         return sum(part.width(features) for part in self.maps)
 
+    def entries(self, features: int) -> int:
+        """Count those of all maps."""
+        return sum(part.entries(features) for part in self.maps)
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether any map makes sparse rows: then all are put together so."""
+        return any(part.sparse for part in self.maps)
+
+    @property
+    def dense_only(self) -> bool:  # type: ignore[override]
+        """Whether one of the maps is for dense rows."""
+        return any(part.dense_only for part in self.maps)
+
 
 class _SeveralMapper(Mapper):
     """Mappers of several maps, with the states of all."""
@@ -89,6 +151,16 @@ class _SeveralMapper(Mapper):
     def __init__(self, maps: Sequence[Map]):
         self.maps = tuple(maps)
         self.mappers = [part.mapper() for part in maps]
+
+    def meet(self, rows: Any) -> None:
+        """Refuse rows of another length than those before, or of a kind that a map does not take.
+
+        No map makes dense rows of sparse ones.
+        """
+        super().meet(rows)
+        for part in self.maps:
+            if part.dense_only and isinstance(rows, SparseRows):
+                raise InputError(f"{part!r} is for dense rows: give an array, as by .toarray()")
 
     def to_saved(self) -> Saved:
         """Return the states of all, each after its number."""
@@ -98,28 +170,35 @@ class _SeveralMapper(Mapper):
             arrays |= {f"{j}.{name}": array for name, array in own.items()}
         return {"features": self.features, "maps": [about for about, _ in saved]}, arrays
 
-    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` has returned."""
-        if len(about["maps"]) != len(self.mappers):
-            raise InputError(f"there are {len(self.mappers)} maps, not {len(about['maps'])}")
+    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state, if it can be one of these maps on one stream."""
+        features, states = about["features"], about["maps"]
+        if not isinstance(states, list) or len(states) != len(self.mappers):
+            raise InputError(f"expected states of {len(self.mappers)} maps, not {states!r:.100}")
         mappers = [part.mapper() for part in self.maps]
-        for j, (mapper, own) in enumerate(zip(mappers, about["maps"], strict=True)):
+        for j, (mapper, own) in enumerate(zip(mappers, states, strict=True)):
             start = f"{j}."
             mapper.restore(
                 own, {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
             )
-        self.features, self.mappers = mappers[0].features, mappers
-        self.check()
+        if [mapper.features for mapper in mappers] != self._expected(mappers, features):
+            known = [mapper.features for mapper in mappers]
+            raise InputError(f"maps that have seen {known} features are not those of one stream")
+        self.features, self.mappers = features, mappers
 
-    def check(self) -> None:
-        """Refuse states that do not belong to one stream."""
-        if self.features is not None:
-            known = [mapper.features for mapper in self.mappers]
-            if known != self._expected():
-                raise InputError(f"the maps have seen rows of {known} features")
+    @abstractmethod
+    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+        """Return how many features each of some mappers sees in a stream of so many."""
 
-    def _expected(self) -> list[int | None]:
-        raise NotImplementedError
+    def _or_none(self, call: Callable[[], Made]) -> Made:
+        """Call what moves the mappers; if it fails, none of them has moved."""
+        before = [mapper.to_saved() for mapper in self.mappers]
+        try:
+            return call()
+        except BaseException:
+            for mapper, saved in zip(self.mappers, before, strict=True):
+                mapper.restore(*saved)
+            raise
 
 
 class ChainMapper(_SeveralMapper):
@@ -133,35 +212,62 @@ class ChainMapper(_SeveralMapper):
     def piece(self, rows: Any, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
         self.meet(rows)
-        before = [mapper.to_saved() for mapper in self.mappers[:-1]]
-        made: Any = rows
         try:
-            for mapper in self.mappers:
-                made = mapper.piece(made, start, stop)
-                start, stop = 0, stop - start
-        except InputError:
-            for mapper, saved in zip(self.mappers, before, strict=False):
-                mapper.restore(*saved)
-            raise
+            made = self._or_none(lambda: self._piece(rows, start, stop))
+        except _LaterError as error:
+            later = error
+            self._or_none(lambda: self._named(rows, start, stop, self._piece, later))
         self.features = rows.features
         return made
 
-    def look_at(self, rows: Any) -> Mapped:
-        """Map every row as if it came next, and remember nothing."""
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
-        made: Any = rows
-        for mapper in self.mappers:
-            made = mapper.look_at(made)
-        return made
+        stop = rows.rounds if stop is None else stop
+        try:
+            return self._look_at(rows, start, stop)
+        except _LaterError as error:
+            self._named(rows, start, stop, self._look_at, error)
 
     def remember(self, rows: Any) -> None:
-        """Learn from rows that were looked at before, but for the last map's own rows."""
+        """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
+        if rows.rounds > 1:
+            self.piece(rows, 0, rows.rounds)
+            return
         self.meet(rows)
         made: Any = rows
         for mapper in self.mappers[:-1]:
-            made = mapper.piece(made, 0, rows.rounds)
+            made = mapper.piece(made, 0, 1)
         self.mappers[-1].remember(made)
         self.features = rows.features
+
+    def _piece(self, rows: Any, start: int, stop: int) -> Mapped:
+        first, *later = self.mappers
+        made = first.piece(rows, start, stop)
+        with _later():
+            for mapper in later:
+                made = mapper.piece(made, 0, stop - start)
+        return made
+
+    def _look_at(self, rows: Any, start: int, stop: int) -> Mapped:
+        first, *later = self.mappers
+        made = first.look_at(rows, start, stop)
+        with _later():
+            for mapper in later:
+                made = mapper.look_at(made)
+        return made
+
+    def _named(
+        self, rows: Any, start: int, stop: int, call: Callable[..., Mapped], found: InputError
+    ) -> NoReturn:
+        """Go through rows one by one, to say which of them a later map refuses."""
+        for t in range(start, stop):
+            try:
+                call(rows, t, t + 1)
+            except _LaterError as error:
+                where = f"row {t}" if rows.rounds > 1 else "the input"
+                raise InputError(f"{where}, as it was mapped: {error}") from error
+        raise found
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
         """Return one for rows with more features: each map grows by what the one before does."""
@@ -171,15 +277,17 @@ class ChainMapper(_SeveralMapper):
         places, wide = np.zeros(0, dtype=np.int64), features
         for j, mapper in enumerate(self.mappers):
             other.mappers[j], places = mapper.grown(wide)
-            moved = (np.diff(places[places >= 0]) < 0).any() or (places[: mapper.outputs] < 0).any()
-            if j + 1 < len(self.mappers) and moved:
+            kept = np.array_equal(places[: mapper.outputs], np.arange(mapper.outputs))
+            if j + 1 < len(self.mappers) and not kept:
                 raise InputError(f"{self.maps[j]!r} grows in the middle: no map can follow it")
             wide = other.mappers[j].outputs
         other.features = features
         return other, places
 
-    def _expected(self) -> list[int | None]:
-        return [self.features, *(mapper.outputs for mapper in self.mappers[:-1])]
+    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+        if features is None:
+            return [None] * len(mappers)
+        return [features, *(m.outputs for m in mappers[:-1] if m.features is not None)]
 
 
 class UnionMapper(_SeveralMapper):
@@ -193,23 +301,20 @@ class UnionMapper(_SeveralMapper):
     def piece(self, rows: Any, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
         self.meet(rows)
-        before = [mapper.to_saved() for mapper in self.mappers[:-1]]
-        try:
-            made = [mapper.piece(rows, start, stop) for mapper in self.mappers]
-        except InputError:
-            for mapper, saved in zip(self.mappers, before, strict=False):
-                mapper.restore(*saved)
-            raise
+        pieces = self._or_none(lambda: [m.piece(rows, start, stop) for m in self.mappers])
         self.features = rows.features
-        return _beside(made)
+        return _beside(pieces)
 
-    def look_at(self, rows: Any) -> Mapped:
-        """Map every row as if it came next, and remember nothing."""
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
-        return _beside([mapper.look_at(rows) for mapper in self.mappers])
+        return _beside([mapper.look_at(rows, start, stop) for mapper in self.mappers])
 
     def remember(self, rows: Any) -> None:
-        """Learn from rows that were looked at before."""
+        """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
+        if rows.rounds > 1:
+            self.piece(rows, 0, rows.rounds)
+            return
         self.meet(rows)
         for mapper in self.mappers:
             mapper.remember(rows)
@@ -228,8 +333,8 @@ class UnionMapper(_SeveralMapper):
         other.features = features
         return other, np.concatenate(places)
 
-    def _expected(self) -> list[int | None]:
-        return [self.features] * len(self.mappers)
+    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+        return [features] * len(mappers)
 
 
 def _beside(parts: list[Mapped]) -> Mapped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -15,16 +15,24 @@ from driftline.inputs.rows import refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel, zeros
 
-__all__ = ["CompiledMap", "CompiledMapper"]
+__all__ = ["CompiledMap", "CompiledMapper", "check_whole"]
+
+#: Columns and starts of sparse mapped rows are numbers of 32 bits.
+LARGEST_INDEX = 2**31 - 1
 
 
 class CompiledMap(Map):
-    """Base of maps of dense rows with a kernel and a state of numbers."""
+    """Base of maps of dense rows with a kernel and a state of numbers.
+
+    A map that is ``sparse`` writes equally many entries in every row, in columns that rise.
+    """
 
     kernel: ClassVar[Kernel]
 
-    #: Whether mapped rows are sparse, with equally many entries each.
-    sparse: ClassVar[bool] = False
+    dense_only = True
+
+    #: Cells of this size or larger are refused.
+    largest_cell: ClassVar[float] = np.inf
 
     def mapper(self) -> CompiledMapper:
         """Return one that has seen nothing."""
@@ -34,9 +42,10 @@ class CompiledMap(Map):
     def width(self, features: int) -> int:
         """Return how many features mapped rows have."""
 
-    def entries(self, features: int) -> int:
-        """Return how many entries a sparse mapped row has."""
-        return self.width(features)
+    def check_features(self, features: int) -> None:
+        """Refuse rows with more or fewer features than the map is for."""
+        if self.width(features) > LARGEST_INDEX:
+            raise InputError(f"{self!r} would make {self.width(features)} features of {features}")
 
     def constants(self, features: int) -> np.ndarray:
         """Return numbers that follow from the part and the number of features."""
@@ -67,7 +76,7 @@ class _Buffer:
     """Room for mapped rows, and for the kernel itself."""
 
     def __init__(self, part: CompiledMap, features: int, count: int):
-        width = part.entries(features) if part.sparse else part.width(features)
+        width = part.entries(features)
         self.values, self.room = np.empty((count, width)), np.empty(part.room(features))
         self.columns = np.empty((count, width if part.sparse else 0), dtype=np.int32)
 
@@ -78,7 +87,7 @@ class CompiledMapper(Mapper):
     def __init__(self, part: CompiledMap):
         self.part = part
         self.state = np.zeros(0)
-        self._constants = np.zeros(0)
+        self._constants: tuple[int, np.ndarray] | None = None
         self._buffer: _Buffer | None = None
 
     @property
@@ -89,94 +98,117 @@ class CompiledMapper(Mapper):
 
     def piece(self, rows: Any, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
-        self.meet(rows)
-        (inputs,) = _dense(rows).arrays(start, stop)
-        before = self.state.copy() if len(inputs) > 1 else self.state  # one row changes nothing
-        if self._buffer is None or len(self._buffer.values) < len(inputs):
+        inputs, state = self._begun(rows, start, stop)
+        if len(inputs) > 1 and self.features is not None:
+            state = state.copy()  # one row is refused before anything is written
+        if self._buffer is None or self.features is None or len(self._buffer.values) < len(inputs):
             self._buffer = _Buffer(self.part, rows.features, len(inputs))
-        made = self._mapped(inputs, self._buffer, True)
+        made = self._mapped(inputs, state, self._buffer, True)
         if isinstance(made, int):
-            self.state[:] = before
-            refuse(rows, start + made)
+            self._refuse(rows, start + made)
+        self.features, self.state = rows.features, state
         return made
 
-    def look_at(self, rows: Any) -> Mapped:
-        """Map every row as if it came next, and remember nothing: for any number of threads."""
-        mapper = self if self.features is not None else CompiledMapper(self.part)
-        mapper.meet(rows)
-        (inputs,) = _dense(rows).arrays(0, rows.rounds)
-        made = mapper._mapped(inputs, _Buffer(self.part, rows.features, rows.rounds), False)
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
+        inputs, state = self._begun(rows, start, rows.rounds if stop is None else stop)
+        made = self._mapped(inputs, state, _Buffer(self.part, rows.features, len(inputs)), False)
         if isinstance(made, int):
-            refuse(rows, made)
+            self._refuse(rows, start + made)
         return made
 
     def remember(self, rows: Any) -> None:
         """Learn from rows that were looked at before, if there is anything to learn."""
-        self.meet(rows)
-        if self.state.size:
+        if self.features is None or self.state.size or rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
 
-    def _mapped(self, inputs: np.ndarray, buffer: _Buffer, learning: bool) -> Mapped | int:
+    def _begun(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows as the kernel takes them, if they are like those before, and the state."""
+        self.meet(rows)
+        if not isinstance(rows, DenseRows):
+            raise InputError(f"{self.part!r} is for dense rows: give an array, as by .toarray()")
+        (inputs,) = rows.arrays(start, stop)
+        if self.features is not None:
+            return inputs, self.state
+        self.part.check_features(rows.features)
+        return inputs, zeros(self.part.size(rows.features))
+
+    def _mapped(
+        self, inputs: np.ndarray, state: np.ndarray, buffer: _Buffer, learning: bool
+    ) -> Mapped | int:
         """Return mapped rows; or the first that is refused."""
         part, (count, features) = self.part, inputs.shape
-        rest = (inputs, self._constants, self.state, buffer.room, learning)
+        if self._constants is None or self._constants[0] != features:
+            self._constants = features, part.constants(features)
+        rest = (inputs, self._constants[1], state, buffer.room, learning)
         out, columns = buffer.values[:count], buffer.columns[:count]
         if not part.sparse:
             good = part.kernel(*rest, out)
             return DenseRows(out) if good == count else int(good)
+        if out.size > LARGEST_INDEX:
+            raise InputError(f"{count} rows of {out.shape[1]} entries are too many at once")
         good = part.kernel(*rest, out, columns)
         if good < count:
             return int(good)
         from scipy.sparse import csr_array
 
-        starts = np.arange(count + 1, dtype=np.int32) * out.shape[1]
+        starts = np.arange(count + 1, dtype=np.int32) * np.int32(out.shape[1])
         wide = part.width(features)
         return SparseRows.made(out.ravel(), columns.ravel(), starts, wide, csr_array)
 
-    def meet(self, rows: Any) -> None:
-        """Begin with the first rows, and refuse others that are not like them."""
-        super().meet(rows)
-        _dense(rows)
-        if self.features is None:
-            self._begin(rows.features, zeros(self.part.size(rows.features)))
-
-    def _begin(self, features: int, state: np.ndarray) -> None:
-        self.features, self.state = features, state
-        self._constants, self._buffer = self.part.constants(features), None
+    def _refuse(self, rows: DenseRows, t: int) -> NoReturn:
+        """Raise for a row that the kernel has not mapped."""
+        vector = rows.row(t)
+        place = int(np.argmax(np.abs(vector)))
+        if np.isfinite(vector).all():
+            where = f"row {t}" if rows.rounds > 1 else "the input"
+            raise InputError(
+                f"{where} has {vector[place]:g} as feature {place}: {self.part!r} is for cells "
+                f"below {self.part.largest_cell:g} in size"
+            )
+        refuse(rows, t)
 
     def to_saved(self) -> Saved:
         """Return what was learned as plain data and arrays."""
         return {"features": self.features}, {"state": self.state.copy()}
 
-    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` has returned, if it can be a state of this map."""
+    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state, if it can be one of this map."""
         features, state = about["features"], arrays["state"]
+        if not isinstance(state, np.ndarray) or state.dtype != np.float64:
+            raise InputError(f"the state of a map is a vector of numbers, not {state!r:.80}")
         if features is None:
-            if state.size:
+            if state.shape != (0,):
                 raise InputError("a map that has seen nothing remembers nothing")
-            self.features, self.state = None, np.zeros(0)
-            return
-        if type(features) is not int or not 1 <= features <= 10**8:
-            raise InputError(f"a map has 1 feature or more, not {features!r}")
+        elif type(features) is not int or not 1 <= features <= 10**8:
+            raise InputError(f"a map has 1 feature or more, not {features!r:.80}")
+        else:
+            self._check(features, state)
+        self.features, self.state, self._buffer = features, state.copy(), None
+
+    def _check(self, features: int, state: np.ndarray) -> None:
+        """Refuse a state that no rows with so many features lead to."""
+        self.part.check_features(features)
         expected = self.part.size(features)
-        if state.shape != (expected,) or state.dtype != np.float64 or not np.isfinite(state).all():
+        if state.shape != (expected,) or not np.isfinite(state).all():
             raise InputError(
                 f"the state of {self.part!r} for {features} features must be {expected} finite "
                 f"numbers, but has shape {state.shape}"
             )
         self.part.check(state, features)
-        self._begin(features, np.array(state))
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
         """Return one for rows with more features, and where its outputs were before."""
         other = CompiledMapper(self.part)
         if self.features is None:
             return other, np.zeros(0, dtype=np.int64)
-        other._begin(features, self.part.grow(self.state, self.features, features))
+        self.part.check_features(features)
+        other.features = features
+        other.state = self.part.grow(self.state, self.features, features)
         return other, self.part.places(self.features, features)
 
 
-def _dense(rows: Any) -> DenseRows:
-    if not isinstance(rows, DenseRows):
-        raise InputError("this map is for dense rows: give an array, as by .toarray()")
-    return rows
+def check_whole(what: str, number: Any, least: int, most: int) -> None:
+    """Refuse what is not a whole number in a range."""
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        raise InputError(f"{what} is a whole number from {least} to {most}, not {number!r:.80}")

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.compiled import CompiledMap
+from driftline.features.compiled import CompiledMap, check_whole
 from driftline.kernels import MAP, Kernel, helper, kernel
 
 __all__ = ["Fourier"]
@@ -40,12 +40,16 @@ COSINE = (
 #: Larger cells have no angle: whole turns are all that is left of their digits.
 LARGEST = 1e12
 
+#: How many frequencies there are at most, for all features: 1 GiB of them.
+MOST = 2**27
+
 
 @helper
 def cosines(turns, factor, out):
     """Write a multiple of the cosines of angles, in turns."""
     for i in range(turns.size):
-        t = turns[i] - math.floor(turns[i] + 0.5)
+        t = turns[i] - math.floor(turns[i])  # exact, from 0 to 1
+        t = t - 1.0 if t > 0.5 else t
         u = t * t
         value = COSINE[9]
         value = value * u + COSINE[8]
@@ -94,7 +98,7 @@ class Fourier(CompiledMap):
     """So many random Fourier features of this bandwidth, drawn from a seed.
 
     A new feature gets frequencies of its own, and all others keep theirs: rows in which it is 0 are
-    mapped as before.
+    mapped as before. Cells of 1e12 or more are refused: scale them first.
 
     >>> mapped = Fourier(500, bandwidth=0.5).transform(np.array([[0.0, 0.0], [0.3, 0.4]]))
     >>> (mapped @ mapped.T).round(1)
@@ -107,16 +111,24 @@ class Fourier(CompiledMap):
     seed: int = 0
 
     kernel: ClassVar[Kernel] = fourier
+    largest_cell = LARGEST
 
     def __post_init__(self) -> None:
         """Refuse numbers that are not positive."""
-        whole = isinstance(self.count, int) and not isinstance(self.count, bool)
-        if not whole or not 1 <= self.count <= 100_000:
-            raise InputError(f"there are 1 to 100000 Fourier features, not {self.count!r}")
-        if not 0.0 < self.bandwidth < math.inf:
-            raise InputError(f"a bandwidth must be positive, but is {self.bandwidth!r}")
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise InputError(f"a seed must be a whole number of 0 or more, not {self.seed!r}")
+        check_whole("the number of Fourier features", self.count, 1, 100_000)
+        check_whole("a seed", self.seed, 0, 2**63 - 1)
+        number = isinstance(self.bandwidth, (int, float)) and not isinstance(self.bandwidth, bool)
+        if not number or not 1e-9 <= self.bandwidth <= 1e9:
+            raise InputError(f"a bandwidth lies between 1e-9 and 1e9, not {self.bandwidth!r:.80}")
+
+    def check_features(self, features: int) -> None:
+        """Refuse so many features that their frequencies would not fit in memory."""
+        if self.count * features > MOST:
+            raise InputError(
+                f"{self.count} Fourier features of {features} features have "
+                f"{self.count * features} frequencies, and {MOST} is the largest number: expected "
+                "fewer of either"
+            )
 
     def norm(self, features: int) -> float:
         """All cosines may be 1."""

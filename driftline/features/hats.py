@@ -17,14 +17,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.errors import InputError
-from driftline.features.compiled import CompiledMap
+from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
-    check_sketch,
-    grown_sketch,
+    SketchMap,
+    below,
+    is_finite,
     learn_row,
-    room_of,
-    size_of,
+    limited,
     sketch_of,
 )
 from driftline.kernels import MAP, Kernel, helper, kernel
@@ -33,24 +32,12 @@ __all__ = ["Hats"]
 
 
 @helper
-def below(x, own, count):
-    """Return how many knots lie at or below a cell."""
-    place = 0
-    for i in range(count):
-        place += own[i] <= x
-    return place
-
-
-@helper
 def write_hats(x, state, features, knots, factor, out):
-    """Write the hats of one row; return whether all its cells are finite."""
+    """Write the hats of one row."""
     counts, table, _ = sketch_of(state, features, knots)
     out[:] = 0.0
     for j in range(features):
-        cell = x[j]
-        if not abs(cell) < math.inf:
-            return False
-        count, own = int(counts[j]), table[j]
+        cell, count, own = limited(x[j]), int(counts[j]), table[j]
         if count == 0:
             continue
         place, first = below(cell, own, count), j * knots
@@ -62,7 +49,6 @@ def write_hats(x, state, features, knots, factor, out):
             share = (cell - own[place - 1]) / (own[place] - own[place - 1])
             out[first + place - 1] = factor * (1.0 - share)
             out[first + place] = factor * share
-    return True
 
 
 @kernel(MAP)
@@ -72,15 +58,16 @@ def hats(inputs, constants, state, room, learning, out):
     knots = int(constants[0])
     factor = 1.0 / math.sqrt(features)
     for t in range(rows):
-        if not write_hats(inputs[t], state, features, knots, factor, out[t]):
+        if not is_finite(inputs[t]):
             return t
+        write_hats(inputs[t], state, features, knots, factor, out[t])
         if learning:
             learn_row(inputs[t], state, features, knots, room)
     return rows
 
 
 @dataclass(frozen=True)
-class Hats(CompiledMap):
+class Hats(SketchMap):
     """Piecewise linear in every feature, with so many knots at running quantiles.
 
     Mapped rows have norm 1 at most: a share of one over the root of the number of features for
@@ -98,7 +85,7 @@ class Hats(CompiledMap):
 
     def __post_init__(self) -> None:
         """Refuse too few or too many knots."""
-        check_knots(self.knots)
+        check_whole("the number of knots", self.knots, 2, 128)
 
     def norm(self, features: int) -> float:
         """Hats of one feature sum to 1."""
@@ -108,32 +95,11 @@ class Hats(CompiledMap):
         """Count a hat for every knot."""
         return features * self.knots
 
-    def constants(self, features: int) -> np.ndarray:
-        """Return the number of knots."""
-        return np.array([float(self.knots)])
-
-    def size(self, features: int) -> int:
-        """Count a sketch of every feature."""
-        return size_of(features, self.knots)
-
-    def room(self, features: int) -> int:
-        """For the cells of one feature."""
-        return room_of()
-
-    def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a sketch that no rows can lead to."""
-        check_sketch(state, features, self.knots)
-
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a knot at 0."""
-        return grown_sketch(state, old, new, self.knots)
+    @property
+    def levels(self) -> int:
+        """The number of knots."""
+        return self.knots
 
     def places(self, old: int, new: int) -> np.ndarray:
         """Put new hats after the old."""
         return np.r_[np.arange(old * self.knots), np.full((new - old) * self.knots, -1)]
-
-
-def check_knots(knots: int) -> None:
-    """Refuse a number of knots that no sketch has."""
-    if isinstance(knots, bool) or not isinstance(knots, int) or not 2 <= knots <= 128:
-        raise InputError(f"there are 2 to 128 knots, not {knots!r}")

@@ -48,6 +48,10 @@ class Narrow(Map):
         """Ask the map inside."""
         return self.map.width(features)
 
+    def entries(self, features: int) -> int:
+        """Ask the map inside."""
+        return self.map.entries(features)
+
     def norm(self, features: int) -> float:
         """Ask the map inside."""
         return self.map.norm(features)
@@ -74,10 +78,10 @@ class NarrowMapper(Mapper):
         self.meet(rows)
         return self.inner.piece(rows, start, stop)
 
-    def look_at(self, rows: Any) -> Mapped:
-        """Map every row as if it came next, and remember nothing."""
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map each of some rows as if it came next, and remember nothing."""
         self.meet(rows)
-        return self.inner.look_at(rows)
+        return self.inner.look_at(rows, start, stop)
 
     def remember(self, rows: Any) -> None:
         """Learn from rows that were looked at before."""
@@ -88,9 +92,9 @@ class NarrowMapper(Mapper):
         """Return what was learned as plain data and arrays."""
         return self.inner.to_saved()
 
-    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` has returned."""
-        self.inner.restore(about, arrays)
+    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state; if it is refused, nothing changes."""
+        self.inner.resume(about, arrays)
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
         """Return one for rows with more features, however many these are by now."""

@@ -17,14 +17,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.features.compiled import CompiledMap
-from driftline.features.hats import below, check_knots
+from driftline.features.compiled import check_whole
 from driftline.features.sketch import (
-    check_sketch,
-    grown_sketch,
+    SketchMap,
+    below,
+    is_finite,
     learn_row,
-    room_of,
-    size_of,
+    limited,
     sketch_of,
 )
 from driftline.kernels import MAP, Kernel, helper, kernel
@@ -54,18 +53,18 @@ def ranks(inputs, constants, state, room, learning, out):
     factor = math.sqrt(12.0 / features)
     counts, table, _ = sketch_of(state, features, knots)
     for t in range(rows):
+        if not is_finite(inputs[t]):
+            return t
         for j in range(features):
-            cell = inputs[t, j]
-            if not abs(cell) < math.inf:
-                return t
-            out[t, j] = factor * (rank_of(cell, table[j], int(counts[j])) - 0.5)
+            rank = rank_of(limited(inputs[t, j]), table[j], int(counts[j]))
+            out[t, j] = factor * (rank - 0.5)
         if learning:
             learn_row(inputs[t], state, features, knots, room)
     return rows
 
 
 @dataclass(frozen=True)
-class Ranks(CompiledMap):
+class Ranks(SketchMap):
     """Ranks between so many running quantiles, in place of the features.
 
     >>> rows = np.array([[1.0], [2.0], [3.0], [4.0], [2.5], [1e9]])
@@ -79,7 +78,7 @@ class Ranks(CompiledMap):
 
     def __post_init__(self) -> None:
         """Refuse too few or too many knots."""
-        check_knots(self.knots)
+        check_whole("the number of knots", self.knots, 2, 128)
 
     def norm(self, features: int) -> float:
         """All ranks may be at an end."""
@@ -89,25 +88,10 @@ class Ranks(CompiledMap):
         """Count a rank for every feature."""
         return features
 
-    def constants(self, features: int) -> np.ndarray:
-        """Return the number of knots."""
-        return np.array([float(self.knots)])
-
-    def size(self, features: int) -> int:
-        """Count a sketch of every feature."""
-        return size_of(features, self.knots)
-
-    def room(self, features: int) -> int:
-        """For the cells of one feature."""
-        return room_of()
-
-    def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a sketch that no rows can lead to."""
-        check_sketch(state, features, self.knots)
-
-    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a knot at 0."""
-        return grown_sketch(state, old, new, self.knots)
+    @property
+    def levels(self) -> int:
+        """The number of knots."""
+        return self.knots
 
     def places(self, old: int, new: int) -> np.ndarray:
         """Put new ranks after the old."""

@@ -8,19 +8,23 @@ it once the number of rows has doubled twice.
 
 Knots are values that were seen. If no more are different than there may be knots, all of them are;
 else a value that is in more than its share of the cells has a knot of its own, and the others
-have the middle of equally many of the remaining cells each.
+have the middle of equally many of the remaining cells each. Cells count as 1e150 at most in size,
+as in scaling, so that no difference of two overflows.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.features.compiled import CompiledMap
+from driftline.features.scaling import LARGEST
 from driftline.kernels import helper
 
-__all__ = ["CELLS", "check_sketch", "grown_sketch", "learn_row", "room_of", "size_of", "sketch_of"]
+__all__ = ["SketchMap", "below", "is_finite", "learn_row", "limited", "sketch_of"]
 
 #: How many cells of every feature are kept.
 CELLS = 256
@@ -29,42 +33,60 @@ CELLS = 256
 FIRST = 4
 
 
-def size_of(features: int, knots: int) -> int:
-    """Return how many numbers a sketch has: rows, how many knots, the knots, the cells."""
-    return 1 + features * (1 + knots + CELLS)
+class SketchMap(CompiledMap):
+    """Base of maps that place cells among the running quantiles of their feature."""
 
+    @property
+    @abstractmethod
+    def levels(self) -> int:
+        """The largest number of knots of a feature."""
 
-def room_of() -> int:
-    """Return how many numbers of scratch space choosing knots needs."""
-    return 2 * CELLS
+    def constants(self, features: int) -> np.ndarray:
+        """Return the number of knots."""
+        return np.array([float(self.levels)])
 
+    def size(self, features: int) -> int:
+        """Count the rows, how many knots there are, the knots, the cells."""
+        return 1 + features * (1 + self.levels + CELLS)
 
-def check_sketch(state: np.ndarray, features: int, knots: int) -> None:
-    """Refuse a sketch that no rows can lead to."""
-    rows, counts = state[0], state[1 : 1 + features]
-    whole = (counts == np.rint(counts)).all() and rows == math.floor(rows)
-    if not whole or not 0.0 <= rows <= 2.0**53 or (counts < 0).any() or (counts > knots).any():
-        raise InputError("a sketch has whole numbers of rows and knots, no more than its size")
-    for count, own in zip(counts.astype(np.int64), _knots(state, features, knots), strict=True):
-        if (np.diff(own[:count]) <= 0.0).any():
+    def room(self, features: int) -> int:
+        """For the cells of one feature."""
+        return CELLS
+
+    def check(self, state: np.ndarray, features: int) -> None:
+        """Refuse a sketch that no rows can lead to."""
+        rows, counts = state[0], state[1 : 1 + features]
+        whole = (counts == np.rint(counts)).all() and rows == math.floor(rows)
+        if not whole or not 0.0 <= rows <= 2.0**53 or (counts < 0).any():
+            raise InputError("a sketch has whole numbers of rows and knots, none negative")
+        if (counts > self.levels).any() or ((counts > 0) != (rows >= FIRST)).any():
+            raise InputError(
+                f"after {rows:g} rows a sketch cannot have {counts.min():g} to {counts.max():g} "
+                f"knots, of {self.levels}"
+            )
+        if np.abs(state[1 + features :]).max() > LARGEST:
+            raise InputError(f"a sketch has cells up to {LARGEST:g} in size")
+        cells = state[1 + features * (1 + self.levels) :].reshape(CELLS, features)
+        if cells[int(min(rows, CELLS)) :].any():
+            raise InputError(f"a sketch of {rows:g} rows has not seen more cells than these")
+        known = np.arange(self.levels) < counts[:, np.newaxis]
+        if (np.diff(self._knots(state, features), axis=1) <= 0.0)[known[:, 1:]].any():
             raise InputError("the knots of a sketch must rise")
 
+    def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
+        """Give new features a knot at 0."""
+        made = np.zeros(self.size(new))
+        made[0] = state[0]
+        made[1 : 1 + old] = state[1 : 1 + old]
+        self._knots(made, new)[:old] = self._knots(state, old)
+        if state[0] >= FIRST:
+            made[1 + old : 1 + new] = 1.0
+        cells, known = made[1 + new * (1 + self.levels) :], state[1 + old * (1 + self.levels) :]
+        cells.reshape(CELLS, new)[:, :old] = known.reshape(CELLS, old)
+        return made
 
-def grown_sketch(state: np.ndarray, old: int, new: int, knots: int) -> np.ndarray:
-    """Return the sketch of more features, which were 0 in all rows so far."""
-    made = np.zeros(size_of(new, knots))
-    made[0] = state[0]
-    made[1 : 1 + old] = state[1 : 1 + old]
-    _knots(made, new, knots)[:old] = _knots(state, old, knots)
-    if state[0] >= FIRST:
-        made[1 + old : 1 + new] = 1.0  # a knot at 0
-    cells, known = made[1 + new * (1 + knots) :], state[1 + old * (1 + knots) :]
-    cells.reshape(CELLS, new)[:, :old] = known.reshape(CELLS, old)
-    return made
-
-
-def _knots(state: np.ndarray, features: int, knots: int) -> np.ndarray:
-    return state[1 + features : 1 + features * (1 + knots)].reshape(features, knots)
+    def _knots(self, state: np.ndarray, features: int) -> np.ndarray:
+        return state[1 + features : 1 + features * (1 + self.levels)].reshape(features, -1)
 
 
 @helper
@@ -76,6 +98,30 @@ def sketch_of(state, features, knots):
     table = state[first:second].reshape(features, knots)
     cells = state[second : second + CELLS * features].reshape(CELLS, features)
     return counts, table, cells
+
+
+@helper
+def is_finite(x):
+    """Say whether all cells of a row are finite."""
+    bad = 0
+    for j in range(x.size):
+        bad += not abs(x[j]) < math.inf
+    return bad == 0
+
+
+@helper
+def limited(cell):
+    """Return a cell that is finite as it counts."""
+    return min(LARGEST, max(-LARGEST, cell))
+
+
+@helper
+def below(x, own, count):
+    """Return how many knots lie at or below a cell."""
+    place = 0
+    for i in range(count):
+        place += own[i] <= x
+    return place
 
 
 @helper
@@ -150,7 +196,7 @@ def learn_row(x, state, features, knots, room):
         place = (rows - begun) // stride
     if rows < CELLS or (rows - begun) % stride == 0:
         for j in range(features):
-            cells[place, j] = x[j]
+            cells[place, j] = limited(x[j])
     rows += 1
     state[0] = rows
     if rows >= FIRST and rows & (rows - 1) == 0:

@@ -12,7 +12,7 @@ from driftline.features.standardiser import Standardiser
 __all__ = ["Standardise"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standardise(Map):
     """Every feature by its distance from a robust location, in deviations, clipped.
 
@@ -28,9 +28,21 @@ class Standardise(Map):
 
     def __post_init__(self) -> None:
         """Refuse a constant that is none."""
-        Standardiser(self.constant)
         if not isinstance(self.constant, (bool, float, int)):
-            raise InputError(f"constant must be True, False or a size, not {self.constant!r}")
+            raise InputError(f"constant must be True, False or a size, not {self.constant!r:.80}")
+        Standardiser(self.constant)
+        if not isinstance(self.constant, bool):
+            object.__setattr__(self, "constant", float(self.constant))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Standardise) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash((Standardise, self._told()))
+
+    def _told(self) -> tuple[bool, float]:
+        """Return the constant such that a flag differs from a size of 1."""
+        return isinstance(self.constant, bool), float(self.constant)
 
     def mapper(self) -> Standardiser:
         """Return one that has seen nothing."""

@@ -71,7 +71,7 @@ class Standardiser(Mapper):
         self.sparse = False
         self.state = np.zeros(0)
         self._buffer = np.empty((0, 0))
-        self._room = np.empty(dense.ROOM)
+        self._room = np.empty(dense.ROOM)  # for rows that are learned from
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
 
     @property
@@ -85,10 +85,16 @@ class Standardiser(Mapper):
 
         Dense rows come in a buffer that the next piece is written to.
         """
-        self._meet(rows.features, isinstance(rows, SparseRows))
+        self._meet(rows)
+        if self.features is None:
+            made = self._begun(rows)
+            first = made.piece(rows, start, stop)
+            self.features, self.sparse, self.state = made.features, made.sparse, made.state
+            self._buffer = made._buffer
+            return first
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, learning=True)
-        shape = (stop - start, rows.features + (self.constant is not False))
+        shape = (stop - start, self.outputs)
         if self._buffer.shape[0] < shape[0] or self._buffer.shape[1] != shape[1]:
             self._buffer = np.empty(shape, self.dtype)
             self._buffer[:, rows.features :] = self._constant
@@ -108,16 +114,17 @@ class Standardiser(Mapper):
             raise InputError("nothing was seen yet that rows could be scaled by")
         return self.look_at(rows)
 
-    def look_at(self, rows: Any) -> DenseRows | SparseRows:
+    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> DenseRows | SparseRows:
         """Do the same with rows that are wrapped already, and even if nothing was seen yet."""
+        self._meet(rows)
         if self.features is None:
-            return self.copy().piece(rows, 0, rows.rounds)
-        self._meet(rows.features, isinstance(rows, SparseRows))
+            return self._begun(rows).look_at(rows, start, stop)
+        stop = rows.rounds if stop is None else stop
         if isinstance(rows, SparseRows):
-            return self._sparse(rows, 0, rows.rounds, learning=False)
-        out = np.empty((rows.rounds, rows.features + (self.constant is not False)), self.dtype)
+            return self._sparse(rows, start, stop, learning=False)
+        out = np.empty((stop - start, self.outputs), self.dtype)
         out[:, rows.features :] = self._constant
-        return self._dense(rows, 0, rows.rounds, out, learning=False)
+        return self._dense(rows, start, stop, out, learning=False)
 
     @property
     def far(self) -> np.ndarray:
@@ -141,8 +148,8 @@ class Standardiser(Mapper):
             raise InputError(f"a scaling of version {config['version']!r} is not known")
         made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
         if features is not None:
-            if not isinstance(features, int) or features < 1:
-                raise InputError(f"a scaling has 1 feature or more, not {features!r}")
+            if type(features) is not int or features < 1:
+                raise InputError(f"a scaling has 1 feature or more, not {features!r:.80}")
             kind = sparse if config["sparse"] else dense
             if "version" not in config:
                 state = converted(state, features, bool(config["sparse"]))
@@ -161,9 +168,12 @@ class Standardiser(Mapper):
         """Return what was learned as plain data and arrays."""
         return self.config(), {"state": self.state.copy()}
 
-    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` has returned, if it is of this kind."""
-        made = Standardiser.from_config(dict(about), arrays["state"])
+    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state, if it is of this kind."""
+        state = arrays["state"]
+        if not isinstance(state, np.ndarray) or state.dtype != np.float64 or state.ndim != 1:
+            raise InputError(f"the state of a scaling is a vector of numbers, not {state!r:.80}")
+        made = Standardiser.from_config(dict(about), state)
         if (made.constant, made.dtype) != (self.constant, self.dtype):
             raise InputError(f"{made!r} is not of the kind of {self!r}")
         self.features, self.sparse, self.state = made.features, made.sparse, made.state
@@ -193,21 +203,24 @@ class Standardiser(Mapper):
                 longer[dense.INVERSE, self.features :] = dense.UNKNOWN
                 longer[dense.SQUARE, self.features :] = 1.0
                 longer[dense.TARGET, self.features :] = dense.OTHERS**2
+                longer[dense.COUNT, self.features :] = min(self.state[dense.ROWS], dense.WINDOW)
             other.state = np.r_[self.state[: kind.HEADER], longer.ravel()]
             other.features = features
         return other
 
-    def _meet(self, features: int, is_sparse: bool) -> None:
-        """Begin with the first rows, and refuse others that are not like them."""
-        if self.features is None:
-            kind = sparse if is_sparse else dense
-            self.state = zeros(kind.HEADER + kind.WIDTH * features)
-            self.features, self.sparse = features, is_sparse
-        if self.features != features:
-            raise InputError(
-                f"inputs have {features} features, but {self.features} were seen before"
-            )
-        if self.sparse != is_sparse:
+    def _begun(self, rows: Any) -> Standardiser:
+        """Return one that is ready for its first rows, which are like these."""
+        made = Standardiser(self.constant, self.dtype)
+        made.features, made.sparse = rows.features, isinstance(rows, SparseRows)
+        kind = sparse if made.sparse else dense
+        made.state = zeros(kind.HEADER + kind.WIDTH * rows.features)
+        return made
+
+    def _meet(self, rows: Any) -> None:
+        """Refuse rows that are not like those before."""
+        self.meet(rows)
+        is_sparse = isinstance(rows, SparseRows)
+        if self.features is not None and self.sparse != is_sparse:
             kinds = ("dense", "sparse")
             raise InputError(
                 f"inputs are {kinds[is_sparse]}, but those before were {kinds[self.sparse]}: they "
@@ -246,7 +259,7 @@ class Standardiser(Mapper):
             self._before[:] = self.state
         names = ("look", "standardise")
         name = names[learning] + ("" if self.dtype == np.float64 else "_single")
-        good = getattr(dense, name)(inputs, self.state, self._room, out)
+        good = getattr(dense, name)(inputs, self.state, self._room, out)  # looking needs no room
         if good < stop - start:
             if saved:
                 self.state[:] = self._before

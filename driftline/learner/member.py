@@ -29,6 +29,10 @@ from driftline.trace import Batch, Trace
 __all__ = ["Member", "Round", "check_longer"]
 
 
+#: How many numbers of mapped rows are kept at a time.
+MOST_NUMBERS = 1 << 18
+
+
 class Round(NamedTuple):
     """What happened in one round."""
 
@@ -166,9 +170,19 @@ class Member(Shell):
 
     @abstractmethod
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        number: int,
+        room: Batch,
+        before: int = 0,
     ) -> None:
-        """Play mapped rows, the first with ticket ``number``; refuse the first bad one."""
+        """Play mapped rows, the first with ticket ``number``; refuse the first bad one.
+
+        ``before`` is how many rows of the stream came before these, for the error.
+        """
 
     @abstractmethod
     def _learn_one_mapped(
@@ -216,11 +230,11 @@ class Member(Shell):
                 f"mapped inputs have {rows.features} features, but weights are for {known}"
             )
 
-    def _mapped(self, rows: Rows) -> Rows:
-        """Return rows as the member meets them, if they came next."""
+    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
+        """Return rows as the member meets them, each as if it came next; without a map, all."""
         if self.mapper is None:
             return rows
-        mapped = self.mapper.look_at(rows)
+        mapped = self.mapper.look_at(rows, start, stop)
         self.check_mapped(mapped)
         return mapped
 
@@ -244,10 +258,12 @@ class Member(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
-        if self.mapper is not None:
-            rows, start, stop = self.mapper.piece(rows, start, stop), 0, stop - start
-            self.check_mapped(rows)
-        self._play_mapped(rows, start, stop, labels, number, room)
+        if self.mapper is None:
+            self._play_mapped(rows, start, stop, labels, number, room)
+            return
+        mapped = self.mapper.piece(rows, start, stop)
+        self.check_mapped(mapped)
+        self._play_mapped(mapped, 0, stop - start, labels, number, room, start)
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
         self._check_features(row)
@@ -262,7 +278,9 @@ class Member(Shell):
         return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
 
     def _batch_size(self, rows: Rows) -> int:
-        return rows.block
+        if self.map is None:
+            return rows.block
+        return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

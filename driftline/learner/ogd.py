@@ -202,25 +202,35 @@ class OGD(Member):
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
-            if row.first_bad_row(self.engine.dtype) is not None:
-                refuse(row, 0)
-            return self.engine.scores(self._mapped(row), 0)
+            mapped = self._mapped(row)
+            if mapped.first_bad_row(self.engine.dtype) is not None:
+                refuse(mapped, 0)
+            return self.engine.scores(mapped, 0)
 
     def score_rows(self, inputs: Any) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
 
-        By one product of matrices, whose last bits may differ from those of :meth:`scores`.
+        By products of matrices, whose last bits may differ from those of :meth:`scores`.
         """
         if self.task.layout.ragged:
             raise InputError(f"only plain rows can be scored together, not those of {self.task!r}")
         rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
         self._check_features(rows)
         with self._turn.lock, np.errstate(over="ignore", invalid="ignore"):
-            mapped: Any = self._mapped(rows)
-            scores = self.engine.all_scores(mapped)
+            scores = self._all_scores(rows)
         if not np.isfinite(scores).all() and (bad := rows.first_bad_row()) is not None:
             refuse(rows, bad)
         return scores
+
+    def _all_scores(self, rows: Any) -> np.ndarray:
+        """Return the scores of all rows; of mapped ones in blocks, since they may be wide."""
+        if self.mapper is None or rows.rounds == 0:
+            return self.engine.all_scores(self._mapped(rows))
+        size, made = self._batch_size(rows), []
+        for start in range(0, rows.rounds, size):
+            stop = min(start + size, rows.rounds)
+            made.append(self.engine.all_scores(self._mapped(rows, start, stop)))
+        return made[0] if len(made) == 1 else np.concatenate(made)
 
     def distribution(self, x: Any) -> Distribution:
         """Return predictions and weights with the expected losses that an input's draws have.
@@ -509,7 +519,14 @@ class OGD(Member):
         return Batch(columns, table=table)
 
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: Any,
+        number: int,
+        room: Batch,
+        before: int = 0,
     ) -> None:
         self.engine.hold(rows)
         assert room.table is not None
@@ -525,7 +542,7 @@ class OGD(Member):
             restarted=room.columns.get("restarted"),
         )
         if (played := self._advance(block)) < stop - start:
-            refuse(rows, start + played)
+            refuse(rows, start + played, before)
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; any, where predictions are certain."""

@@ -15,5 +15,5 @@ OURS = ("ours", "members", "sgd")
 @lru_cache(maxsize=1)
 def everybody() -> dict[str, Contestant]:
     """Return all contestants by name."""
-    made = [*ours.contestants(), *river_peers.contestants(), *other_peers.contestants()]
-    return {one.name: one for one in made}
+    rooms = (ours, river_peers, other_peers)
+    return {one.name: one for room in rooms for one in room.contestants()}

@@ -34,22 +34,28 @@ def _work(job: Job) -> Run:
 
 
 def race(
-    streams: list[str], seeds: list[int], folder: Path, *, full: bool = False, jobs: int = 2
+    streams: list[str],
+    seeds: list[int],
+    folder: Path,
+    *,
+    full: bool = False,
+    jobs: int = 2,
 ) -> list[Run]:
     """Return the runs of everybody on all streams. Runs of peers are kept in the folder."""
-    cache = Cache(folder / "cache.json")
+    cache = Cache(folder / "peers.json")
+    people = list(everybody().values())
     runs: list[Run] = []
     missing: dict[Job, str] = {}
     for stream in streams:
         for seed in seeds:
-            players = [c for c in everybody().values() if seed in c.budget(stream, seeds, full)[1]]
+            players = [one for one in people if seed in one.budget(stream, seeds, full)[1]]
             if not players:
                 continue
             rows = rows_of(stream, seed)
-            checksum = rows.checksum()
+            checksums = {raw: rows.checksum(raw) for raw in (False, True)}
             for one in players:
                 rounds = min(one.budget(stream, seeds, full)[0], len(rows.labels))
-                key = cache.key(one, stream, seed, rounds, checksum)
+                key = cache.key(one, stream, seed, rounds, checksums[one.raw])
                 known = None if one.group in OURS else cache.get(key)
                 if known is None:
                     missing[Job(one.name, stream, seed, rounds)] = key

@@ -29,6 +29,7 @@ from benchmarks.race.streams import FIRST_SEED, STREAMS, WIDE, available, rows_o
     "--seeds", type=click.IntRange(1), default=10, show_default=True, help="How many, from 100 on."
 )
 @click.option("--full", is_flag=True, help="All rows and seeds for slow peers too.")
+@click.option("--java", is_flag=True, help="MOA too: needs Java and CapyMOA.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option(
     "--stream",
@@ -43,12 +44,14 @@ from benchmarks.race.streams import FIRST_SEED, STREAMS, WIDE, available, rows_o
     default=Path("results/race"),
     show_default=True,
 )
-def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Path) -> None:
+def main(
+    seeds: int, full: bool, java: bool, jobs: int, chosen: tuple[str, ...], folder: Path
+) -> None:
     """Race against other libraries: the same rows, predicted and then learned from."""
     began = time.perf_counter()
     streams = [name for name in STREAMS if name in chosen] or available()
     numbers = [FIRST_SEED + i for i in range(seeds)]
-    runs = race(streams, numbers, folder, full=full, jobs=jobs)
+    runs = race(streams, numbers, folder, full=full, java=java, jobs=jobs)
     board = Board(runs)
     first = standings(board, streams)
     rest = [by_stream(board, streams), probabilities(board, streams)]

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from benchmarks.race.cache import Cache
 from benchmarks.race.contest import BUDGETS, Run, play
-from benchmarks.race.peers import OURS, everybody
+from benchmarks.race.peers import OURS, WITH_JAVA, everybody
 from benchmarks.race.streams import rows_of
 
 #: Seconds between two writings of the cache.
@@ -39,11 +39,12 @@ def race(
     folder: Path,
     *,
     full: bool = False,
+    java: bool = False,
     jobs: int = 2,
 ) -> list[Run]:
     """Return the runs of everybody on all streams. Runs of peers are kept in the folder."""
     cache = Cache(folder / "peers.json")
-    people = list(everybody().values())
+    people = [one for one in everybody().values() if java or one.group not in WITH_JAVA]
     runs: list[Run] = []
     missing: dict[Job, str] = {}
     for stream in streams:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from benchmarks.race.board import Board
 from benchmarks.race.report import pools
@@ -33,11 +34,8 @@ def _places(streams: list[str]) -> tuple[dict[str, float], dict[str, float]]:
     return heights, titles
 
 
-def draw(board: Board, streams: list[str], path: Path) -> Path:
-    """Draw a line for every stream; right of 1 the committee has fewer mistakes."""
-    heights, titles = _places(streams)
-    figure = new_figure(7.5, 0.24 * (len(heights) + 1.5 * len(titles)) + 1.5)
-    axes = figure.subplots()
+def _dots(axes: Any, board: Board, heights: dict[str, float]) -> None:
+    """Draw the ratios of both peers of every stream, and a line between the two."""
     found: dict[str, list[float]] = {stream: [] for stream in heights}
     for colour, (kind, names) in zip(COLOURS, pools(board).items(), strict=False):
         matches = {stream: board.best(names, stream) for stream in heights}
@@ -51,6 +49,10 @@ def draw(board: Board, streams: list[str], path: Path) -> Path:
         if ratios:
             ends = [min(ratios), max(ratios)]
             axes.plot(ends, [heights[stream]] * 2, color="0.75", linewidth=1.2, zorder=1)
+
+
+def _frame(axes: Any, heights: dict[str, float], titles: dict[str, float]) -> None:
+    """Draw the line of equal mistakes, the scale, and the names of streams and groups."""
     axes.axvline(1.0, color="0.4", linewidth=0.9, zorder=0)
     axes.set_xscale("log")
     axes.set_xlim(LEAST / 1.08, MOST * 1.08)
@@ -67,6 +69,15 @@ def draw(board: Board, streams: list[str], path: Path) -> Path:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("mistakes for one of auto's, on the same rows and seeds")
     axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def draw(board: Board, streams: list[str], path: Path) -> Path:
+    """Draw a line for every stream; right of 1 the committee has fewer mistakes."""
+    heights, titles = _places(streams)
+    figure = new_figure(7.5, 0.24 * (len(heights) + 1.5 * len(titles)) + 1.5)
+    axes = figure.subplots()
+    _dots(axes, board, heights)
+    _frame(axes, heights, titles)
     figure.legend(loc="outside lower center", ncols=2)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

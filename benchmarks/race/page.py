@@ -43,9 +43,9 @@ def _how(board: Board, streams: list[str], seeds: list[int], full: bool) -> str:
         "The tables of River's wheel are in the file's order: none is sorted by class. "
         f"Of Shuttle the first {SHUTTLE_ROWS:,} rows are played, of Covertype the first "
         f"{COVERTYPE_ROWS:,}, of all others all. Data sets that River downloads are left out.",
-        "Rounds a second were measured while other jobs ran on the machine, those of peers at the "
-        "time when they first played: compare orders of magnitude. Logarithmic losses of `auto` "
-        "are those of scikit-learn's interface, row by row.",
+        "Rounds a second are of runs side by side, those of peers at the time when they first "
+        "played: compare orders of magnitude. Logarithmic losses of `auto` are those of "
+        "scikit-learn's interface, row by row.",
         *who_played(board, streams, seeds, full),
     ]
     return "## How it was played\n\n" + "\n".join(f"- {line}" for line in lines) + "\n\n"

@@ -116,12 +116,12 @@ def test_a_run_has_mistakes_and_a_loss_if_there_are_probabilities():
 
 
 def test_a_cache_returns_what_was_kept_and_nothing_that_raised(tmp_path):
-    one, cache = everybody()["ARF 10"], Cache(tmp_path / "peers.json")
+    one, cache = everybody()["ARF 10"], Cache(tmp_path / "runs.json")
     key = Cache.key(one, "digits 10", 100, 4, ROWS.checksum(one.raw))
     cache.put("raised", run("ARF 10", 100, 3, error="ValueError: no"))
     cache.put(key, run("ARF 10", 100, 3, log_loss=0.5))
     cache.write()
-    again = Cache(tmp_path / "peers.json")
+    again = Cache(tmp_path / "runs.json")
     assert again.get(key) == run("ARF 10", 100, 3, log_loss=0.5)
     assert again.get("raised") is None
 
@@ -133,6 +133,14 @@ def test_peers_of_raw_rows_play_again_if_these_change_and_only_then():
     assert scaled.checksum(raw=True) == ROWS.checksum(raw=True) != raw.checksum(raw=True)
     assert raw.checksum(raw=False) == ROWS.checksum(raw=False) != scaled.checksum(raw=False)
     assert labels.checksum(raw=True) != ROWS.checksum(raw=True)
+
+
+def test_slow_runs_of_ours_are_kept_as_long_as_the_source_stays(monkeypatch):
+    slow = everybody()["auto, row by row"]
+    assert slow.kept and not everybody()["auto"].kept and everybody()["last label"].kept
+    before = Cache.key(slow, "digits 10", 100, 4, 1)
+    monkeypatch.setattr("benchmarks.race.contest._source", lambda: "other")
+    assert Cache.key(slow, "digits 10", 100, 4, 1) != before
 
 
 def test_seeds_are_said_in_few_words():

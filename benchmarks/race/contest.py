@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import driftline
 from benchmarks.race.streams import FIXED, WIDE, Rows
 
 #: A run keeps its mistakes at every so many rounds.
@@ -42,6 +46,13 @@ class Played(NamedTuple):
 Play = Callable[[Rows, int], Played]
 
 
+@lru_cache(maxsize=1)
+def _source() -> str:
+    """Return a number that changes with any file of Driftline's source."""
+    files = sorted(Path(driftline.__file__).parent.rglob("*.py"))
+    return f"{zlib.crc32(b''.join(file.read_bytes() for file in files)):08x}"
+
+
 @dataclass(frozen=True)
 class Contestant:
     """A method with its settings.
@@ -71,6 +82,16 @@ class Contestant:
             return version(self.package)
         except PackageNotFoundError:
             return "missing"
+
+    @property
+    def code(self) -> str:
+        """The version of what plays; of ours also a digest of its source, which may move on."""
+        return f"{self.version} {_source()}" if self.package == "driftline" else self.version
+
+    @property
+    def kept(self) -> bool:
+        """Whether its runs are kept for the next race: ours are played anew unless that is dear."""
+        return self.package != "driftline" or self.cost != "light"
 
     def budget(self, stream: str, seeds: list[int], full: bool) -> tuple[int, list[int]]:
         """Return how many rounds at most are played, and for which seeds."""

@@ -185,17 +185,15 @@ def who_played(board: Board, streams: list[str], seeds: list[int], full: bool) -
     lines = [_versions(board)]
     if full:
         return [*lines, f"Everybody plays all rows of seeds {said(seeds)}."]
+    played: dict[str, list[str]] = defaultdict(list)
     for cost, ((_, count), (rounds, wide)) in BUDGETS.items():
-        names = _families(board, cost)
-        if cost == "light" or not names:
-            continue
         text = f"Seeds {said(seeds[:count])}"
         if any(stream in WIDE for stream in streams):
             part = f", the first {rounds} rows (marked *)" if rounds < ALL else ""
             text += f" (on {', '.join(WIDE)}: {said(seeds[:wide])}{part})"
-        lines.append(f"{text}: {'; '.join(names)}.")
-    lines.append(f"Seeds {said(seeds)}: all others. Data in their own order: seed {seeds[0]}.")
-    return lines
+        played[text] += _families(board, cost)
+    lines += [f"{text}: {'; '.join(names)}." for text, names in played.items() if names]
+    return [*lines, f"Data in their own order have one run each, of seed {seeds[0]}."]
 
 
 def _families(board: Board, cost: str) -> list[str]:

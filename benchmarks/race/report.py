@@ -25,7 +25,7 @@ def standings(board: Board, streams: list[str]) -> Sheet:
     sheet.sections.append([])
     kinds = {kind: [name for name in names if name in streams] for kind, names in GROUPS.items()}
     drawn = [name for name in streams if name not in FIXED]
-    kinds |= {"all drawn from seeds that were held out": drawn, "all": streams}
+    kinds |= {"all that are drawn from a seed": drawn, "all": streams}
     for kind, names in kinds.items():
         if names:
             cells = [cell for pool in pools(board).values() for cell in _counts(board, names, pool)]

@@ -7,7 +7,7 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
   echo "$(PYTHON) -m pip --python $(BIN)/python")
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full docs figures \
+.PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full race-java docs figures \
   lock audit release clean
 
 help:
@@ -18,8 +18,9 @@ help:
 	@echo "make test-extras   River and PyTorch, which it installs; some gigabytes"
 	@echo "make test-browser  reports in a real browser, chromium"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
-	@echo "make race      mistakes and speed beside other libraries, in twenty minutes at most"
-	@echo "make race-full the same with ten seeds and nothing left out; takes hours"
+	@echo "make race      mistakes and speed beside other libraries; hours at first, then minutes"
+	@echo "make race-full the same with ten seeds and nothing left out; takes days"
+	@echo "make race-java the race with MOA in it; needs Java, takes hours"
 	@echo "make docs      build the documentation"
 	@echo "make figures   draw the figures of README and documentation anew"
 	@echo "make lock      choose versions of all packages anew, with their digests"
@@ -87,6 +88,11 @@ race: setup
 race-full: setup
 	@$(INSTALL) -e ".[race]"
 	@$(BIN)/python -m benchmarks.race --full
+
+race-java: setup
+	@command -v java >/dev/null 2>&1 || { echo "MOA needs Java, which is not here." >&2; exit 1; }
+	@$(INSTALL) -e ".[race,race-java]"
+	@$(BIN)/python -m benchmarks.race --java
 
 docs: setup
 	@$(INSTALL) -e ".[docs]"

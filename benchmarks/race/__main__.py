@@ -10,22 +10,18 @@ from rich.console import Console
 
 from benchmarks.race.board import Board
 from benchmarks.race.figure import draw
+from benchmarks.race.page import page
 from benchmarks.race.play import race
-from benchmarks.race.report import SPEED_STREAM, everyone, summary, write_runs
+from benchmarks.race.report import (
+    SPEED_STREAM,
+    by_stream,
+    everyone,
+    probabilities,
+    standings,
+    write_runs,
+)
 from benchmarks.race.speed import dense_speed, sparse_speed, speed_of
-from benchmarks.race.streams import STREAMS, WIDE, available, rows_of
-
-FIRST_SEED = 100
-
-TITLE = """# The race
-
-Prequential mistakes (predict, then learn, row by row) of `driftline.auto` beside other libraries:
-the same rows in the same order, standardised in the same way. A peer's best setting is chosen in
-hindsight for each stream. Made by `make race`, which writes this page.
-
-![Mistakes of the best of the others for one of auto's](images/race.png)
-
-"""
+from benchmarks.race.streams import FIRST_SEED, STREAMS, WIDE, available, rows_of
 
 
 @click.command()
@@ -33,38 +29,42 @@ hindsight for each stream. Made by `make race`, which writes this page.
     "--seeds", type=click.IntRange(1), default=10, show_default=True, help="How many, from 100 on."
 )
 @click.option("--full", is_flag=True, help="All rows and seeds for slow peers too.")
+@click.option("--java", is_flag=True, help="MOA too: needs Java and CapyMOA.")
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
-@click.option("--stream", "chosen", multiple=True, type=click.Choice(list(STREAMS)))
+@click.option(
+    "--stream",
+    "chosen",
+    multiple=True,
+    type=click.Choice(list(STREAMS)),
+    help="Only these, and no tables of speed on other rows.",
+)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("results/race"),
     show_default=True,
 )
-def main(seeds: int, full: bool, jobs: int, chosen: tuple[str, ...], folder: Path) -> None:
+def main(
+    seeds: int, full: bool, java: bool, jobs: int, chosen: tuple[str, ...], folder: Path
+) -> None:
     """Race against other libraries: the same rows, predicted and then learned from."""
     began = time.perf_counter()
-    streams = list(chosen) or available()
+    streams = [name for name in STREAMS if name in chosen] or available()
     numbers = [FIRST_SEED + i for i in range(seeds)]
-    runs = race(streams, numbers, folder, full=full, jobs=jobs)
+    runs = race(streams, numbers, folder, full=full, java=java, jobs=jobs)
     board = Board(runs)
-    sheets = [
-        everyone(board, streams, numbers, full),
-        summary(board, streams),
-        *(
-            speed_of(name, rows_of(name, FIRST_SEED))
-            for name in (SPEED_STREAM, *WIDE)
-            if name in streams
-        ),
-        dense_speed(),
-        sparse_speed(),
-    ]
-    page = folder / "race.md"
-    page.write_text(TITLE + "\n".join(sheet.markdown() for sheet in sheets))
-    written = [write_runs(runs, folder / "race.csv"), page]
+    first = standings(board, streams)
+    rest = [by_stream(board, streams), probabilities(board, streams)]
+    timed = [name for name in (SPEED_STREAM, *WIDE) if name in streams]
+    rest += [speed_of(name, rows_of(name, FIRST_SEED)) for name in timed]
+    rest += [] if chosen else [dense_speed(), sparse_speed()]
+    sheets = [*rest, *everyone(board, streams)]
+    text = page(board, streams, first, sheets, seeds=numbers, full=full)
+    written = [write_runs(runs, folder / "race.csv"), folder / "race.md"]
+    written[-1].write_text(text)
     written.append(draw(board, streams, folder / "images" / "race.png"))
-    console = Console(width=max(110, 50 + 13 * len(streams)))
-    for sheet in sheets:
+    console = Console(width=200)
+    for sheet in (first, *rest):
         console.print(sheet.table())
     console.print(f"{time.perf_counter() - began:.0f} seconds in all; wrote")
     for path in written:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from statistics import median
 from typing import NamedTuple
 
 from benchmarks.race.contest import Run
+from benchmarks.race.ours import ROW_BY_ROW
 from benchmarks.race.peers import PEERS, everybody
 from driftline.paper.results import Mean
 
 
 class Match(NamedTuple):
-    """A contestant beside the committee: mean mistakes of both on the same rows and seeds.
+    """A contestant beside the committee: means of both on the same rows and seeds.
 
-    ``more`` is how many more the committee has, with the interval of the difference by seeds.
+    They are mistakes or logarithmic losses. ``more`` is how much more the committee has, with the
+    interval of the difference by seeds.
     """
 
     name: str
@@ -25,14 +29,14 @@ class Match(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Their mistakes for one of ours."""
+        """What they have for one of ours."""
         return self.theirs / max(self.ours, 1e-9)
 
 
-def label(name: str) -> str:
-    """Return the name of a contestant with its library before it."""
+def label(name: str, said: str | None = None) -> str:
+    """Return the name of a contestant, or what is said for it, with its library before it."""
     group = everybody()[name].group
-    return f"{group} {name}" if group in ("river", "sklearn") else name
+    return f"{group} {said or name}" if group in ("river", "sklearn") else said or name
 
 
 class Board:
@@ -64,24 +68,52 @@ class Board:
         """Return the length of a stream."""
         return self.runs("auto", stream)[0].rounds
 
-    def rate(self, name: str, stream: str) -> float | None:
-        """Return the best rounds per second of all seeds."""
-        return max((run.rate for run in self.runs(name, stream)), default=None)
+    def rate(self, name: str, streams: list[str]) -> float | None:
+        """Return rounds per second: the best of all seeds, and of these the median by streams."""
+        runs = [self.runs(name, stream) for stream in streams]
+        rates = [max(run.rate for run in ended) for ended in runs if ended]
+        return median(rates) if rates else None
 
-    def match(self, name: str, stream: str) -> Match | None:
-        """Compare a contestant with the committee."""
+    def nats(self, name: str, stream: str) -> str:
+        """Return the mean logarithmic loss; a star where not all rows were played."""
+        runs = [run for run in self.runs(name, stream) if run.log_loss is not None]
+        if not runs:
+            return "-"
+        star = "*" if runs[0].rounds < self.rounds(stream) else ""
+        return f"{Mean.of([run.log_loss for run in runs]).value:.3f}{star}"
+
+    def mistakes(self, name: str, stream: str) -> Match | None:
+        """Compare the mistakes of a contestant with the committee's."""
         ours = {run.seed: run for run in self.runs("auto", stream)}
         theirs = [run for run in self.runs(name, stream) if run.seed in ours]
-        if not theirs:
-            return None
         pairs = [(run.mistakes, ours[run.seed].until(run.rounds)) for run in theirs]
+        return self._match(name, theirs, pairs)
+
+    def log_losses(self, name: str, stream: str) -> Match | None:
+        """Compare the logarithmic loss of a contestant with the committee's, over all rows."""
+        ours = {run.seed: run for run in self.runs(ROW_BY_ROW, stream)}
+        theirs = [
+            run
+            for run in self.runs(name, stream)
+            if run.log_loss is not None and run.seed in ours and run.rounds == self.rounds(stream)
+        ]
+        pairs = [(run.log_loss, ours[run.seed].log_loss) for run in theirs]
+        return self._match(name, theirs, pairs)
+
+    @staticmethod
+    def _match(name: str, theirs: list[Run], pairs: list[tuple[float, float]]) -> Match | None:
+        if not pairs:
+            return None
         more = Mean.of([mine - other for other, mine in pairs])
         other, mine = (Mean.of(column).value for column in zip(*pairs, strict=True))
-        return Match(label(name), other, mine, more, theirs[0].rounds, len(theirs))
+        return Match(name, other, mine, more, theirs[0].rounds, len(theirs))
 
-    def best(self, names: list[str], stream: str) -> Match | None:
-        """Return the one with the fewest mistakes for one of ours."""
-        found = [match for name in names if (match := self.match(name, stream)) is not None]
+    def best(
+        self, names: list[str], stream: str, kind: Callable[[str, str], Match | None] | None = None
+    ) -> Match | None:
+        """Return the one with the least for one of ours, of mistakes if no kind is named."""
+        compare = kind or self.mistakes
+        found = [match for name in names if (match := compare(name, stream)) is not None]
         return min(found, key=lambda match: match.ratio, default=None)
 
     def group(self, *groups: str) -> list[str]:

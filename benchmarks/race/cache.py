@@ -1,4 +1,4 @@
-"""What peers did before: they play again only where version, settings or rows have changed."""
+"""Runs of before: who is kept plays again only where code, settings or rows have changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.race.contest import Contestant, Run
 
 
 class Cache:
-    """Runs of peers in a file, by all that they depend on."""
+    """Runs in a file, by all that they depend on."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -19,7 +19,7 @@ class Cache:
     def key(one: Contestant, stream: str, seed: int, rounds: int, checksum: int) -> str:
         """Return what a run depends on, in one line."""
         rows = f"{stream}, seed {seed}, {rounds} rows {checksum:08x}"
-        return f"{one.name} | {one.package} {one.version} | {rows}"
+        return f"{one.name} | {one.package} {one.code} | {rows}"
 
     def get(self, key: str) -> Run | None:
         """Return a run of before, if there is one."""

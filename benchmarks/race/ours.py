@@ -7,9 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import driftline as dl
-from benchmarks.race.contest import Contestant, Play
+from benchmarks.race.contest import Contestant, Play, Played, by_chances, one_by_one
 from benchmarks.race.streams import Rows
+
+#: The committee through scikit-learn's interface, which has its probabilities.
+ROW_BY_ROW = "auto, row by row"
 
 STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
@@ -17,15 +22,35 @@ STEPS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 def _run(make: Callable[[dl.tasks.Multiclass], Any], inputs: Callable[[Rows], Any]) -> Play:
     """Return a play of a whole run, kernels compiled before the clock starts."""
 
-    def play(rows: Rows, seed: int) -> tuple[Any, float]:
+    def play(rows: Rows, seed: int) -> Played:
         task, x = dl.tasks.Multiclass(rows.classes), inputs(rows)
         make(task).run(x[:20], rows.labels[:20])
         one = make(task)
         start = time.perf_counter()
         trace = one.run(x, rows.labels)
-        return trace.prediction, time.perf_counter() - start
+        return Played(trace.prediction, time.perf_counter() - start)
 
     return play
+
+
+def _row_by_row(rows: Rows, seed: int) -> Played:
+    """Ask the committee for probabilities before every row, by scikit-learn's interface."""
+    from driftline.estimators import DriftClassifier
+
+    model, classes = DriftClassifier(), np.arange(rows.classes)
+    unknown = np.full((1, rows.classes), 1.0 / rows.classes)
+
+    def predict(x: np.ndarray) -> np.ndarray:
+        return model.predict_proba(x) if hasattr(model, "classes_") else unknown
+
+    def learn(x: np.ndarray, label: int) -> None:
+        model.partial_fit(x, [label], classes=classes)
+
+    singles = list(rows.raw[:, np.newaxis])
+    warm = DriftClassifier().partial_fit(singles[0], rows.labels[:1], classes=classes)
+    warm.predict_proba(singles[0])
+    made, seconds = one_by_one(predict, learn, singles, rows.labels)
+    return by_chances(np.concatenate(made), seconds)
 
 
 def _raw(rows: Rows) -> Any:
@@ -71,7 +96,10 @@ def short_name(one: Any) -> str:
 
 def contestants() -> list[Contestant]:
     """Return all of ours."""
-    made = [Contestant("ours", "auto", "", _run(committee, _raw), default=True)]
+    made = [
+        Contestant("ours", "auto", "", _run(committee, _raw), default=True, raw=True),
+        Contestant("ours", ROW_BY_ROW, "", _row_by_row, default=True, cost="python", raw=True),
+    ]
     for index, one in enumerate(committee(dl.tasks.Multiclass(3)).members):
         setting = f"{index} {short_name(one)}"
         play = _run(member(index), _scaled)

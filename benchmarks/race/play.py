@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from benchmarks.race.cache import Cache
 from benchmarks.race.contest import BUDGETS, Run, play
-from benchmarks.race.peers import OURS, everybody
+from benchmarks.race.peers import WITH_JAVA, everybody
 from benchmarks.race.streams import rows_of
 
 #: Seconds between two writings of the cache.
@@ -34,23 +34,30 @@ def _work(job: Job) -> Run:
 
 
 def race(
-    streams: list[str], seeds: list[int], folder: Path, *, full: bool = False, jobs: int = 2
+    streams: list[str],
+    seeds: list[int],
+    folder: Path,
+    *,
+    full: bool = False,
+    java: bool = False,
+    jobs: int = 2,
 ) -> list[Run]:
-    """Return the runs of everybody on all streams. Runs of peers are kept in the folder."""
-    cache = Cache(folder / "cache.json")
+    """Return the runs of everybody on all streams; those of peers are kept in the folder."""
+    cache = Cache(folder / "runs.json")
+    people = [one for one in everybody().values() if java or one.group not in WITH_JAVA]
     runs: list[Run] = []
     missing: dict[Job, str] = {}
     for stream in streams:
         for seed in seeds:
-            players = [c for c in everybody().values() if seed in c.budget(stream, seeds, full)[1]]
+            players = [one for one in people if seed in one.budget(stream, seeds, full)[1]]
             if not players:
                 continue
             rows = rows_of(stream, seed)
-            checksum = rows.checksum()
+            checksums = {raw: rows.checksum(raw) for raw in (False, True)}
             for one in players:
                 rounds = min(one.budget(stream, seeds, full)[0], len(rows.labels))
-                key = cache.key(one, stream, seed, rounds, checksum)
-                known = None if one.group in OURS else cache.get(key)
+                key = cache.key(one, stream, seed, rounds, checksums[one.raw])
+                known = cache.get(key) if one.kept else None
                 if known is None:
                     missing[Job(one.name, stream, seed, rounds)] = key
                 else:
@@ -59,7 +66,7 @@ def race(
 
 
 def _played(missing: dict[Job, str], cache: Cache, jobs: int) -> list[Run]:
-    """Play the missing runs, light ones first, and keep those of peers."""
+    """Play the missing runs, light ones first, and keep those that are to be kept."""
     people, costs = everybody(), list(BUDGETS)
     order = sorted(missing, key=lambda job: costs.index(people[job.name].cost))
     runs, written = [], time.monotonic()
@@ -72,7 +79,7 @@ def _played(missing: dict[Job, str], cache: Cache, jobs: int) -> list[Run]:
         for future in as_completed(futures):
             job, run = futures[future], future.result()
             runs.append(run)
-            if people[job.name].group not in OURS:
+            if people[job.name].kept:
                 cache.put(missing[job], run)
             if time.monotonic() - written > PAUSE:
                 cache.write()

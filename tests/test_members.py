@@ -258,3 +258,14 @@ def test_a_trace_is_saved_with_what_was_remembered(tmp_path):
     member.run(X[:25], y[:25])
     trace = dl.Trace.load(member.run(X[25:], y[25:]).save(tmp_path / "trace"))
     assert dl.certify(trace, None, X[25:], y[25:]).valid
+
+
+@every_member
+def test_finite_rows_of_any_size_are_counted(member):
+    X, y = stream(member.task)
+    X[[0, 30]] *= 1e300
+    one, stepped = member.copy(), member.copy()
+    trace = one.run(X, y)
+    losses = [stepped.step(x, int(label)).loss for x, label in zip(X, y, strict=True)]
+    assert np.isfinite(trace.loss).all() and np.array_equal(trace.loss, losses)
+    assert dl.certify(trace, None, X, y).valid

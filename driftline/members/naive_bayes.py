@@ -99,7 +99,7 @@ class NaiveBayes(CountingMember):
     --------
     >>> import driftline as dl
     >>> stream = dl.streams.LabelFlips(rounds=2000, flips=1, seed=0)
-    >>> bool(NaiveBayes(stream.task).run(stream).target_loss.mean() < 0.15)
+    >>> bool(NaiveBayes(stream.task).run(stream).target_loss.mean() < 0.2)
     True
     """
 

@@ -123,7 +123,7 @@ class CountingMember(Member):
 
     @abstractmethod
     def space(self, width: int) -> int:
-        """Return how many numbers of scratch space the kernel needs."""
+        """Return how many numbers of scratch space the kernel needs at most."""
 
     @abstractmethod
     def check_memory(self, memory: np.ndarray, width: int) -> None:
@@ -306,7 +306,7 @@ class CountingMember(Member):
         """Refuse a memory that is none of so many features."""
         if not 1 <= width <= 10**8:
             raise InputError(f"rows have 1 feature or more, not {width}")
-        expected = self.size(width)
+        expected = self.size_of(memory, width)
         if memory.shape != (expected,) or not np.isfinite(memory).all():
             raise InputError(
                 f"the memory of {self!r} for {width} features must be {expected} finite numbers, "
@@ -316,7 +316,11 @@ class CountingMember(Member):
 
     @abstractmethod
     def size(self, width: int) -> int:
-        """Return how many numbers are remembered of rows of this length."""
+        """Return how many numbers are remembered from the start of rows of this length."""
+
+    def size_of(self, memory: np.ndarray, width: int) -> int:
+        """Return how many numbers this memory must have, where some of them tell it."""
+        return self.size(width)
 
     def zeros(self, width: int) -> np.ndarray:
         """Return a memory of zeros, unless that would be too large."""

@@ -27,7 +27,7 @@ from driftline.members.base import (
     check_whole,
     settle,
 )
-from driftline.members.bins import bin_of, bins_of, cut_of, growth_of, shrink
+from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
 from driftline.tasks import Task
 
 __all__ = ["Tables"]
@@ -217,9 +217,8 @@ class Tables(CountingMember):
         return 2 * (width + most * (most - 1) // 2) + self._classes
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse counts below 0."""
-        if (memory[:2] < 1.0).any() or (memory < 0.0).any():
-            raise InputError("counts are 0 or more, and a row counts 1 or more")
+        """Refuse counts that no rows add up to."""
+        check_counts(memory[:2], memory[HEAD:])
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
         """Return counts in which new classes have none."""

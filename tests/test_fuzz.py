@@ -24,7 +24,16 @@ def learner_for(rng, task):
     if rng.random() < 0.5 and any(task == fuzzing.TASKS[name][0] for name in names):
         dtype = np.float32 if rng.random() < 0.3 else np.float64
         return dl.OGD(dl.losses.Logistic(task), dtype=dtype)
+    if rng.random() < 0.3 and any(task == fuzzing.TASKS[name][0] for name in names[:2]):
+        return others(task)[rng.integers(4)]
     return dl.auto(task, scaling=bool(rng.random() < 0.7))
+
+
+def others(task):
+    """Return members that make no gradient steps, and a committee of them and one that does."""
+    kinds = (dl.members.NaiveBayes, dl.members.Tables, dl.members.Neighbours)
+    mixed = [dl.OGD(dl.losses.Logistic(task)), *(kind(task) for kind in kinds)]
+    return [*(kind(task) for kind in kinds), dl.Committee(mixed)]
 
 
 def use(rng, task, good, inputs, labels):
@@ -115,6 +124,9 @@ def saved_learners(folder):
                 made = dl.load(learner.save(folder / "new"))
                 made.run(form(X), y)
             yield made.save(folder / f"{j}{form.__name__}"), form(X), y
+    for j, learner in enumerate(others(task)):
+        learner.run(X, y)
+        yield learner.save(folder / f"other{j}"), X, y
 
 
 def fuzz_models(seed, count, folder):

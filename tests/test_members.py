@@ -182,11 +182,28 @@ def test_sparse_rows_are_refused():
     assert member.rounds == 0 and member.features is None
 
 
-def test_pairs_do_not_grow_beyond_their_number():
-    member = Tables(TASK, pairs=4)
-    member.run(*stream(TASK))
-    with pytest.raises(dl.InputError, match="tables of two features up to 4"):
-        member.grown(features=5)
+def test_pairs_stay_where_rows_become_longer_than_pairs_are_made_for():
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 4))
+    y = (X[:, 1] > 0.5).astype(int) ^ (X[:, 3] > 0.5)
+    member = Tables(dl.tasks.Multiclass(2), pairs=4)
+    member.run(X[:1500], y[:1500])
+    for features in (4, 5, 9):
+        more = member.grown(features=features)
+        wide = np.pad(X[1500:], [(0, 0), (0, features - 4)])
+        trace = more.run(wide, y[1500:])
+        assert trace.target_loss.mean() < 0.1
+        assert dl.certify(trace, None, wide, y[1500:]).valid
+        assert more.grown(features=12).state.memory[2] == 4
+
+
+def test_new_features_have_tables_of_two_while_there_may_be():
+    X, y = stream(TASK)
+    member = Tables(TASK, pairs=6, bins=4, coarse=3)
+    member.run(X, y)
+    more = member.grown(features=6)
+    assert len(more.state.memory) == Tables(TASK, pairs=6, bins=4, coarse=3).size(6)
+    more.run(np.pad(X, [(0, 0), (0, 2)]), y)
 
 
 # -- audits of a member alone
@@ -258,3 +275,27 @@ def test_a_trace_is_saved_with_what_was_remembered(tmp_path):
     member.run(X[:25], y[:25])
     trace = dl.Trace.load(member.run(X[25:], y[25:]).save(tmp_path / "trace"))
     assert dl.certify(trace, None, X[25:], y[25:]).valid
+
+
+@every_member
+def test_finite_rows_of_any_size_are_counted(member):
+    X, y = stream(member.task)
+    X[[0, 30]] *= 1e300
+    one, stepped = member.copy(), member.copy()
+    trace = one.run(X, y)
+    losses = [stepped.step(x, int(label)).loss for x, label in zip(X, y, strict=True)]
+    assert np.isfinite(trace.loss).all() and np.array_equal(trace.loss, losses)
+    assert dl.certify(trace, None, X, y).valid
+
+
+@every_member
+def test_a_state_for_too_many_features_is_refused_before_memory_is_taken(member):
+    one = member.copy()
+    one.run(*stream(member.task))
+    for features in (10**7, 10**12):
+        with pytest.raises(dl.InputError):
+            one.restore(one.state.replaced(features=features, map=one.state.map))
+    about, arrays = one.to_saved()
+    about["state"]["features"] = 10**7
+    with pytest.raises(dl.InputError):
+        type(one).from_saved(about, arrays)

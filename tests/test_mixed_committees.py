@@ -199,3 +199,31 @@ def test_a_model_of_a_run_predicts_and_is_inspected():
     committee.run(X, y)
     assert "NaiveBayes" in _members(committee)["member 0"]
     assert "Ball" in _members(committee)["member 3"]
+
+
+def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch):
+    import json
+
+    from commands import call
+
+    def mixed(name, task, seed=0):
+        members = [ogd(task), ogd(task, Hats(4)), *others(task), NaiveBayes(task, features=None)]
+        return dl.Committee(members, scaling=Standardiser(), seed=seed)
+
+    monkeypatch.setattr("driftline.app.runs.model.named", mixed)
+    monkeypatch.chdir(tmp_path)
+    X, y = stream(TASK, rounds=240)
+    words = np.array(["dry", "rain", "snow"])[np.where(np.arange(240) < 100, y % 2, y)]
+    lines = [",".join([*map(str, row), word]) for row, word in zip(X, words, strict=True)]
+    for name, part in (("first", lines[:160]), ("second", lines[160:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["a,b,c,d,w", *part]) + "\n")
+    done = call("run", "first.csv", "--label", "w")
+    assert done.exit_code == 0, done.output
+    summary = json.loads((tmp_path / "results/run/first/summary.json").read_text())
+    assert summary["certificate"]["findings"] == []
+    model = "results/run/first/model.driftline"
+    assert "NaiveBayes" in call("inspect", model).output
+    assert call("predict", model, "second.csv").exit_code == 0
+    done = call("run", "second.csv", "--resume", model)
+    assert done.exit_code == 0, done.output
+    assert dl.load(model).rounds == 240

@@ -105,7 +105,7 @@ class CountingMember(Member):
         self.memory = np.zeros(0)
         self._width: int | None = None
         self._rounds = 0
-        self._classes = len(task.all_labels)
+        self._classes, self._sign = len(task.all_labels), task.kind == "sign"
         self._constants, self._space = np.zeros(0), np.zeros(0)
         self._scores = np.zeros((1, self._classes))
         self._column = np.empty((len(at.TRACE_COLUMNS), 1))
@@ -123,7 +123,7 @@ class CountingMember(Member):
 
     @abstractmethod
     def space(self, width: int) -> int:
-        """Return how many numbers of scratch space the kernel needs."""
+        """Return how many numbers of scratch space the kernel needs at most."""
 
     @abstractmethod
     def check_memory(self, memory: np.ndarray, width: int) -> None:
@@ -203,7 +203,7 @@ class CountingMember(Member):
     def _scored(self, rows: Rows) -> np.ndarray:
         """Return the scores of mapped rows as a task has them: of signs, the difference."""
         made = self._class_scores(rows)
-        return made[:, 1:] - made[:, :1] if self.task.kind == "sign" else made
+        return made[:, 1:] - made[:, :1] if self._sign else made
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
         """Return the scores of every class, by buffers of its own: any number may look."""
@@ -244,10 +244,11 @@ class CountingMember(Member):
         self, row: Rows, label: Any, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         (inputs,) = _dense(row).arrays(0, 1)
-        if not np.isfinite(inputs).all():
-            refuse(row, 0)
+        if self._width is None and not np.isfinite(inputs).all():
+            refuse(row, 0)  # before anything is laid out for it
         self._begin(row)
-        self._advance(inputs, label[np.newaxis], self._column, self._prediction)
+        if not self._advance(inputs, label[np.newaxis], self._column, self._prediction):
+            refuse(row, 0)
         return self._prediction[0], self._column[:, 0]
 
     def _begin(self, rows: Rows) -> None:
@@ -264,18 +265,18 @@ class CountingMember(Member):
         self, inputs: np.ndarray, labels: np.ndarray, trace: np.ndarray, predictions: np.ndarray
     ) -> int:
         """Play rounds; return how many were, before one that is not finite."""
-        sign = self.task.kind == "sign"
-        codes = (labels + 1) // 2 if sign else labels
+        codes = (labels + 1) // 2 if self._sign else labels
         given = (inputs, codes, self._constants, self.memory, self._space)
-        made = np.empty((len(inputs), 1), dtype=np.int64)
-        played = int(self.kernel(*given, True, self._scores, trace, made))
-        predictions[:] = 2 * made - 1 if sign else made
+        played = int(self.kernel.compiled(*given, True, self._scores, trace, predictions))
+        if self._sign:
+            predictions *= 2
+            predictions -= 1
         self._rounds += played
         return played
 
     def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
         top = int(np.argmax(self._class_scores(row)[0]))
-        prediction = 2 * top - 1 if self.task.kind == "sign" else top
+        prediction = 2 * top - 1 if self._sign else top
         return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
 
     # -- the state as a value
@@ -312,7 +313,7 @@ class CountingMember(Member):
         """Refuse a memory that is none of so many features."""
         if not 1 <= width <= 10**8:
             raise InputError(f"rows have 1 feature or more, not {width}")
-        expected = self.size(width)
+        expected = self.size_of(memory, width)
         if memory.shape != (expected,) or not np.isfinite(memory).all():
             raise InputError(
                 f"the memory of {self!r} for {width} features must be {expected} finite numbers, "
@@ -322,7 +323,11 @@ class CountingMember(Member):
 
     @abstractmethod
     def size(self, width: int) -> int:
-        """Return how many numbers are remembered of rows of this length."""
+        """Return how many numbers are remembered from the start of rows of this length."""
+
+    def size_of(self, memory: np.ndarray, width: int) -> int:
+        """Return how many numbers this memory must have, where some of them tell it."""
+        return self.size(width)
 
     def zeros(self, width: int) -> np.ndarray:
         """Return a memory of zeros, unless that would be too large."""

@@ -16,12 +16,16 @@ import math
 
 import numpy as np
 
+from driftline.errors import InputError
 from driftline.kernels import helper
 
-__all__ = ["bin_of", "bins_of", "cut_of", "growth_of", "shrink"]
+__all__ = ["bin_of", "bins_of", "check_counts", "cut_of", "growth_of", "shrink"]
 
 #: All counts are divided when a row counts more than this.
 LARGEST = 1e100
+
+#: No half-life is so long that more rows of today add up.
+MOST_ROWS = 1e16
 
 
 def cut_of(width: int) -> float:
@@ -32,6 +36,14 @@ def cut_of(width: int) -> float:
 def growth_of(half_life: float) -> float:
     """Return how many times the row before a row counts."""
     return float(2.0 ** (1.0 / half_life))
+
+
+def check_counts(weights: np.ndarray, counts: np.ndarray) -> None:
+    """Refuse what no rows can add up to; ``weights`` are what a row counts, or a mistake."""
+    if (weights < 1.0).any() or (weights > 2.0 * LARGEST).any():
+        raise InputError(f"a row counts 1 or more, and {2.0 * LARGEST:g} at most")
+    if (counts < 0.0).any() or (counts > LARGEST * MOST_ROWS).any():
+        raise InputError(f"counts are 0 or more, and {LARGEST * MOST_ROWS:g} at most")
 
 
 def bins_of(cells: np.ndarray, bins: int) -> np.ndarray:

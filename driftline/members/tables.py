@@ -27,29 +27,29 @@ from driftline.members.base import (
     check_whole,
     settle,
 )
-from driftline.members.bins import bin_of, bins_of, cut_of, growth_of, shrink
+from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
 from driftline.tasks import Task
 
 __all__ = ["Tables"]
 
-#: What precedes the counts: what a row counts, and what a mistake does.
-HEAD = 2
+#: What precedes the counts: what a row counts, what a mistake does, and how many features, the
+#: first ones, have kept tables of two while rows became longer; 0 if rows did not, or not so long.
+HEAD = 3
 
 
 @helper
-def write_cells(x, bins, coarse, cut, pairs, out):
+def write_cells(x, bins, coarse, cut, paired, out):
     """Write where the cells of all tables begin that a row lies in, as numbers of cells."""
     features = x.size
     for j in range(features):
         out[j] = j * bins + bin_of(x[j], cut, bins)
-    if pairs:
-        table, first = features, features * bins
-        for i in range(features):
-            place = bin_of(x[i], cut, coarse) * coarse
-            for j in range(i + 1, features):
-                out[table] = first + place + bin_of(x[j], cut, coarse)
-                table += 1
-                first += coarse * coarse
+    table, first = features, features * bins
+    for i in range(paired):
+        place = bin_of(x[i], cut, coarse) * coarse
+        for j in range(i + 1, paired):
+            out[table] = first + place + bin_of(x[j], cut, coarse)
+            table += 1
+            first += coarse * coarse
 
 
 @helper
@@ -79,16 +79,18 @@ def tables(inputs, labels, constants, memory, room, learning, scores, trace, pre
     rows, features = inputs.shape
     bins, coarse, classes = int(constants[0]), int(constants[1]), int(constants[2])
     growth, slower, smoothing, cut = constants[3], constants[4], constants[5], constants[6]
-    pairs, count = constants[7] > 0.0, int(constants[8])
-    seen = memory[2 : 2 + classes]
-    wrong = memory[2 + classes : 2 + classes + count]
-    flat = memory[2 + classes + count :]
+    paired = int(memory[2] if memory[2] > 0.0 else constants[7])
+    count = features + paired * (paired - 1) // 2
+    seen = memory[3 : 3 + classes]
+    wrong = memory[3 + classes : 3 + classes + count]
+    flat = memory[3 + classes + count :]
     counts = flat.reshape(flat.size // classes, classes)
-    cells, tops, shares = room[:count], room[count : 2 * count], room[2 * count :]
+    cells, tops = room[:count], room[count : 2 * count]
+    shares = room[2 * count : 2 * count + classes]
     for t in range(rows):
         if not all_finite(inputs[t]):
             return t
-        write_cells(inputs[t], bins, coarse, cut, pairs, cells)
+        write_cells(inputs[t], bins, coarse, cut, paired, cells)
         write_shares(seen, memory[0], smoothing, shares)
         best = 0
         for i in range(1, count):
@@ -134,7 +136,8 @@ class Tables(CountingMember):
     patience
         After how many rounds a mistake of a table counts half.
     pairs
-        Up to how many features there are tables of two.
+        Up to how many features there are tables of two. Of rows that become longer than that, those
+        features keep them that had them.
     smoothing
         How many rows of today every cell has from the start, of the classes' shares in all rows.
     features
@@ -179,33 +182,43 @@ class Tables(CountingMember):
         super().__init__(task, features, settings, seed)
 
     def constants(self, width: int) -> list[float]:
-        """Return sizes, growths, smoothing, and how many tables there are."""
+        """Return sizes, growths, smoothing, where bins end, and how many features have pairs."""
         own = self.settings
         growths = [growth_of(own["half_life"]), growth_of(own["patience"])]
-        sizes = [own["bins"], own["coarse"], self._classes]
-        pairs, count = self._paired(width), self._count(width)
-        return [*sizes, *growths, own["smoothing"], cut_of(width), float(pairs), float(count)]
+        rest = [own["smoothing"], cut_of(width), self._paired(width)]
+        return [*self._bins, self._classes, *growths, *rest]
 
     def size(self, width: int) -> int:
         """Count the mistakes of all tables, and the classes in all their cells."""
-        bins, coarse, classes = *self._bins, self._classes
-        cells = width * bins + (self._count(width) - width) * coarse**2
-        return HEAD + classes + self._count(width) + cells * classes
+        return self._size(width, self._paired(width))
+
+    def size_of(self, memory: np.ndarray, width: int) -> int:
+        """Count the tables of two features that there are."""
+        kept = float(memory[HEAD - 1]) if len(memory) >= HEAD else 0.0
+        most = min(width, int(self.settings["pairs"]))
+        if kept not in range(most + 1):
+            raise InputError(f"{kept} features cannot have tables of two: {most} at most can")
+        return self._size(width, int(kept) or self._paired(width))
+
+    def _size(self, width: int, paired: int) -> int:
+        (bins, coarse), pairs = self._bins, paired * (paired - 1) // 2
+        cells = width * bins + pairs * coarse**2
+        return HEAD + self._classes + width + pairs + cells * self._classes
 
     def started(self, width: int) -> np.ndarray:
         """Return counts of 0."""
         made = self.zeros(width)
-        made[:HEAD] = 1.0
+        made[:2] = 1.0
         return made
 
     def space(self, width: int) -> int:
         """For the cells of one row, what tables predict, and the classes' shares."""
-        return 2 * self._count(width) + self._classes
+        most = min(width, int(self.settings["pairs"]))
+        return 2 * (width + most * (most - 1) // 2) + self._classes
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse counts below 0."""
-        if (memory[:HEAD] < 1.0).any() or (memory < 0.0).any():
-            raise InputError("counts are 0 or more, and a row counts 1 or more")
+        """Refuse counts that no rows add up to."""
+        check_counts(memory[:2], memory[HEAD:])
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
         """Return counts in which new classes have none."""
@@ -218,49 +231,48 @@ class Tables(CountingMember):
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
         """Return tables in which those of new features have erred in every round so far."""
-        wide = len(places)
-        if self._paired(width) and not self._paired(wide):
+        wide, kept = len(places), int(memory[HEAD - 1])
+        if not kept and self._paired(width) and not self._paired(wide):
+            kept = width
+        paired = kept or self._paired(wide)
+        if kept and (places[:kept] != np.arange(kept)).any():
             raise InputError(
-                f"there are tables of two features up to {self.settings['pairs']} of them: "
-                f"expected no more, but got {wide}"
+                f"the features that have tables of two must stay the first {kept}: this map puts "
+                "new ones before them"
             )
         head, seen, wrong, counts = self._parts(memory, width)
-        worst = float(wrong.max(initial=0.0)) + float(head[1])
-        old, mistakes, cells = self._tables(width), [], []
-        for j, (members, size) in enumerate(self._tables(wide)):
-            was = tuple(int(places[i]) for i in members)
-            at = next((i for i, (known, _) in enumerate(old) if known == was), None)
-            if at is None:
-                mistakes.append(worst)
-                cells.append(np.zeros((size, self._classes)))
-                if j < wide:  # all rows so far lay where 0 does
-                    cells[-1][bins_of(zero, size)[j]] = seen
-            else:
-                first = sum(size for _, size in old[:at])
-                mistakes.append(wrong[at])
-                cells.append(counts[first : first + size])
-        return np.r_[head, seen, mistakes, np.concatenate(cells).ravel()]
+        worst, known, first = float(wrong.max(initial=0.0)) + float(head[1]), {}, 0
+        for mistakes, (of, size) in zip(wrong, self._tables(memory, width), strict=True):
+            known[of] = mistakes, counts[first : first + size]
+            first += size
+        made = []
+        for of, size in _tables(wide, paired, *self._bins):
+            table = worst, np.zeros((size, self._classes))
+            if len(of) == 1:  # all rows so far lay where 0 does
+                table[1][bins_of(zero, size)[of[0]]] = seen
+            made.append(known.get(tuple(int(places[i]) for i in of), table))
+        cells = np.concatenate([own for _, own in made])
+        head = np.r_[head[: HEAD - 1], float(kept)]
+        return np.r_[head, seen, [mistakes for mistakes, _ in made], cells.ravel()]
 
     @property
     def _bins(self) -> tuple[int, int]:
         return int(self.settings["bins"]), int(self.settings["coarse"])
 
-    def _paired(self, width: int) -> bool:
-        return 2 <= width <= self.settings["pairs"]
+    def _paired(self, width: int) -> int:
+        """Return how many features have tables of two from the start: all or none."""
+        return width if 2 <= width <= self.settings["pairs"] else 0
 
-    def _count(self, width: int) -> int:
-        return width + (width * (width - 1) // 2 if self._paired(width) else 0)
-
-    def _tables(self, width: int) -> list[tuple[tuple[int, ...], int]]:
-        """Return the features of every table, and how many cells it has."""
-        bins, coarse = self._bins
-        made: list[tuple[tuple[int, ...], int]] = [((j,), bins) for j in range(width)]
-        if self._paired(width):
-            pairs = [(i, j) for i in range(width) for j in range(i + 1, width)]
-            made += [(pair, coarse**2) for pair in pairs]
-        return made
+    def _tables(self, memory: np.ndarray, width: int) -> list[tuple[tuple[int, ...], int]]:
+        return _tables(width, int(memory[HEAD - 1]) or self._paired(width), *self._bins)
 
     def _parts(self, memory: np.ndarray, width: int) -> tuple[Any, ...]:
-        ends = np.cumsum([HEAD, self._classes, self._count(width)])
+        ends = np.cumsum([HEAD, self._classes, len(self._tables(memory, width))])
         head, seen, wrong, counts = np.split(memory, ends)
         return head, seen, wrong, counts.reshape(-1, self._classes)
+
+
+def _tables(width: int, paired: int, bins: int, coarse: int) -> list[tuple[tuple[int, ...], int]]:
+    """Return the features of every table, and how many cells it has."""
+    pairs = [(i, j) for i in range(paired) for j in range(i + 1, paired)]
+    return [((j,), bins) for j in range(width)] + [(pair, coarse**2) for pair in pairs]

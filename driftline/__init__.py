@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from driftline import estimators as estimators
     from driftline import features as features
     from driftline import losses as losses
+    from driftline import members as members
     from driftline import polytopes as polytopes
     from driftline import rates as rates
     from driftline import regularizers as regularizers
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from driftline.estimators import DriftTagger as DriftTagger
     from driftline.learner import OGD as OGD
     from driftline.learner import Learner as Learner
+    from driftline.learner import Member as Member
     from driftline.learner import Predictor as Predictor
     from driftline.learner import Round as Round
     from driftline.learner import Ticket as Ticket
@@ -70,6 +72,7 @@ _ROOMS = (
     "estimators",
     "features",
     "losses",
+    "members",
     "polytopes",
     "rates",
     "regularizers",
@@ -82,6 +85,7 @@ _NAMES = {
     "NoGuaranteeError": "errors",
     "OGD": "learner",
     "Learner": "learner",
+    "Member": "learner",
     "Predictor": "learner",
     "Ticket": "learner",
     "State": "state",

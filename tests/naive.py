@@ -430,3 +430,68 @@ def fourier(rows, phases, frequencies):
     """Return cosines of angles in turns."""
     turns = phases + rows @ frequencies
     return np.cos(2 * math.pi * turns) * math.sqrt(2 / len(phases))
+
+
+def bin_numbers(Z, bins):
+    """Return bins of mapped rows: equal parts between plus and minus the root of 3/d."""
+    edges = np.linspace(-1.0, 1.0, bins + 1)[1:-1] * np.sqrt(3.0 / Z.shape[1])
+    return np.searchsorted(edges - 1e-12, Z, side="left")
+
+
+def ages(t, half_life):
+    """Return what each of t rows counts when row t comes: half after a half-life."""
+    return 0.5 ** (np.arange(t)[::-1] / half_life)
+
+
+def naive_bayes(Z, y, classes, bins, half_life, smoothing):
+    """Return the chances of naive Bayes before every round, by summing over all rows."""
+    B, rounds = bin_numbers(Z, bins), len(y)
+    made = np.empty((rounds, classes))
+    for t in range(rounds):
+        w = ages(t, half_life)
+        for k in range(classes):
+            own = w * (y[:t] == k)
+            made[t, k] = own.sum() + smoothing
+            for j in range(Z.shape[1]):
+                same = own[B[:t, j] == B[t, j]].sum()
+                made[t, k] *= (same + smoothing) / (own.sum() + smoothing * bins)
+    return made / made.sum(axis=1, keepdims=True)
+
+
+def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
+    """Return the chances of the best table before every round, by summing over all rows."""
+    fine, rounds, features = bin_numbers(Z, bins), len(y), Z.shape[1]
+    cells = [fine[:, j] for j in range(features)]
+    if coarse is not None:
+        C = bin_numbers(Z, coarse)
+        pairs = [(i, j) for i in range(features) for j in range(features) if i < j]
+        cells += [C[:, i] * coarse + C[:, j] for i, j in pairs]
+    wrong, made = np.zeros(len(cells)), np.empty((rounds, classes))
+    for t in range(rounds):
+        w = ages(t, half_life)
+        shares = np.array([(w * (y[:t] == k)).sum() + 1.0 / classes for k in range(classes)])
+        chances = []
+        for cell in cells:
+            here = w * (cell[:t] == cell[t])
+            counts = np.array([(here * (y[:t] == k)).sum() for k in range(classes)])
+            own = counts + smoothing * shares / shares.sum()
+            chances.append(own / own.sum())
+        made[t] = chances[int(np.argmin(np.round(wrong, 9)))]
+        missed = np.array([int(np.argmax(own)) != y[t] for own in chances])
+        wrong = wrong * 0.5 ** (1.0 / patience) + missed
+    return made
+
+
+def neighbours(Z, y, classes, k, window, weighted):
+    """Return the chances that the nearest of the last rows give before every round."""
+    made = np.empty((len(y), classes))
+    for t in range(len(y)):
+        first = max(0, t - window)
+        away = np.linalg.norm(Z[first:t] - Z[t], axis=1)
+        near = np.argsort(away, kind="stable")[:k]
+        votes = np.zeros(classes)
+        for i in near:
+            votes[y[first + i]] += 1.0 / np.sqrt(away[i] ** 2 + 1e-12) if weighted else 1.0
+        share = votes / votes.sum() if len(near) else np.full(classes, 1.0 / classes)
+        made[t] = (len(near) * share + 1.0 / classes) / (len(near) + 1.0)
+    return made

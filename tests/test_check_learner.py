@@ -80,6 +80,12 @@ def plain():
     return dl.OGD(loss, dl.decoders.Argmax(loss))
 
 
+def mixed(combine="vote"):
+    task, members = T.Multiclass(3), dl.members
+    others = [members.NaiveBayes(task), members.Tables(task), members.Neighbours(task, window=15)]
+    return dl.Committee([drawing(), *others], combine)
+
+
 GOOD = {
     "drawing": drawing,
     "certain": certain,
@@ -96,6 +102,8 @@ GOOD = {
     "vote": voting,
     "draw": functools.partial(voting, combine="draw"),
     "bare": lambda: dl.Committee([certain(), drawing()]),
+    "mixed": mixed,
+    "mixed draw": functools.partial(mixed, "draw"),
     "own": lambda: Own(drawing()),
     "own committee": lambda: Own(voting()),
     "auto binary": lambda: dl.auto(T.Binary()),

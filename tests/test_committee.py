@@ -403,7 +403,7 @@ def test_a_member_that_fails_late_takes_all_others_back():
     def refuse(*arguments):
         raise dl.InputError("no more")
 
-    last._play = refuse
+    last._play_mapped = refuse
     with pytest.raises(dl.InputError, match="no more"):
         committee.run(stream, seed=5)
     about, arrays = committee.to_saved()

@@ -309,8 +309,8 @@ def test_compare(tmp_path):
         trace = by_name.named(name, dl.tasks.Multiclass(2)).run(inputs, labels)
         assert losses[name] == trace.target_loss.mean()
     assert "auto" in call("compare", path).output
-    done = call("compare", path, "--with", "best")
-    assert done.exit_code == 2 and "there is no learner 'best'" in done.output
+    done = call("compare", path, "--with", "worst")
+    assert done.exit_code == 2 and "there is no learner 'worst'" in done.output
 
 
 def test_the_learners_in_the_help_are_those_there_are():

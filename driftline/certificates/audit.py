@@ -11,8 +11,9 @@ import numpy as np
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import learner_of
+from driftline.certificates.recorded import learner_of, makes_steps
 from driftline.certificates.replay import Replay
+from driftline.certificates.rerun import certify_again
 from driftline.committee import CommitteeTrace
 from driftline.comparators import check_comparator
 from driftline.errors import InputError
@@ -64,7 +65,8 @@ def certify(
 
     The weights are replayed from the steps in the trace. All else is computed anew: losses, risks
     and gradients, predictions and their target losses, and what rate and detector would have done.
-    What differs from the trace is reported.
+    What differs from the trace is reported. A learner without gradient steps
+    (:mod:`driftline.members`) is played again, and has totals but no bounds.
 
     Parameters
     ----------
@@ -78,6 +80,7 @@ def certify(
         :class:`~driftline.comparators.Piecewise`, :class:`~driftline.comparators.Sequence`. For a
         committee one for all, shrunk into the ball of each member, or a list with one each; it
         acts on the inputs as members saw them. Without one, members are held to weights of 0.
+        Learners without weights have none.
     inputs, labels
         The stream that was played, or a stream object alone.
     chance
@@ -116,7 +119,11 @@ def certify(
             from driftline.certificates.committee_audit import certify_committee
 
             return certify_committee(trace, *given)
-        return _certify(trace, *given)
+        if makes_steps(trace):
+            return _certify(trace, *given)
+        if comparator is not None:
+            raise InputError("the learner has no weights, and nothing to compare: give None")
+        return certify_again(trace, *given[1:])
 
 
 def _check_options(chance: Any, keep: Any, progress: Any) -> None:

@@ -53,6 +53,8 @@ class Premises:
     theorem: str = ""
     #: The relative precision of weights.
     precision: float = 2.0**-52
+    #: Why nothing bounds the run, not even afterwards; "" if there are weights to compare.
+    no_bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,16 @@ class Certificate:
     @property
     def weighted(self) -> float:
         """The weighted bound over the least step of a round that cost anything."""
+        self._need_weights()
         least = self.tally.least_eta
         return 0.0 if math.isinf(least) else self.weighted_bound / least
 
+    def _need_weights(self) -> None:
+        if self.premises.no_bound:
+            raise NoGuaranteeError(self.premises.no_bound)
+
     def _need_convexity(self) -> None:
+        self._need_weights()
         if not self.premises.convex:
             raise NoGuaranteeError("the loss is not convex, and no bound holds for it")
 
@@ -233,18 +241,20 @@ class Certificate:
         """Draw totals under their bounds, steps in their range, and gaps; return the figure."""
         from driftline.certificates.plots import plot
 
+        self._need_weights()
         return plot(self, path=path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers by name; bounds that do not exist are None."""
         bounds = {k: v if isinstance(v, float) else None for k, v in self.bounds().items()}
         names = ("expected", "sampled", "comparator_loss", "path_length", "surrogate_regret")
+        bound = or_reason(lambda: self.weighted_bound)
         return (
             {"start": self.start, "stop": self.stop}
             | {name: getattr(self, name) for name in names}
             | bounds
             | {"weighted_total": self.weighted_total}
-            | {"weighted_bound": self.weighted_bound if self.premises.convex else None}
+            | {"weighted_bound": bound if isinstance(bound, float) else None}
             | {"trivial": self.trivial, "vacuous": self.vacuous}
             | {"residual": self.tally.residual, "solver_gap": self.tally.gap}
             | {"deviation": self.deviation, "chance": self.chance}
@@ -260,11 +270,9 @@ class Certificate:
             f"  expected target loss     {self.expected:12.5g}",
             f"  sampled target loss      {self.sampled:12.5g}   at most "
             f"{self.expected + self.deviation:.5g} but with chance {self.chance:g}",
-            f"  comparator's loss F      {self.comparator_loss:12.5g}   path length P = "
-            f"{self.path_length:.5g}",
-            f"  surrogate regret         {self.surrogate_regret:12.5g}   expected loss minus F",
+            *self._comparison(),
             f"  {made.guess:<24} {self.trivial:12.5g}",
-            "bounds of the expected loss",
+            f"no bounds: {made.no_bound}" if made.no_bound else "bounds of the expected loss",
         ]
         notes = {
             "worst_case": f"{made.theorem}; D = {made.diameter:.4g}, least step {made.floor:.4g}",
@@ -274,7 +282,7 @@ class Certificate:
             "weighted": f"{tally.weighted_bound:.5g} for {self.weighted_total:.5g}, over the least "
             f"step {tally.least_eta:.4g}",
         }
-        for form, value in self.bounds().items():
+        for form, value in () if made.no_bound else self.bounds().items():
             name = f"  {form.replace('_', ' '):<24} "
             if isinstance(value, str):
                 lines.append(f"{name}       none   {value}")
@@ -287,6 +295,16 @@ class Certificate:
         lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
         lines += [f"not checked: {note}" for note in self.unchecked]
         return "\n".join(lines)
+
+    def _comparison(self) -> list[str]:
+        """Say how the comparator fared, if there was one."""
+        if self.premises.no_bound:
+            return []
+        return [
+            f"  comparator's loss F      {self.comparator_loss:12.5g}   path length P = "
+            f"{self.path_length:.5g}",
+            f"  surrogate regret         {self.surrogate_regret:12.5g}   expected loss minus F",
+        ]
 
 
 def _tightness(certificate: Certificate) -> float:

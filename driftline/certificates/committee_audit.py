@@ -12,7 +12,14 @@ from driftline.certificates.audit import certify
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
 from driftline.certificates.inside import Inside
-from driftline.certificates.recorded import as_rows, learner_of, losses_of, uniforms_of
+from driftline.certificates.recorded import (
+    as_rows,
+    learner_of,
+    losses_of,
+    makes_steps,
+    uniforms_of,
+)
+from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
 from driftline.committee.state import CommitteeState
@@ -140,7 +147,12 @@ def _member(
     chance: float,
     progress: Callable[[int], None] | None,
 ) -> tuple[Certificate, bool]:
-    """Return a member's certificate, and whether the comparator was too large for it."""
+    """Return a member's certificate, and whether the comparator was too large for it.
+
+    A member without weights has no use for a comparator.
+    """
+    if not makes_steps(trace):
+        return certify_again(trace, inputs, labels, chance, True, progress), False
     if comparator is None:
         shape = (1, 1) if trace.first_weights is None else trace.first_weights.shape
         comparator = Fixed(np.zeros(shape))

@@ -94,6 +94,7 @@ def _members(made: CommitteeCertificate) -> list[str]:
             f"{bound:12.5g}" if isinstance(bound, float) else f"{'none':>12}"
             for bound in (bounds["exact"], bounds["worst_case"])
         ]
-        shrunk = "   comparator shrunk into its ball" if made.shrunk[j] else ""
-        lines.append(f"  {j:<10} {member.expected:12.5g} {cells[0]} {cells[1]}{shrunk}")
+        note = "   comparator shrunk into its ball" if made.shrunk[j] else ""
+        note = f"   {member.premises.no_bound}" if member.premises.no_bound else note
+        lines.append(f"  {j:<10} {member.expected:12.5g} {cells[0]} {cells[1]}{note}")
     return lines

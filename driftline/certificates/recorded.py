@@ -13,25 +13,47 @@ from driftline.learner import OGD
 from driftline.losses import Loss
 from driftline.parts import from_config
 from driftline.rates import Rate
-from driftline.state import Draws
+from driftline.state import Draws, State
+from driftline.state.loading import member_kind
 from driftline.tasks import Task
 from driftline.trace import Trace
 
-__all__ = ["as_rows", "learner_of", "losses_of", "uniforms_of"]
+__all__ = ["as_rows", "learner_of", "losses_of", "makes_steps", "uniforms_of"]
 
 KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
 
 
-def learner_of(trace: Trace) -> OGD:
-    """Return a learner as the trace says it was made, with the weights that it started from."""
-    config, origin = trace.config, trace.origin
-    if not config:
+def makes_steps(trace: Trace) -> bool:
+    """Say whether the learner of a trace makes gradient steps, or is played again."""
+    if not trace.config:
         raise InputError("the trace does not say which learner made it")
-    if origin is None:
+    steps: bool = member_kind(trace.config.get("kind", "OGD")).steps
+    return steps
+
+
+def learner_of(trace: Trace) -> Any:
+    """Return a learner as the trace says it was made, in the state that it started from."""
+    steps = makes_steps(trace)
+    if trace.origin is None:
         raise InputError(
             "the trace has no first weights, so it cannot be replayed: run with audit=True"
         )
-    assert origin.weights is not None
+    if steps:
+        return _stepping(trace.config, trace.origin)
+    try:
+        made = member_kind(trace.config["kind"]).from_config(trace.config)
+        made.restore(trace.origin)
+        return made
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
+
+
+def _stepping(config: dict[str, Any], origin: State) -> OGD:
+    """Return a learner that makes the steps that were recorded."""
+    if origin.weights is None:
+        raise InputError("the origin of the run has no weights")
     rows = origin.weights.shape[1 if origin.transposed else 0]
     try:
         loss = from_config(config["loss"])  # first, since all others may be as large as its task

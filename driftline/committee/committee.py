@@ -16,11 +16,11 @@ from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
-from driftline.inputs import Rows, largest_entry
+from driftline.inputs import Rows, SparseRows, largest_entry
 from driftline.kernels import program as table
-from driftline.learner import OGD, Shell, check_longer
-from driftline.parts import Part, largest_number
+from driftline.learner import Member, Shell, check_longer
 from driftline.state import Draws, State
+from driftline.state.loading import member_from
 from driftline.trace import Batch
 
 __all__ = ["Committee", "CommitteeRound"]
@@ -29,10 +29,8 @@ __all__ = ["Committee", "CommitteeRound"]
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
 
-#: No step of compiled parts overflows while inputs have no larger entry, and parts no larger
-#: constant: the largest product, of five constants and three norms, stays below 1e140. In single
-#: precision the norm of an input must stay below 1e19.
-LARGEST_ENTRY, LARGEST_CONSTANT = 1e12, 1e9
+#: Members that never refuse rows of modest size bear inputs with no larger entry.
+LARGEST_ENTRY = 1e12
 
 
 class CommitteeRound(NamedTuple):
@@ -51,7 +49,7 @@ class Group(NamedTuple):
     mapper: Mapper | None
     members: list[int]
 
-    def join(self, member: OGD, place: int) -> None:
+    def join(self, member: Member, place: int) -> None:
         """Let a member share the map; it must have learned the same."""
         if self.mapper is not None and member.mapper is not None:
             (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
@@ -71,9 +69,9 @@ class Group(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What a committee goes back to: its members, its state but for them."""
+    """What a committee goes back to: its members and theirs, its state but for them."""
 
-    members: list[Any]
+    members: list[tuple[Member, Any]]
     state: CommitteeState
     copied: bool
     tickets: int
@@ -94,7 +92,7 @@ class Committee(Shell):
     Parameters
     ----------
     members
-        Learners that have not played yet.
+        Learners of any kind that have not played yet: see :class:`~driftline.learner.Member`.
     combine
         ``"vote"`` or ``"draw"``.
     scaling
@@ -117,7 +115,7 @@ class Committee(Shell):
 
     def __init__(
         self,
-        members: Sequence[OGD],
+        members: Sequence[Member],
         combine: str = "vote",
         *,
         scaling: Standardiser | None = None,
@@ -130,8 +128,10 @@ class Committee(Shell):
         if not self.members:
             raise InputError("a committee needs 1 member or more")
         for member in self.members:
-            if not isinstance(member, OGD):
-                raise InputError(f"members must be dl.OGD learners, but one is {member!r:.80}")
+            if not isinstance(member, Member):
+                raise InputError(
+                    f"members must be learners such as dl.OGD, but one is {member!r:.80}"
+                )
         if len(set(map(id, self.members))) < len(self.members):
             raise InputError("a committee has the same learner twice: it would learn twice a round")
         task = self.members[0].task
@@ -147,12 +147,40 @@ class Committee(Shell):
             raise InputError(f"only plain rows can be scaled, not those of {task!r}")
         super().__init__(self.members[0].task, seed)
         self.combine, self.scaling = combine, scaling
+        self._all = self.members
+        self._seat(self.members)
+
+    def _seat(self, members: Sequence[Member]) -> None:
+        """Let these be the members, of which none has learned anything."""
+        self.members = list(members)
         self._groups = self._grouped()
+        fuses = [member.fuses for member in self.members]
+        self._together = [[j for j in group.members if fuses[j]] for group in self._groups]
+        self._alone = [[j for j in group.members if not fuses[j]] for group in self._groups]
         self._fused: list[FusedStep | None] = [None] * len(self._groups)  # until there are weights
-        self._sure = all(map(_never_refuses, self.members))
+        self._sure = all(member.never_refuses for member in self.members)
         self.shares = Shares(len(self.members))
-        nats = [member.loss.nats for member in self.members]
+        nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
+        self._identity = ""
+
+    def _meet(self, rows: Rows) -> None:
+        """Leave out members whose maps do not suit the first rows."""
+        suited = self._suited(rows.features, isinstance(rows, SparseRows))
+        if len(suited) < len(self.members):
+            self._seat(suited)
+
+    def _suited(self, features: int, sparse: bool) -> list[Member]:
+        """Return the members whose maps suit first rows of this shape; later ones are for all."""
+        if self.features is not None:
+            return self.members
+        suited = [m for m in self.members if m.map is None or m.map.suits(features, sparse)]
+        if not suited:
+            raise InputError(
+                f"no member's map suits {'sparse' if sparse else 'dense'} rows of {features} "
+                "features"
+            )
+        return suited
 
     def _grouped(self) -> list[Group]:
         """Return members by what they see: rows of one map, which they share, or scaled rows."""
@@ -213,6 +241,7 @@ class Committee(Shell):
         sure = self.features is not None and self._bears(row)
         before = None if sure else self._checkpoint(weights=True)
         try:
+            self._meet(row)
             mapped = [group.look_at(row) for group in self._groups]
             rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
             seen = [rest if own is None else own for own in mapped]
@@ -232,20 +261,20 @@ class Committee(Shell):
         made: list[Any] = [None] * len(self.members)
         columns = np.empty((len(table.TRACE_COLUMNS), len(self.members)))
         for g, (group, row) in enumerate(zip(self._groups, seen, strict=True)):
-            own, fused = [self.members[j] for j in group.members], self._fused[g]
-            if fused is None or not fused.ready(row):
+            together, fused = self._together[g], self._fused[g]
+            if together and (fused is None or not fused.ready(row)):
+                own: list[Any] = [self.members[j] for j in together]
                 fused = self._fused[g] = FusedStep.of(own, row, checked)
             if fused is not None:
                 predictions, theirs = fused.play(row, checked, number)
-                if len(self._groups) == 1:
+                if len(together) == len(self.members):
                     return predictions, theirs
-                columns[:, group.members] = theirs
-                for j, prediction in zip(group.members, predictions, strict=True):
+                columns[:, together] = theirs
+                for j, prediction in zip(together, predictions, strict=True):
                     made[j] = prediction
-                continue
-            for j, member in zip(group.members, own, strict=True):
-                made[j] = member._learn_one_mapped(row, checked, number).copy()
-                columns[:, j] = member._columns[: len(table.TRACE_COLUMNS), 0]
+            for j in group.members if fused is None else self._alone[g]:
+                prediction, column = self.members[j]._learn_one_mapped(row, checked, number)
+                made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
         return made, columns
 
     def _room(self, labels: Any) -> Batch:
@@ -284,12 +313,15 @@ class Committee(Shell):
 
     def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
         mapped = None if self.scaling is None else self.scaling.look_at(row)
-        looks: list[Any] = [None] * len(self.members)
+        suited = self._suited(row.features, isinstance(row, SparseRows))
+        known: dict[int, tuple[Any, np.ndarray]] = {}
         for group in self._groups:
-            seen = group.look_at(row) or mapped or row
-            for j in group.members:
-                looks[j] = self.members[j]._look_mapped(seen, number)
-        made, weights = [prediction for prediction, _ in looks], self.shares.now
+            if self.members[group.members[0]] in suited:
+                seen = group.look_at(row) or mapped or row
+                known |= {j: self.members[j]._look_mapped(seen, number) for j in group.members}
+        looks = [known[j] for j in sorted(known)]
+        weights = self.shares.now if len(looks) == len(self.members) else Shares(len(looks)).now
+        made = [prediction for prediction, _ in looks]
         if self.combine == "vote":
             prediction = vote_one(self.task, made, weights)
             size = len(looks[0][1])
@@ -337,10 +369,11 @@ class Committee(Shell):
             raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
         State(key=state.key, tickets=state.tickets, rounds=state.rounds).check()
         rounds, count = [member.rounds for member in state.members], state.shares.members
-        if not len(rounds) == count == len(self.members):
+        seats = self._seats_of(state)
+        if not len(rounds) == count == len(seats):
             raise InputError(
-                f"there are {len(self.members)} members, but in the state {len(rounds)}, and "
-                f"{count} with weights"
+                f"there are {len(seats)} members, but in the state {len(rounds)}, and {count} with "
+                "weights"
             )
         if set(rounds) != {state.rounds}:
             raise InputError(f"the members have played {rounds} rounds: expected the same number")
@@ -349,6 +382,8 @@ class Committee(Shell):
             self._turn.check()
             before = self._checkpoint(weights=True)
             try:
+                if seats is not self.members:
+                    self._seat(seats)
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
                 self._groups = self._grouped()
@@ -360,6 +395,23 @@ class Committee(Shell):
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+
+    def _seats_of(self, state: CommitteeState) -> list[Member]:
+        """Return the members that a state is of: those that are left in, all, or some of all."""
+        maps = [member.map is not None for member in state.members]
+        for seats in (self.members, self._all, self._left_in(state)):
+            if [member.map is not None for member in seats] == maps:
+                return seats
+        return self.members
+
+    def _left_in(self, state: CommitteeState) -> list[Member]:
+        """Return the members that were left in by the first rows of a state."""
+        scaling, first = state.scaling, state.members[0]
+        features = first.features if scaling is None else scaling.features
+        sparse = scaling.sparse if scaling is not None else first.transposed
+        if features is None:
+            return self._all
+        return [m for m in self._all if m.map is None or m.map.suits(features, sparse)]
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Committee:
         """Return a committee for more classes or features, which otherwise goes on as this one.
@@ -440,7 +492,8 @@ class Committee(Shell):
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         for member, weight in zip(self.members, self.weights, strict=True):
-            lines.append(f"  {weight:6.3f}  {member!r}")
+            alone = "" if member.steps else f": no theorem, {member.no_theorem}"
+            lines.append(f"  {weight:6.3f}  {member!r}{alone}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -465,7 +518,7 @@ class Committee(Shell):
         for j, part in enumerate(about["members"]):
             start = f"{j}."
             own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            members.append(OGD.from_saved(part, own))
+            members.append(member_from(part, own))
         if not members:
             raise InputError("a committee needs 1 member or more")
         if "state" in about:
@@ -495,11 +548,13 @@ class Committee(Shell):
         return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
-        members = [member._checkpoint(weights) for member in self.members]
+        members = [(member, member._checkpoint(weights)) for member in self.members]
         return Checkpoint(members, self._state(weights=False), weights, self._tickets)
 
     def _rollback(self, checkpoint: Checkpoint) -> None:
-        for member, own in zip(self.members, checkpoint.members, strict=True):
+        if len(self.members) != len(checkpoint.members):
+            self._seat([member for member, _ in checkpoint.members])
+        for member, own in checkpoint.members:
             member._rollback(own)
         state = checkpoint.state
         assert state.key is not None
@@ -509,8 +564,10 @@ class Committee(Shell):
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
-        pairs = zip(self.members, checkpoint.members, strict=True)
+        pairs = [(member, own) for member, own in checkpoint.members if member in self.members]
         state = checkpoint.state
+        if len(pairs) < len(checkpoint.members):  # others are left out, and nothing was learned
+            state = self._state(weights=False)
         scaling = None if state.scaling is None else state.scaling.copy()
         state = state.replaced(key=self._draws.key, shares=state.shares.copy(), scaling=scaling)
         return state, [m._origin(own).replaced(tickets=self._tickets) for m, own in pairs]
@@ -587,13 +644,3 @@ def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> Non
             return
     if given is not None or own is not None:
         raise InputError(f"the scaling of the state, {given!r}, is not of the kind of {own!r}")
-
-
-def _never_refuses(member: OGD) -> bool:
-    """Say whether a member cannot refuse a row of modest size.
-
-    Inside a ball, with constants of modest size, neither scores nor steps overflow. Nothing is
-    known of parts without kernels.
-    """
-    modest = all(largest_number(p) <= LARGEST_CONSTANT for p in member.parts if isinstance(p, Part))
-    return modest and member.parts.have_kernels and math.isfinite(member.domain.diameter)

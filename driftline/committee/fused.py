@@ -68,13 +68,17 @@ class FusedStep:
 
     @classmethod
     def of(cls, members: Sequence[OGD], row: Rows, checked: Any) -> FusedStep | None:
-        """Lay the members' arguments out for rounds like this one, if they can play together."""
+        """Lay arguments out for rounds like this one, of members that are compiled.
+
+        None if they cannot play such rounds together.
+        """
         if type(row) is not DenseRows or not layout_is_known():
             return None
         first = members[0].engine
         for member in members:
             engine = member.engine
-            if not isinstance(engine, CompiledEngine) or not engine.linked or engine.replay:
+            assert isinstance(engine, CompiledEngine)
+            if not engine.linked or engine.replay:
                 return None
             if engine.dtype != first.dtype or engine.features != row.features:
                 return None

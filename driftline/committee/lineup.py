@@ -12,7 +12,17 @@ from driftline.decoders import Argmax
 from driftline.detectors import Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
-from driftline.features import Standardiser
+from driftline.features import (
+    Chain,
+    Fourier,
+    Hats,
+    Map,
+    Narrow,
+    Ranks,
+    Recent,
+    Standardise,
+    Standardiser,
+)
 from driftline.learner import OGD
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.parts import check_flag
@@ -25,18 +35,62 @@ __all__ = ["auto"]
 #: before their features are.
 RARE = 0.3
 
+#: Maps are for rows of so many features at most, and so many members of a line-up see rows by each.
+FEW, MAPPED = 128, 4
+
+#: The constant beside rows that are measured by the last ones.
+LEVEL = 0.3
+
+CURVES = Chain(Hats(12), Standardise())
+
+#: The maps beside what is linear, by how much may be spent on them.
+EFFORTS: dict[str, tuple[Map, ...]] = {
+    "fast": (),
+    "balanced": (
+        Recent(50.0, constant=LEVEL),
+        Hats(12),
+        CURVES,
+        Chain(Ranks(), Fourier(300, 0.5)),
+        Chain(Standardise(constant=False), Fourier(300, 0.5, seed=1)),
+    ),
+    "best": (
+        Recent(50.0, constant=LEVEL),
+        Recent(200.0, constant=LEVEL),
+        Chain(Recent(50.0), Fourier(300, 0.5, seed=5)),
+        Hats(6),
+        Hats(12),
+        CURVES,
+        Ranks(),
+        Chain(Ranks(), Fourier(500, 0.35)),
+        Chain(Ranks(), Fourier(500, 0.7, seed=1)),
+        Chain(Standardise(constant=False), Fourier(500, 0.35, seed=2)),
+        Chain(Standardise(constant=False), Fourier(500, 0.5, seed=3)),
+        Chain(Standardise(constant=False), Fourier(500, 1.0, seed=4)),
+    ),
+}
+
 #: A rate, a diameter, and what a member starts again by.
 Setting = tuple[Rate, float, Detector | None]
 
 
 def auto(
-    task: Task, *, scaling: bool = True, seed: int | None = 0, dtype: Any = np.float64
+    task: Task,
+    *,
+    effort: str = "fast",
+    scaling: bool = True,
+    seed: int | None = 0,
+    dtype: Any = np.float64,
 ) -> Committee:
     """Return a committee for a task, with nothing to set.
 
     Its members differ in rate, diameter and whether they start again when they err more often than
     before, for no setting is best on every stream: small steps bear noise, large ones follow
     changes, and who starts again can afford steps that decay.
+
+    With ``effort="fast"`` all are linear in their inputs. With ``"balanced"`` some see them through
+    maps: a curve of every feature, and smooth functions of all together; ``"best"`` has more of
+    both. Maps are for dense rows of at most 128 features, and members with maps are left out on
+    others.
     With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
     1000 documents, or twice as many as are chosen of them: a round costs as many operations as
@@ -50,10 +104,26 @@ def auto(
     if not isinstance(task, Task):
         raise InputError(f"expected a task, such as dl.tasks.Multiclass(3), but got {task!r:.80}")
     check_flag("scaling", scaling)
+    if effort not in EFFORTS:
+        raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     constant = RARE if task.kind == "tags" else True
     scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
     rest = {"intercept": scaler is None, "dtype": dtype}
-    return Committee(LINEUPS.get(task.kind, _structured)(task, rest), scaling=scaler, seed=seed)
+    lineup = LINEUPS.get(task.kind, _structured)
+    members = lineup(task, rest)
+    if not task.layout.ragged:
+        for part in EFFORTS[effort]:
+            members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
+    return Committee(members, scaling=scaler, seed=seed)
+
+
+def _mapped(members: list[OGD], part: Map) -> list[OGD]:
+    """Return the first members of a line-up, which see rows through a map."""
+    made = []
+    for member in members[:MAPPED]:
+        dtype = member.engine.dtype
+        made.append(OGD(**member.parts._asdict(), features=part, dtype=dtype))
+    return made
 
 
 def _certain(loss: Loss, setting: Setting, rest: dict[str, Any]) -> OGD:

@@ -30,7 +30,7 @@ RATES: dict[str, Rate] = {
     "restart": Decaying(1.0),
 }
 
-LEARNERS = ("auto", "paper", *RATES)
+LEARNERS = ("auto", "balanced", "best", "paper", *RATES)
 
 
 def named(
@@ -38,7 +38,8 @@ def named(
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
-    All but ``auto`` are committees of one member; all but ``paper``, which has the random decoder
+    ``balanced`` and ``best`` are ``auto`` with this effort. All others are committees of one
+    member; all but ``paper``, which has the random decoder
     of the theorem, predict with certainty where their loss allows it.
 
     >>> from driftline.streams import LabelFlips
@@ -48,8 +49,9 @@ def named(
     """
     if name not in LEARNERS:
         raise InputError(f"there is no learner {name!r}: expected one of {', '.join(LEARNERS)}")
-    if name == "auto":
-        return auto(task, scaling=scaling, seed=seed, dtype=dtype)
+    if name in ("auto", "balanced", "best"):
+        effort = "fast" if name == "auto" else name
+        return auto(task, effort=effort, scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
     scaled = scaling and not task.layout.ragged
     loss: Any = _loss(task, certain=name != "paper")

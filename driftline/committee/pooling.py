@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from driftline.committee.committee import Committee
-from driftline.learner import OGD
+from driftline.learner import Member
 
 __all__ = [
     "agreed",
@@ -30,20 +30,20 @@ __all__ = [
 ]
 
 
-def beliefs(learner: OGD | Committee, X: Any) -> tuple[np.ndarray, np.ndarray]:
+def beliefs(learner: Member | Committee, X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return how much members are believed, and their scores of all rows, members first."""
     if isinstance(learner, Committee):
         return learner.beliefs, learner.score_rows(X)
     return np.ones(1), learner.score_rows(X)[np.newaxis]
 
 
-def voted(learner: OGD | Committee, scores: np.ndarray) -> np.ndarray | None:
+def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     """Return what the learner predicts for rows with these scores, a row each.
 
     None where a member draws its predictions: what is most probable is no draw.
     """
     members = learner.members if isinstance(learner, Committee) else [learner]
-    if not all(member.decoder.takes_top for member in members):
+    if not all(member.takes_top for member in members):
         return None
     task, made = learner.task, [learner.task.top_rows(own) for own in scores]
     if not isinstance(learner, Committee):
@@ -78,7 +78,7 @@ def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
     return top + np.log(np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1))
 
 
-def decoded(learner: OGD | Committee, X: Any, classes: int) -> np.ndarray:
+def decoded(learner: Member | Committee, X: Any, classes: int) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each class, a row each.
 
     In a committee, a member is drawn by its weight first.
@@ -86,30 +86,30 @@ def decoded(learner: OGD | Committee, X: Any, classes: int) -> np.ndarray:
     _, scores = beliefs(learner, X)
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.decoder.takes_top and member.task.zero_one:
+        if member.takes_top and member.task.zero_one:
             chances[np.arange(len(own)), own.argmax(axis=1)] += weight
             continue
         for row, theta in zip(chances, own, strict=True):
-            atoms, shares = member.decoder.distribution(theta)
+            atoms, shares = member.drawn_from(theta)
             np.add.at(row, atoms, weight * shares)
     return chances
 
 
-def tagged(learner: OGD | Committee, X: Any) -> np.ndarray:
+def tagged(learner: Member | Committee, X: Any) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each tag, a row each."""
     task: Any = learner.task  # of tags
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.decoder.takes_top:
+        if member.takes_top:
             chances += weight * (own > 0.0)
             continue
-        means = np.array([member.decoder.mean_loss_encoding(theta) for theta in own])
+        means = np.array([member.mean_loss_encoding(theta) for theta in own])
         chances += weight * np.clip(0.5 + 0.5 * means / task.loss_factor, 0.0, 1.0)
     return chances
 
 
-def _members(learner: OGD | Committee) -> list[tuple[float, OGD]]:
+def _members(learner: Member | Committee) -> list[tuple[float, Member]]:
     """Return members with their weights, which add up to 1."""
     if not isinstance(learner, Committee):
         return [(1.0, learner)]

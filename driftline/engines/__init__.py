@@ -10,6 +10,7 @@ from driftline.engines.base import Engine as Engine
 from driftline.engines.base import Look as Look
 from driftline.engines.base import Parts as Parts
 from driftline.engines.choice import engine_for as engine_for
+from driftline.engines.choice import warn_without_numba as warn_without_numba
 from driftline.engines.compiled import CompiledEngine as CompiledEngine
 from driftline.engines.plain import PlainEngine as PlainEngine
 from driftline.engines.totals import Totals as Totals

@@ -10,7 +10,7 @@ from driftline.engines.compiled import CompiledEngine
 from driftline.engines.plain import PlainEngine
 from driftline.kernels import COMPILES, MISSING
 
-__all__ = ["engine_for"]
+__all__ = ["engine_for", "warn_without_numba"]
 
 
 def engine_for(parts: Parts) -> type[Engine]:
@@ -18,13 +18,16 @@ def engine_for(parts: Parts) -> type[Engine]:
     if not parts.have_kernels:
         return PlainEngine
     if not COMPILES:
-        _warn_once()
+        warn_without_numba()
         return PlainEngine
     return CompiledEngine
 
 
 @functools.cache
-def _warn_once() -> None:
+def warn_without_numba() -> None:
+    """Say once in a process that rounds are slow, if there is no Numba."""
+    if COMPILES:
+        return
     warnings.warn(
         f"Numba cannot be imported ({MISSING}): rounds are played in plain Python, with the same "
         "results but slowly. Install it by pip install numba.",

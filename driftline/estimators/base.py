@@ -15,8 +15,9 @@ from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.making import make_learner
 from driftline.inputs import check_sparse
-from driftline.learner import OGD
+from driftline.learner import Member
 from driftline.state import archive
+from driftline.state.loading import learner_from
 
 __all__ = ["DriftEstimator", "validated"]
 
@@ -27,7 +28,7 @@ class DriftEstimator(BaseEstimator):
     learner: Any
     epochs: int
     random_state: Any
-    learner_: OGD | Committee
+    learner_: Member | Committee
     n_features_in_: int
     feature_names_in_: np.ndarray
 
@@ -77,9 +78,8 @@ class DriftEstimator(BaseEstimator):
         made = cls(**about["params"])
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
             raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
-        kind: Any = {"OGD": OGD, "Committee": Committee}[about["learner"]["kind"]]
         own = {name.removeprefix("learner."): array for name, array in arrays.items()}
-        made.learner_ = kind.from_saved(about["learner"], own)
+        made.learner_ = learner_from(about["learner"], own)
         made.n_features_in_ = int(about["features"])
         if about["names"] is not None:
             names = [str(name) for name in about["names"]]

@@ -6,7 +6,7 @@ from typing import Any
 
 from driftline.committee import LEARNERS, Committee, named
 from driftline.errors import InputError
-from driftline.learner import OGD
+from driftline.learner import Member
 from driftline.tasks import Task
 
 __all__ = ["make_learner"]
@@ -14,7 +14,7 @@ __all__ = ["make_learner"]
 
 def make_learner(
     how: Any, task: Task, *, scaling: bool = False, dtype: Any = "float64", seed: int = 0
-) -> OGD | Committee:
+) -> Member | Committee:
     """Return a learner for a task.
 
     By a name of :data:`~driftline.committee.LEARNERS`: ``"auto"`` is :func:`driftline.auto`,
@@ -33,8 +33,11 @@ def make_learner(
             f"to a learner, but is {how!r}"
         )
     learner = how(task)
-    if not isinstance(learner, (OGD, Committee)) or learner.task != task:
-        raise InputError(f"expected an OGD or a Committee for {task!r}, but got {learner!r}")
+    if not isinstance(learner, (Member, Committee)) or learner.task != task:
+        raise InputError(
+            f"expected an OGD or a Committee for {task!r}, or another member of committees, but "
+            f"got {learner!r}"
+        )
     if learner.rounds:
         raise InputError(f"expected a new learner, but {learner!r} has played {learner.rounds}")
     return learner

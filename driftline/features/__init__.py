@@ -1,5 +1,4 @@
 """Maps from inputs to inputs: scaling, ranks, hats, Fourier features; chains and unions of them."""
-
 from driftline.features.base import Map as Map
 from driftline.features.base import Mapper as Mapper
 from driftline.features.chain import Chain as Chain
@@ -7,6 +6,8 @@ from driftline.features.chain import Union as Union
 from driftline.features.compiled import CompiledMap as CompiledMap
 from driftline.features.fourier import Fourier as Fourier
 from driftline.features.hats import Hats as Hats
+from driftline.features.narrow import Narrow as Narrow
 from driftline.features.ranks import Ranks as Ranks
+from driftline.features.recent import Recent as Recent
 from driftline.features.standardise import Standardise as Standardise
 from driftline.features.standardiser import Standardiser as Standardiser

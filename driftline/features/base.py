@@ -55,6 +55,10 @@ class Map(Part, ABC):
         """Return how many numbers are kept at most while a row is mapped."""
         return self.width(features)
 
+    def suits(self, features: int, sparse: bool) -> bool:
+        """Say whether the map is for rows of this shape: a committee does without it on others."""
+        return True
+
     def transform(self, inputs: Any) -> Any:
         """Return rows mapped as they come, each by those before it."""
         return self.mapper().transform(inputs)

@@ -30,6 +30,7 @@ from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import MAP as MAP
 from driftline.kernels.signatures import MAP_SPARSE as MAP_SPARSE
+from driftline.kernels.signatures import MEMBER as MEMBER
 from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RANKS as RANKS

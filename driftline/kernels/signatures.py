@@ -160,6 +160,21 @@ MAP_SPARSE = types.int64(
     types.Array(types.int32, 2, "C"),
 )
 
+#: ``member(inputs, labels, constants, memory, room, learning, scores, trace, predictions) ->
+#: rows``: score rows by what is remembered; if they are learned from, write what happened, a column
+#: each, and remember them; stop at one that is not finite.
+MEMBER = types.int64(
+    _input(types.float64, 2),
+    labels,
+    vector,
+    vector,
+    vector,
+    types.boolean,
+    matrix,
+    types.Array(types.float64, 2, "A"),
+    predictions,
+)
+
 
 def _scale_sparse(index: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.

@@ -1,9 +1,10 @@
-"""The learner on one page, online gradient descent, tickets."""
+"""The learner on one page, what a committee asks of one, online gradient descent, tickets."""
 
 from driftline.learner.base import Learner as Learner
+from driftline.learner.member import Member as Member
+from driftline.learner.member import Round as Round
+from driftline.learner.member import check_longer as check_longer
 from driftline.learner.ogd import OGD as OGD
-from driftline.learner.ogd import Round as Round
-from driftline.learner.ogd import check_longer as check_longer
 from driftline.learner.predictor import Predictor as Predictor
 from driftline.learner.shell import Shell as Shell
 from driftline.learner.shell import checked_stream as checked_stream

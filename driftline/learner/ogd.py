@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,45 +12,32 @@ from driftline.comparators import check_comparator
 from driftline.decoders import Decoder, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
-from driftline.engines import Block, Parts, engine_for
+from driftline.engines import Block, CompiledEngine, Parts, engine_for
 from driftline.errors import InputError
-from driftline.features import Map, Mapper
+from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
-from driftline.learner.shell import Shell
+from driftline.learner.member import Member, Round, check_longer
 from driftline.losses import Loss
-from driftline.parts import Part, check_flag, check_plain, check_sizes, from_config, substituted
+from driftline.parts import (
+    Part,
+    check_flag,
+    check_plain,
+    check_sizes,
+    from_config,
+    largest_number,
+    substituted,
+)
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, settled
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
-from driftline.tasks import Distribution, Task
-from driftline.theorem import describe
-from driftline.trace import Batch, Trace
+from driftline.tasks import Distribution
+from driftline.theorem import describe, no_theorem
+from driftline.trace import Batch
 
-__all__ = ["OGD", "Round", "check_longer"]
-
-
-class Round(NamedTuple):
-    """What happened in one round."""
-
-    prediction: Any
-    loss: float
-    risk: float
-    target_loss: float
-    eta: float
-    grad_sq: float
-
-
-def check_longer(task: Task, known: int | None, features: int) -> None:
-    """Refuse rows that cannot become longer, or would become shorter."""
-    if isinstance(features, bool) or not isinstance(features, (int, np.integer)) or features < 1:
-        raise InputError(f"features must be a whole number of 1 or more, not {features!r}")
-    if task.layout.ragged:
-        raise InputError(f"only plain rows can become longer, not those of {task!r}")
-    if known is not None and features < known:
-        raise InputError(f"there are {known} features already, so not only {features}")
+__all__ = ["OGD"]
 
 
 def _check_kind(part: Any, kind: type, words: str) -> None:
@@ -68,14 +56,15 @@ class Checkpoint(NamedTuple):
     tally: Tally
 
 
-#: How many numbers of mapped rows are kept at a time.
-MOST_NUMBERS = 1 << 20
+#: No step of compiled parts overflows while inputs have no entry above 1e12, and parts no larger
+#: constant than this: the largest product, of five constants and three norms, stays below 1e140.
+LARGEST_CONSTANT = 1e9
 
 #: The uniform number of rounds that are only learned from, or whose prediction is certain.
 MIDDLE = np.full((1, 1), 0.5)
 
 
-class OGD(Shell):
+class OGD(Member):
     """Linear scores, a surrogate loss, a decoder, and gradient steps inside a domain.
 
     Parameters
@@ -119,6 +108,8 @@ class OGD(Shell):
     (3, 2)
     """
 
+    steps = True
+
     def __init__(
         self,
         loss: Loss,
@@ -148,18 +139,9 @@ class OGD(Shell):
             )
         if restart is not None and not isinstance(restart, Detector):
             raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
-        if features is not None and not isinstance(features, Map):
-            raise InputError(
-                f"features must be a map such as dl.features.Hats(12), not {features!r:.80}"
-            )
         if features is not None and initial is not None:
             raise InputError("first weights are for rows without a map: leave one of both out")
-        if features is not None and loss.task.layout.ragged:
-            raise InputError(f"only plain rows can be mapped, not those of {loss.task!r}")
-        super().__init__(loss.task, seed)
-        #: The map of inputs, and what it has learned; None where there is none.
-        self.map = features
-        self.mapper = None if features is None else features.mapper()
+        super().__init__(loss.task, seed, features)
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         for part in self.parts:
             if isinstance(part, Part):
@@ -178,16 +160,6 @@ class OGD(Shell):
 
     # -- rounds
 
-    def step(self, x: Any, label: Any) -> Round:
-        """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
-        row, checked = self._row(x), self.task.check_label(label)
-        with self._turn.lock:
-            self._turn.check()
-            number = self._tickets
-            prediction = self._learn_one(row, checked, number)
-            self._tickets = number + 1
-            return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
-
     def learn(self, x: Any, label: Any) -> Round:
         """Learn from one round without predicting: no ticket is used up.
 
@@ -196,8 +168,8 @@ class OGD(Shell):
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock:
             self._turn.check()
-            prediction = self._play_one(row, checked, MIDDLE)
-            return Round(self.task.prediction(prediction), *self._columns[:5, 0].tolist())
+            prediction, columns = self._play_one(row, checked, MIDDLE)
+            return Round(self.task.prediction(prediction), *columns[:5].tolist())
 
     def watch(self, comparator: Any) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
@@ -268,6 +240,18 @@ class OGD(Shell):
         """
         return self.decoder.distribution(self.scores(x))
 
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Return what the decoder draws at these scores by a uniform number."""
+        return self.decoder.draw(theta, uniforms)
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return that of the decoder."""
+        return self.decoder.mean_loss_encoding(theta)
+
+    def drawn_from(self, theta: np.ndarray) -> Distribution:
+        """Return what the decoder draws at these scores."""
+        return self.decoder.distribution(theta)
+
     @property
     def weights(self) -> np.ndarray:
         """A copy of W: a row per score, a column per feature, and one more for an intercept."""
@@ -278,12 +262,6 @@ class OGD(Shell):
             return np.array(weights, order="C")
 
     # -- the state as a value
-
-    @property
-    def state(self) -> State:
-        """All that moves when the learner learns, as a value: a copy."""
-        with self._turn.lock:
-            return self._state()
 
     def restore(self, state: State) -> None:
         """Go on from a state, if it can be one of these parts.
@@ -324,7 +302,6 @@ class OGD(Shell):
         return self._grown(classes, features, self.features)
 
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> OGD:
-        """Do the same; new features come after ``known`` ones, before what a map may have added."""
         task, state, parts = self.task, self.state, self.parts._asdict()
         if classes is not None:
             more = task.with_classes(classes)
@@ -371,9 +348,59 @@ class OGD(Shell):
         return self.engine.rounds
 
     @property
-    def features(self) -> int | None:
-        """How many features inputs have, None before the first."""
-        return self.engine.features if self.mapper is None else self.mapper.features
+    def width(self) -> int | None:
+        """How many features mapped rows have, None before the first."""
+        return self.engine.features
+
+    @property
+    def no_theorem(self) -> str:
+        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
+        return no_theorem(self.parts, self.largest_input)
+
+    @property
+    def nats(self) -> float | None:
+        """What the loss says."""
+        return self.loss.nats
+
+    @property
+    def certain(self) -> bool:
+        """Whether the decoder is deterministic."""
+        return self.decoder.deterministic
+
+    @property
+    def takes_top(self) -> bool:
+        """Whether the decoder takes the label of highest score."""
+        return self.decoder.takes_top
+
+    @property
+    def restarts(self) -> bool:
+        """Whether there is a detector."""
+        return self.parts.restart is not None
+
+    @property
+    def fuses(self) -> bool:
+        """Whether the engine is compiled."""
+        return isinstance(self.engine, CompiledEngine)
+
+    @property
+    def searchable(self) -> bool:
+        """Whether the loss is convex, and parts are compiled, so that it takes no hours."""
+        return self.parts.have_kernels and self.loss.convex
+
+    @property
+    def never_refuses(self) -> bool:
+        """Inside a ball, with constants of modest size, neither scores nor steps overflow.
+
+        Nothing is known of parts without kernels.
+        """
+        parts = [part for part in self.parts if isinstance(part, Part)]
+        modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
+        return modest and self.parts.have_kernels and math.isfinite(self.domain.diameter)
+
+    @property
+    def in_short(self) -> str:
+        """Rate and domain, which is what members of a line-up differ in."""
+        return f"{self.rate!r}, {self.domain!r}" + (", restarts" if self.restarts else "")
 
     @property
     def largest_input(self) -> float:
@@ -444,39 +471,6 @@ class OGD(Shell):
         state = self.engine.state(weights).replaced(key=self._draws.key, tickets=self._tickets)
         return state if self.mapper is None else state.replaced(map=self.mapper.to_saved())
 
-    def _resumed_mapper(self, state: State) -> Mapper | None:
-        """Return the map with what a state says it has learned, if that fits the weights."""
-        if (state.map is None) != (self.map is None):
-            raise InputError(f"the state is not one of a learner with the map {self.map!r}")
-        if self.map is None or state.map is None:
-            return None
-        mapper = self.map.mapper()
-        mapper.restore(*state.map)
-        if mapper.features is None and state.rounds:
-            raise InputError(f"the map has seen nothing in {state.rounds} rounds")
-        if mapper.features is not None and mapper.outputs != state.features:
-            raise InputError(
-                f"the map makes {mapper.outputs} features of {mapper.features}, but weights are "
-                f"for {state.features}"
-            )
-        return mapper
-
-    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
-        """Return rows as the weights meet them, each as if it came next; without a map, all."""
-        if self.mapper is None:
-            return rows
-        mapped = self.mapper.look_at(rows, start, stop)
-        self.check_mapped(mapped)
-        return mapped
-
-    def check_mapped(self, rows: Rows) -> None:
-        """Refuse mapped rows of another length than weights are for."""
-        known = self.engine.features
-        if known is not None and rows.features != known:
-            raise InputError(
-                f"mapped inputs have {rows.features} features, but weights are for {known}"
-            )
-
     @property
     def _dtype(self) -> Any:
         return self.engine.dtype
@@ -488,11 +482,6 @@ class OGD(Shell):
     def _copies_cheaply(self, size: int) -> bool:
         """Say whether copying the weights costs no more than reading inputs of this size."""
         return self.engine.stored is None or self.engine.stored.size <= size
-
-    def _batch_size(self, rows: Rows) -> int:
-        if self.map is None:
-            return rows.block
-        return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         watch, tally = self._watch, self._tally
@@ -529,27 +518,9 @@ class OGD(Shell):
             columns["restarted"] = np.zeros(count, dtype=bool)
         return Batch(columns, table=table)
 
-    def _play(
+    def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
-        if self.mapper is None:
-            self._play_mapped(rows, start, stop, labels, number, room)
-            return
-        mapped = self.mapper.piece(rows, start, stop)
-        self.check_mapped(mapped)
-        self._play_mapped(mapped, 0, stop - start, labels, number, room, start)
-
-    def _play_mapped(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        number: int,
-        room: Batch,
-        before: int = 0,
-    ) -> None:
-        """Play rows as the weights meet them, of a stream in which so many were before."""
         self.engine.hold(rows)
         assert room.table is not None
         block = Block(
@@ -564,7 +535,7 @@ class OGD(Shell):
             restarted=room.columns.get("restarted"),
         )
         if (played := self._advance(block)) < stop - start:
-            refuse(rows, start + played, before)
+            refuse(rows, start + played)
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; any, where predictions are certain."""
@@ -581,26 +552,27 @@ class OGD(Shell):
             self._tally.add(settled(seen, self.parts))
         return played
 
-    def _learn_one(self, row: Rows, label: Any, number: int) -> np.ndarray:
-        return self._play_one(row, label, self._uniform(number))
-
-    def _learn_one_mapped(self, row: Rows, label: Any, number: int) -> np.ndarray:
-        """Do the same with a row as the weights meet it."""
+    def _learn_one_mapped(
+        self, row: Rows, label: Any, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         return self._play_one_mapped(row, label, self._uniform(number))
 
     def _uniform(self, number: int) -> np.ndarray:
         return MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
 
-    def _play_one(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
-        """Play one round; return its prediction as numbers. The rest is in ``_columns``."""
+    def _play_one(
+        self, row: Rows, label: Any, uniforms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Play one round by a uniform number; return its prediction, and what is recorded."""
         self._check_features(row)
-        if self.mapper is None:
-            return self._play_one_mapped(row, label, uniforms)
         played = self._play_one_mapped(self._mapped(row), label, uniforms)
-        self.mapper.remember(row)
+        if self.mapper is not None:
+            self.mapper.remember(row)
         return played
 
-    def _play_one_mapped(self, row: Rows, label: Any, uniforms: np.ndarray) -> np.ndarray:
+    def _play_one_mapped(
+        self, row: Rows, label: Any, uniforms: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         engine, prediction = self.engine, self._prediction
         if self._layout.ragged:
             row.check_labels([label])
@@ -620,7 +592,7 @@ class OGD(Shell):
 
     def _play_held(
         self, row: Rows, label: Any, uniforms: np.ndarray, prediction: np.ndarray
-    ) -> np.ndarray:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round of a row that the weights are ready for."""
         engine, columns = self.engine, self._columns
         labels = label[np.newaxis] if isinstance(label, np.ndarray) else [label]
@@ -630,20 +602,11 @@ class OGD(Shell):
             played = self._advance(Block(row, 0, 1, labels, uniforms, columns, prediction))
         if not played:
             refuse(row, 0)
-        row_of_numbers: np.ndarray = prediction[0]
-        return row_of_numbers
-
-    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
-        mapped = self._mapped(row)
-        return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
+        return prediction[0], columns[:, 0]
 
     def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
-        """Return prediction and mean loss encoding of a row as the weights meet it."""
         prediction, mean, _ = self.engine.look(row, self._uniform(number))
         return prediction, mean
-
-    def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
-        return Trace.of(batch, self.task, self.config(), origin, digest)
 
     def _check_initial(self, initial: Any) -> np.ndarray:
         try:

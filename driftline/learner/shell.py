@@ -166,6 +166,7 @@ class Shell(Learner):
     ) -> Any:
         """Play from a checkpoint; return the trace if there is a digest, or hand it to a sink."""
         with self._turn.lock:
+            self._meet(rows)
             if seed is not None:
                 self._reseed(seed)
             room = None if digest is None or sink is not None else self._room(labels)
@@ -344,6 +345,10 @@ class Shell(Learner):
     @abstractmethod
     def _room(self, labels: Any) -> Batch:
         """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
+
+    def _meet(self, rows: Rows) -> None:
+        """Get ready for the first rows, which are about to be learned from."""
+        return
 
     @abstractmethod
     def _play(

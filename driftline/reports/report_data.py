@@ -164,7 +164,9 @@ def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -
 
 
 def in_short(index: int, config: dict[str, Any]) -> str:
-    """Return a member in few words."""
+    """Return a member in few words: those of its kind, or its rate and its domain."""
+    if "kind" in config:
+        return f"{index} {config['kind']}"
     rate = config.get("rate", {})
     kind = str(rate.get("type", "")).removeprefix("rates.")
     if kind == "Polyak" and not rate.get("monotone", True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from driftline.errors import DAMAGE, InputError
 from driftline.files import path_of
 from driftline.state import archive
 
-__all__ = ["DAMAGE", "load", "loaded"]
+__all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind"]
 
 #: What a file may hold, and the room it is made in, which is opened when it is asked for.
 KINDS = {
     "OGD": "learner",
+    "NaiveBayes": "members",
+    "Neighbours": "members",
+    "Tables": "members",
     "Committee": "committee",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
@@ -24,6 +28,9 @@ KINDS = {
     "DriftRanker": "estimators",
     "DriftTagger": "estimators",
 }
+
+#: The rooms whose learners may be members of a committee.
+MEMBERS = ("learner", "members")
 
 
 def load(path: str | Path) -> Any:
@@ -47,14 +54,36 @@ def load(path: str | Path) -> Any:
     return loaded(path, *archive.read(path_of(path)))
 
 
+def member_kind(name: Any) -> Any:
+    """Return the class of members of a committee that has this name, if there is one."""
+    if not isinstance(name, str) or KINDS.get(name) not in MEMBERS:
+        raise InputError(f"there are no members of the kind {name!r:.80}")
+    return _kind(name)
+
+
+def member_from(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """Return the member that ``to_saved`` was asked of."""
+    return member_kind(about.get("kind")).from_saved(about, arrays)
+
+
+def learner_from(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    """Return the member or the committee that ``to_saved`` was asked of."""
+    if about.get("kind") == "Committee":
+        return _kind("Committee").from_saved(about, arrays)
+    return member_from(about, arrays)
+
+
+def _kind(name: str) -> Any:
+    return getattr(import_module(f"driftline.{KINDS[name]}"), name)
+
+
 def loaded(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     """Return the learner of a file that was read."""
     kind = str(about.get("kind"))
     if kind not in KINDS:
         raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")
     try:
-        made = getattr(import_module(f"driftline.{KINDS[kind]}"), kind)
-        return made.from_saved(about, arrays)
+        return _kind(kind).from_saved(about, arrays)
     except InputError as error:
         raise InputError(f"{path} is not a model that can be loaded: {error}") from error
     except DAMAGE as error:

@@ -33,6 +33,8 @@ class State:
 
     ``map`` is what a map of inputs has learned, as plain data and arrays; None where there is none.
 
+    ``memory`` is what a learner without weights remembers, such as counts; None for all others.
+
     Rate and detector have memories of their own. That of the rate is None in a state that came from
     a trace of version 0.1.0, which does not have it.
     """
@@ -53,6 +55,7 @@ class State:
     rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
     map: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
+    memory: np.ndarray | None = None
 
     @property
     def scaled_weights(self) -> np.ndarray | None:
@@ -138,6 +141,11 @@ class State:
             good_kind = isinstance(memory, np.ndarray) and memory.dtype == np.float64
             if not good_kind or memory.ndim != 1:
                 raise InputError(f"{name!r} must be a vector of numbers, not {memory!r:.100}")
+        memory = self.memory
+        if memory is not None and (
+            not isinstance(memory, np.ndarray) or memory.ndim != 1 or memory.dtype != np.float64
+        ):
+            raise InputError(f"'memory' must be a vector of numbers, not {memory!r:.100}")
         weights = self.weights
         if weights is not None and (
             not isinstance(weights, np.ndarray) or weights.ndim != 2 or weights.dtype.kind != "f"
@@ -145,7 +153,7 @@ class State:
             raise InputError(f"weights must be a table of numbers, not {weights!r:.100}")
 
 
-ARRAYS = ("weights", "rate_memory", "detector_memory")
+ARRAYS = ("weights", "rate_memory", "detector_memory", "memory")
 
 #: Arrays of a map have names that start so.
 MAP = "map."

@@ -293,6 +293,10 @@ def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State
         return None
     own = {k.removeprefix(ORIGIN): a for k, a in arrays.items() if k.startswith(ORIGIN)}
     origin = State.from_saved(about["origin"], own)
+    if origin.memory is not None:
+        if origin.weights is not None or not np.isfinite(origin.memory).all():
+            raise InputError("a learner remembers finite numbers, in place of weights")
+        return origin
     if origin.weights is None:
         raise InputError("the origin of the run has no weights")
     with np.errstate(over="ignore", invalid="ignore"):

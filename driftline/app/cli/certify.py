@@ -47,12 +47,13 @@ def certify(
     is exceeded.
     """
     from driftline.certificates import certify as make
+    from driftline.certificates.recorded import makes_steps
     from driftline.errors import InputError
 
     try:
         recorded = read_trace(trace)
         alone = not hasattr(recorded, "members")
-        if alone and comparator is None:
+        if alone and comparator is None and makes_steps(recorded):
             raise InputError("a single learner's run needs a comparator: expected --comparator")
         weights = None if comparator is None else _comparator(comparator)
         stream = _arrays(data, ("inputs", "labels"))

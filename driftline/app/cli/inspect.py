@@ -123,9 +123,7 @@ def _members(committee: Any) -> dict[str, Any]:
     """Return the members with their weights, in few words."""
     found = {}
     for j, (member, weight) in enumerate(zip(committee.members, committee.weights, strict=True)):
-        restart = "" if member.parts.restart is None else ", restarts"
-        words = f"{weight:.3f}  {member.rate!r}, {member.domain!r}{restart}"
-        found[f"member {j}"] = words
+        found[f"member {j}"] = f"{weight:.3f}  {member.in_short}"
     return found
 
 

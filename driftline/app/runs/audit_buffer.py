@@ -92,10 +92,11 @@ def _entries(inputs: Any) -> int:
 
 
 def _numbers(trace: CommitteeTrace) -> int:
-    """Return how many numbers a trace has, with the weights that an audit starts from."""
+    """Return how many numbers a trace has, with what an audit starts from."""
     origins = [member.origin for member in trace.members if member.origin is not None]
-    weights = [origin.weights for origin in origins if origin.weights is not None]
-    return sum(array.size for array in (*trace.columns().values(), *weights))
+    kept = [array for origin in origins for array in (origin.weights, origin.memory)]
+    arrays = (*trace.columns().values(), *(array for array in kept if array is not None))
+    return sum(array.size for array in arrays)
 
 
 def _undigested(trace: CommitteeTrace, first: bool) -> CommitteeTrace:

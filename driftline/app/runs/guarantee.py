@@ -135,9 +135,10 @@ def _audited(
     best, comparator = int(model.totals.argmin()), None
     member = model.learner.members[best]
     told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
-    if told and member.parts.have_kernels and member.loss.convex:
+    if told and member.searchable:
         comparator = _in_hindsight(member, trace.seen_by(best, inputs), labels, thorough)
-    made = certify(trace, comparator, inputs, labels, keep=False)
+    given = [comparator if own.map == member.map else None for own in model.learner.members]
+    made = certify(trace, given, inputs, labels, keep=False)
     return made, comparator is not None
 
 

@@ -51,7 +51,7 @@ class Model:
     @property
     def random(self) -> bool:
         """Whether predictions are drawn at random, so that losses differ from what is expected."""
-        return not all(member.decoder.deterministic for member in self.learner.members)
+        return not all(member.certain for member in self.learner.members)
 
     @property
     def far_outside(self) -> dict[str, int]:
@@ -105,7 +105,7 @@ class Model:
         if self.scaling is not None:
             rows = [self.scaling.copy().transform(x) for x in inputs]
             return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
-        if all(member.decoder.takes_top for member in learner.members):
+        if all(member.takes_top for member in learner.members):
             return self._predict_together(inputs)
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
 
@@ -117,7 +117,7 @@ class Model:
         """
         learner = self.learner
         pairs = zip(learner.members, scores, strict=True)
-        made = [member.decoder.draw(theta, self._generator.random(1)) for member, theta in pairs]
+        made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
         return vote_one(learner.task, made, learner.shares.now)
 
     def _predict_together(self, inputs: Any) -> np.ndarray:

@@ -49,6 +49,6 @@ def report_data_of(run: Run, summary: dict[str, Any]) -> ReportData:
 
 def _starts(ends: np.ndarray, again: np.ndarray, members: Any) -> list[int]:
     """Return where blocks begin in which all members that can have started again."""
-    able = sum(member.parts.restart is not None for member in members)
+    able = sum(member.restarts for member in members)
     starts = np.r_[0, ends[:-1]]
     return [int(start) for start in starts[again >= max(1, able)]]

@@ -1,0 +1,145 @@
+"""Play the rounds of a member without gradient steps again, and hold the record to them.
+
+What such a member remembers follows from rows and labels alone. So the rounds are played from the
+state before the first one, and losses, risks and predictions must be those that come out. Nothing
+bounds them: the certificate has totals, and says why it has no bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from driftline import inputs
+from driftline.certificates.certificate import Certificate, Premises
+from driftline.certificates.recorded import as_rows, learner_of, losses_of
+from driftline.errors import InputError
+from driftline.learner import Member
+from driftline.regret import Tally, Watched
+from driftline.trace import Batch, Trace
+
+__all__ = ["certify_again"]
+
+#: Which share of a recorded loss may be due to the rounding of another machine.
+ROUNDING = 1e-6
+
+
+def certify_again(
+    trace: Trace,
+    given: Any,
+    labels: Any,
+    chance: float,
+    keep: bool,
+    progress: Callable[[int], None] | None,
+) -> Certificate:
+    """Return the certificate of a run whose rounds are played again."""
+    trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
+    learner = learner_of(trace)
+    task = learner.task
+    rows, labels = task.layout.rows(given), task.check_labels(labels)
+    if not rows.rounds == len(labels) == len(trace):
+        raise InputError(
+            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
+            f"{len(labels)} labels"
+        )
+    rows.check_labels(labels)
+    tally, parts, findings = Tally(task.largest_loss), [], dict[str, tuple[int, int]]()
+    for start in range(0, rows.rounds, rows.block):
+        stop = min(start + rows.block, rows.rounds)
+        seen = _again(learner, trace, rows, labels, (start, stop), findings)
+        tally.add(seen)
+        if keep:
+            parts.append(seen)
+        if progress is not None:
+            progress(stop - start)
+    words = [f"{n} {words}, the first in round {t}" for words, (n, t) in findings.items()]
+    if trace.digest and trace.digest != inputs.fingerprint(rows, labels):
+        words.append("the stream is not the one of the trace: its fingerprint differs")
+    return Certificate(
+        0,
+        len(trace),
+        tally,
+        _premises(learner, labels),
+        tuple(words),
+        chance,
+        Watched.join(parts) if keep else None,
+    )
+
+
+def _again(
+    learner: Member,
+    trace: Trace,
+    rows: Any,
+    labels: Any,
+    ends: tuple[int, int],
+    findings: dict[str, tuple[int, int]],
+) -> Watched:
+    """Play some rounds again, and note where the record differs from them."""
+    start, stop = ends
+    part, own = labels[start:stop], _recorded(trace, start, stop)
+    if learner.features not in (None, rows.features):
+        raise InputError(
+            f"inputs have {rows.features} features, but the learner had {learner.features}"
+        )
+    room: Batch = learner._room(part)
+    learner._play(rows, start, stop, part, learner._tickets + start, room)
+    made, off = as_rows(own["prediction"]), {}
+    if made.shape != room["prediction"].shape:
+        raise InputError(
+            f"predictions of {learner.task!r} have the shape {room['prediction'].shape} here, but "
+            f"the trace has {made.shape}"
+        )
+    for name in ("loss", "eta", "grad_sq"):
+        slack = ROUNDING * (1.0 + np.abs(room[name]))
+        off[f"recorded numbers ({name}) are not those of the rounds"] = (
+            np.abs(own[name] - room[name]) > slack
+        )
+    off["recorded risks are not those of the rounds"] = own["risk"] != room["risk"]
+    different = (made != room["prediction"]).any(axis=1)
+    off["predictions are not what the learner predicts"] = different
+    target, other = room["target_loss"].copy(), np.flatnonzero(different)
+    try:
+        if len(other):
+            target[other] = losses_of(learner.task, made[other], part[other])
+    except InputError as error:
+        raise InputError(f"the trace has predictions that nobody makes: {error}") from error
+    off["target losses are not those of the predictions"] = own["target_loss"] != target
+    for words, where in off.items():
+        if where.any():
+            count, first = findings.get(words, (0, start + int(np.argmax(where))))
+            findings[words] = count + int(where.sum()), first
+    return _watched(room, target)
+
+
+def _recorded(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
+    return {name: column[start:stop] for name, column in trace.to_dict().items()}
+
+
+def _watched(room: Batch, target: np.ndarray) -> Watched:
+    """Return rounds that nobody compared with anything: each counts as what it cost."""
+    nothing, count = np.zeros(len(target)), len(target)
+    return Watched(
+        **{name: room[name] for name in ("loss", "risk", "eta", "grad_sq")},
+        target_loss=target,
+        gap=nothing,
+        comparator_loss=nothing,
+        distance=nothing,
+        old_distance=nothing,
+        move=nothing,
+        restarted=np.zeros(count, dtype=bool),
+        idle=np.ones(count, dtype=bool),
+        end=0.0,
+    )
+
+
+def _premises(learner: Member, labels: Any) -> Premises:
+    task = learner.task
+    guess = task.mean_guess(labels)
+    assert guess is not None  # as it may be without labels
+    reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
+    return Premises(
+        math.inf, 0.0, guess, task.largest_loss, task.guess, no_theorem=reason, no_bound=reason
+    )

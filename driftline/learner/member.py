@@ -1,0 +1,275 @@
+"""What a committee asks of a learner in it, on one page.
+
+A committee is made of learners of any kind: :class:`~driftline.OGD`, which makes gradient steps and
+has theorems, and others, which may have neither. All it knows of them stands here, and so does what
+audits, reports and estimators ask of a learner beside :class:`~driftline.Learner`. A member of
+one's own derives from this class.
+
+What a member has learned is a :class:`~driftline.State`, in which weights, or a memory of another
+kind, are numbers. A member may see rows through a map of its own; members of a committee with equal
+maps share one, so that a committee hands over rows that are mapped already: ``_play_mapped``,
+``_learn_one_mapped`` and ``_look_mapped`` take these.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map, Mapper
+from driftline.inputs import Rows
+from driftline.learner.shell import Shell
+from driftline.state import State
+from driftline.tasks import Distribution, Task
+from driftline.trace import Batch, Trace
+
+__all__ = ["Member", "Round", "check_longer"]
+
+#: How many numbers of mapped rows are kept at a time.
+MOST_NUMBERS = 1 << 20
+
+
+class Round(NamedTuple):
+    """What happened in one round."""
+
+    prediction: Any
+    loss: float
+    risk: float
+    target_loss: float
+    eta: float
+    grad_sq: float
+
+
+def check_longer(task: Task, known: int | None, features: int) -> None:
+    """Refuse rows that cannot become longer, or would become shorter."""
+    if isinstance(features, bool) or not isinstance(features, (int, np.integer)) or features < 1:
+        raise InputError(f"features must be a whole number of 1 or more, not {features!r}")
+    if task.layout.ragged:
+        raise InputError(f"only plain rows can become longer, not those of {task!r}")
+    if known is not None and features < known:
+        raise InputError(f"there are {known} features already, so not only {features}")
+
+
+class Member(Shell):
+    """A learner that may sit in a committee."""
+
+    #: Whether rounds are gradient steps, which an audit makes again with the steps that were
+    #: recorded. The rounds of others are played again.
+    steps: ClassVar[bool] = False
+
+    def __init__(self, task: Task, seed: int | None, features: Map | None = None):
+        if features is not None and not isinstance(features, Map):
+            raise InputError(
+                f"features must be a map such as dl.features.Hats(12), not {features!r:.80}"
+            )
+        if features is not None and task.layout.ragged:
+            raise InputError(f"only plain rows can be mapped, not those of {task!r}")
+        super().__init__(task, seed)
+        #: The map of inputs, and what it has learned; None where there is none.
+        self.map = features
+        self.mapper: Mapper | None = None if features is None else features.mapper()
+
+    # -- facts
+
+    @property
+    @abstractmethod
+    def no_theorem(self) -> str:
+        """Why no theorem bounds the learner's loss beforehand, "" if one does."""
+
+    @property
+    @abstractmethod
+    def nats(self) -> float | None:
+        """How many times the recorded loss ``-ln p(label)`` is, None if scores are no log-chances.
+
+        A committee believes in members that say it: see
+        :class:`~driftline.committee.beliefs.Beliefs`.
+        """
+
+    @property
+    def certain(self) -> bool:
+        """Whether predictions are not drawn: then risks are target losses."""
+        return True
+
+    @property
+    def takes_top(self) -> bool:
+        """Whether the task's ``top_prediction`` at the scores is predicted, with certainty."""
+        return True
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the learner starts again at an alarm."""
+        return False
+
+    @property
+    def fuses(self) -> bool:
+        """Whether a round can be played together with other members' in one compiled call."""
+        return False
+
+    @property
+    def searchable(self) -> bool:
+        """Whether weights in hindsight, a comparator, can be searched for."""
+        return False
+
+    @property
+    def never_refuses(self) -> bool:
+        """Whether no finite row of modest size can be refused, by overflow or otherwise."""
+        return False
+
+    @property
+    def in_short(self) -> str:
+        """The member in a few words, for tables."""
+        return repr(self)
+
+    @property
+    @abstractmethod
+    def width(self) -> int | None:
+        """How many features mapped rows have, None before the first."""
+
+    @property
+    def features(self) -> int | None:
+        """How many features inputs have, None before the first."""
+        return self.width if self.mapper is None else self.mapper.features
+
+    # -- scores
+
+    @abstractmethod
+    def scores(self, x: Any) -> np.ndarray:
+        """Return the scores of an input."""
+
+    @abstractmethod
+    def score_rows(self, inputs: Any) -> np.ndarray:
+        """Return the scores of many inputs, a row each: an array or a CSR matrix of them."""
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+        """Return what is predicted at these scores, by a uniform number where that is drawn."""
+        return self.task.top_prediction(theta)
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Return the expected loss encoding of what is predicted at these scores."""
+        return self.task.sized_loss_encoding(self.task.top_prediction(theta), len(theta))
+
+    def drawn_from(self, theta: np.ndarray) -> Distribution:
+        """Return the predictions at these scores, with their chances."""
+        return Distribution(np.array([self.task.top_prediction(theta)]), np.ones(1))
+
+    # -- rounds of rows as the member meets them
+
+    def step(self, x: Any, label: Any) -> Round:
+        """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
+        row, checked = self._row(x), self.task.check_label(label)
+        with self._turn.lock:
+            self._turn.check()
+            number = self._tickets
+            prediction, columns = self._learn_one(row, checked, number)
+            self._tickets = number + 1
+            return Round(self.task.prediction(prediction), *columns[:5].tolist())
+
+    @abstractmethod
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
+        """Play mapped rows, the first with ticket ``number``; refuse the first bad one."""
+
+    @abstractmethod
+    def _learn_one_mapped(
+        self, row: Rows, label: Any, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Play one round of a mapped row; nothing changes if it is refused.
+
+        Return the prediction as numbers, and a column of the record. Both may lie in buffers that
+        the next round is written to.
+        """
+
+    @abstractmethod
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+        """Return prediction and mean loss encoding of a mapped row, and change nothing."""
+
+    @abstractmethod
+    def _copies_cheaply(self, size: int) -> bool:
+        """Say whether copying the state costs no more than reading inputs of this size."""
+
+    @abstractmethod
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Any:
+        """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
+
+    @abstractmethod
+    def _state(self, weights: bool = True) -> State:
+        """Return the state, with weights or memory if they are wanted."""
+
+    # -- what follows
+
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Any:
+        """Return a learner for more classes or features, which otherwise goes on as this one."""
+        return self._grown(classes, features, self.features)
+
+    @property
+    def state(self) -> State:
+        """All that moves when the learner learns, as a value: a copy."""
+        with self._turn.lock:
+            return self._state()
+
+    def check_mapped(self, rows: Rows) -> None:
+        """Refuse mapped rows of another length than the member has learned for."""
+        known = self.width
+        if known is not None and rows.features != known:
+            raise InputError(
+                f"mapped inputs have {rows.features} features, but weights are for {known}"
+            )
+
+    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
+        """Return rows as the member meets them, each as if it came next; without a map, all."""
+        if self.mapper is None:
+            return rows
+        mapped = self.mapper.look_at(rows, start, stop)
+        self.check_mapped(mapped)
+        return mapped
+
+    def _resumed_mapper(self, state: State) -> Mapper | None:
+        """Return the map with what a state says it has learned, if that fits the rest."""
+        if (state.map is None) != (self.map is None):
+            raise InputError(f"the state is not one of a learner with the map {self.map!r}")
+        if self.map is None or state.map is None:
+            return None
+        mapper = self.map.mapper()
+        mapper.restore(*state.map)
+        if mapper.features is None and state.rounds:
+            raise InputError(f"the map has seen nothing in {state.rounds} rounds")
+        if mapper.features is not None and mapper.outputs != state.features:
+            raise InputError(
+                f"the map makes {mapper.outputs} features of {mapper.features}, but weights are "
+                f"for {state.features}"
+            )
+        return mapper
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
+        if self.mapper is not None:
+            mapped = self.mapper.piece(rows, start, stop)
+            mapped.before = start
+            rows, start, stop = mapped, 0, stop - start
+            self.check_mapped(rows)
+        self._play_mapped(rows, start, stop, labels, number, room)
+
+    def _learn_one(self, row: Rows, label: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
+        self._check_features(row)
+        if self.mapper is None:
+            return self._learn_one_mapped(row, label, number)
+        played = self._learn_one_mapped(self._mapped(row), label, number)
+        self.mapper.remember(row)
+        return played
+
+    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+        mapped = self._mapped(row)
+        return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
+
+    def _batch_size(self, rows: Rows) -> int:
+        if self.map is None:
+            return rows.block
+        return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
+
+    def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
+        return Trace.of(batch, self.task, self.config(), origin, digest)

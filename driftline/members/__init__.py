@@ -1,0 +1,8 @@
+"""Members of committees that make no gradient steps: counts, tables, neighbours.
+
+They know no theorem. A committee that votes or draws is bounded all the same, by its best members.
+"""
+
+from driftline.members.naive_bayes import NaiveBayes as NaiveBayes
+from driftline.members.neighbours import Neighbours as Neighbours
+from driftline.members.tables import Tables as Tables

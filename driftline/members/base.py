@@ -1,0 +1,424 @@
+r"""Members whose state is one vector of numbers, moved by one kernel.
+
+A kernel scores a row by what is remembered, and then remembers the row and its label
+(:data:`driftline.kernels.MEMBER`). Scores are logarithms of chances, the class of highest score is
+predicted, and the recorded loss is :math:`-\ln p(y)`. There is no gradient: a record has steps of 1
+and gradients of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.engines import warn_without_numba
+from driftline.errors import InputError
+from driftline.features import Map
+from driftline.inputs import DenseRows, Rows, refuse, rows_of
+from driftline.kernels import Kernel, helper, zeros
+from driftline.kernels import program as at
+from driftline.learner import Member, check_longer
+from driftline.parts import check_plain, from_config
+from driftline.state import Draws, State
+from driftline.tasks import Task
+from driftline.trace import Batch
+
+__all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settle"]
+
+LOSS, RISK, TARGET, ETA, GRAD = range(len(at.TRACE_COLUMNS))
+
+#: So many numbers are remembered at most.
+MOST = 2**28
+
+
+@helper
+def all_finite(x):
+    """Say whether all entries of a row are finite."""
+    for j in range(x.size):
+        if not abs(x[j]) < math.inf:
+            return False
+    return True
+
+
+@helper
+def settle(scores, label, t, trace, predictions):
+    """Write what happens in round t: the prediction, its loss, and minus the label's log-chance."""
+    top = 0
+    for k in range(1, scores.size):
+        if scores[k] > scores[top]:
+            top = k
+    total = 0.0
+    for k in range(scores.size):
+        total += math.exp(scores[k] - scores[top])
+    predictions[t, 0] = top
+    trace[LOSS, t] = max(0.0, math.log(total) + scores[top] - scores[label])
+    trace[RISK, t] = trace[TARGET, t] = 0.0 if top == label else 1.0
+    trace[ETA, t] = 1.0
+    trace[GRAD, t] = 0.0
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number between two others, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InputError(f"{name} must be a whole number, not {value!r:.80}")
+    if not least <= value <= most:
+        raise InputError(f"{name} must lie between {least} and {most}, but is {value}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, least: float, most: float) -> float:
+    """Return a number between two others, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise InputError(f"{name} must be a number, not {value!r:.80}")
+    if not least <= value <= most:
+        raise InputError(f"{name} must lie between {least:g} and {most:g}, but is {value}")
+    return float(value)
+
+
+class CountingMember(Member):
+    """Base of members with a kernel and a memory, for classes and signs.
+
+    A kind says its ``settings``, how large its memory is, and how that grows.
+    """
+
+    kernel: ClassVar[Kernel]
+
+    def __init__(
+        self,
+        task: Task,
+        features: Map | None,
+        settings: Mapping[str, float],
+        seed: int | None,
+    ):
+        if not isinstance(task, Task) or task.kind not in ("classes", "sign"):
+            raise InputError(
+                f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
+            )
+        warn_without_numba()
+        super().__init__(task, seed, features)
+        self.settings = settings
+        #: What is remembered; empty before the first row.
+        self.memory = np.zeros(0)
+        self._width: int | None = None
+        self._rounds = 0
+        self._classes = len(task.all_labels)
+        self._constants, self._space = np.zeros(0), np.zeros(0)
+        self._scores = np.zeros((1, self._classes))
+        self._column = np.empty((len(at.TRACE_COLUMNS), 1))
+        self._prediction = np.empty((1, 1), dtype=np.int64)
+
+    # -- what every kind says
+
+    @abstractmethod
+    def constants(self, width: int) -> list[float]:
+        """Return the numbers that the kernel is told, for rows of this length."""
+
+    @abstractmethod
+    def started(self, width: int) -> np.ndarray:
+        """Return what is remembered before the first row."""
+
+    @abstractmethod
+    def space(self, width: int) -> int:
+        """Return how many numbers of scratch space the kernel needs."""
+
+    @abstractmethod
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse finite numbers, as many as there must be, that no rows can lead to."""
+
+    @abstractmethod
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return the memory for more classes, none of which was seen."""
+
+    @abstractmethod
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return the memory for more features.
+
+        ``places`` says where each mapped feature was before, -1 if it is new; ``zero`` is a mapped
+        row of zeros, which new features were in all rows so far.
+        """
+
+    # -- facts
+
+    @property
+    def no_theorem(self) -> str:
+        """None is known."""
+        return "what is counted makes no gradient steps"
+
+    @property
+    def nats(self) -> float:
+        """Scores are log-chances, and losses are in nats."""
+        return 1.0
+
+    @property
+    def never_refuses(self) -> bool:
+        """Any finite row is counted."""
+        return True
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self._rounds
+
+    @property
+    def width(self) -> int | None:
+        """How many features mapped rows have, None before the first."""
+        return self._width
+
+    def config(self) -> dict[str, Any]:
+        """Return task, map and settings as plain data."""
+        made = {"kind": type(self).__name__, "task": self.task.config(), **self.settings}
+        return made if self.map is None else made | {"features": self.map.config()}
+
+    def describe(self) -> str:
+        """Say what is learned, and that no theorem applies."""
+        return f"{self!r}\nbound    none: {self.no_theorem}"
+
+    def __repr__(self) -> str:
+        """Name the task, the settings and the map."""
+        words = [repr(self.task), *(f"{k}={v!r}" for k, v in self.settings.items())]
+        return f"{type(self).__name__}({', '.join([*words, f'features={self.map!r}'])})"
+
+    # -- scores
+
+    def scores(self, x: Any) -> np.ndarray:
+        """Return the scores of an input."""
+        row = self._row(x)
+        with self._turn.lock:
+            self._check_features(row)
+            return self._scored(self._mapped(row))[0]
+
+    def score_rows(self, inputs: Any) -> np.ndarray:
+        """Return the scores of many inputs, a row each."""
+        rows = inputs if isinstance(inputs, DenseRows) else rows_of(inputs)
+        self._check_features(rows)
+        with self._turn.lock:
+            return self._scored(self._mapped(rows))
+
+    def _scored(self, rows: Rows) -> np.ndarray:
+        """Return the scores of mapped rows as a task has them: of signs, the difference."""
+        made = self._class_scores(rows)
+        return made[:, 1:] - made[:, :1] if self.task.kind == "sign" else made
+
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of every class, by buffers of its own: any number may look."""
+        (inputs,) = _dense(rows).arrays(0, rows.rounds)
+        made = np.zeros((rows.rounds, self._classes))
+        width = self._width
+        memory, constants = self.memory, self._constants
+        if width is None:
+            width = rows.features
+            memory, constants = self.started(width), np.array(self.constants(width))
+        labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
+        given = (inputs, labels, constants, memory, np.empty(self.space(width)))
+        good = self.kernel(*given, False, made, rest, labels)
+        if good < rows.rounds:
+            refuse(rows, good)
+        return made
+
+    # -- rounds
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+    ) -> None:
+        assert room.table is not None
+        (inputs,) = _dense(rows).arrays(start, stop)
+        self._begin(rows)
+        played = self._advance(inputs, labels, room.table, room["prediction"])
+        if played < len(inputs):
+            refuse(rows, start + played)
+
+    def _learn_one_mapped(
+        self, row: Rows, label: Any, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        (inputs,) = _dense(row).arrays(0, 1)
+        if not np.isfinite(inputs).all():
+            refuse(row, 0)
+        self._begin(row)
+        self._advance(inputs, label[np.newaxis], self._column, self._prediction)
+        return self._prediction[0], self._column[:, 0]
+
+    def _begin(self, rows: Rows) -> None:
+        """Make room for rows like these, if they are the first."""
+        if self._width is None:
+            self._hold(rows.features, self.started(rows.features))
+
+    def _hold(self, width: int, memory: np.ndarray) -> None:
+        self._width, self.memory = width, memory
+        self._constants = np.array(self.constants(width), dtype=np.float64)
+        self._space = np.empty(self.space(width))
+
+    def _advance(
+        self, inputs: np.ndarray, labels: np.ndarray, trace: np.ndarray, predictions: np.ndarray
+    ) -> int:
+        """Play rounds; return how many were, before one that is not finite."""
+        sign = self.task.kind == "sign"
+        codes = (labels + 1) // 2 if sign else labels
+        given = (inputs, codes, self._constants, self.memory, self._space)
+        made = np.empty((len(inputs), 1), dtype=np.int64)
+        played = int(self.kernel(*given, True, self._scores, trace, made))
+        predictions[:] = 2 * made - 1 if sign else made
+        self._rounds += played
+        return played
+
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+        top = int(np.argmax(self._class_scores(row)[0]))
+        prediction = 2 * top - 1 if self.task.kind == "sign" else top
+        return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
+
+    # -- the state as a value
+
+    def _state(self, weights: bool = True) -> State:
+        memory = self.memory.copy() if weights and self._width is not None else None
+        return State(
+            key=self._draws.key,
+            tickets=self._tickets,
+            rounds=self._rounds,
+            features=self._width,
+            memory=memory,
+            map=None if self.mapper is None else self.mapper.to_saved(),
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state, if it can be one of this member's."""
+        if not isinstance(state, State) or state.key is None:
+            raise InputError(f"expected a state of a learner, but got {state!r:.80}")
+        state.check()
+        if state.weights is not None or (state.memory is None) != (state.features is None):
+            raise InputError(f"expected a state of a member that remembers, but got {state!r:.80}")
+        if state.features is None and state.rounds:
+            raise InputError(f"nothing is remembered of {state.rounds} rounds")
+        with self._turn.lock:
+            self._turn.check()
+            mapper = self._resumed_mapper(state)
+            if state.memory is not None and state.features is not None:
+                self._check(state.memory, state.features)
+            self._rollback(state)
+            self.mapper = mapper
+
+    def _check(self, memory: np.ndarray, width: int) -> None:
+        """Refuse a memory that is none of so many features."""
+        if not 1 <= width <= 10**8:
+            raise InputError(f"rows have 1 feature or more, not {width}")
+        expected = self.size(width)
+        if memory.shape != (expected,) or not np.isfinite(memory).all():
+            raise InputError(
+                f"the memory of {self!r} for {width} features must be {expected} finite numbers, "
+                f"but has shape {memory.shape}"
+            )
+        self.check_memory(memory, width)
+
+    @abstractmethod
+    def size(self, width: int) -> int:
+        """Return how many numbers are remembered of rows of this length."""
+
+    def zeros(self, width: int) -> np.ndarray:
+        """Return a memory of zeros, unless that would be too large."""
+        if (size := self.size(width)) > MOST:
+            raise InputError(
+                f"{self!r} would remember {size} numbers of {width} features: expected {MOST} at "
+                "most"
+            )
+        return zeros(size)
+
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Any:
+        task, state, memory, width = self.task, self.state, self.memory, self._width
+        if classes is not None:
+            more = task.with_classes(classes)
+            if classes < task.dim:
+                raise InputError(f"there are {task.dim} classes already, so not only {classes}")
+            task = more
+        kind: Any = type(self)
+        made = kind(task, features=self.map, **self.settings)
+        if width is not None and classes is not None:
+            memory = self.with_classes(memory, width, classes)
+        if features is not None:
+            check_longer(task, known, features)
+        if features is not None and known is not None and width is not None:
+            mapper, places, more_map = self.mapper, None, None
+            if mapper is not None:
+                mapper, places = mapper.grown(features)
+                more_map = mapper.to_saved()
+                zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
+            else:  # what scaling adds comes after the features, and stays there
+                new = width + features - known
+                places = np.r_[
+                    np.arange(known), np.full(features - known, -1), np.arange(known, width)
+                ]
+                zero = np.zeros(new)
+            memory = made.with_features(memory, width, places, zero)
+            state = state.replaced(features=len(places), map=more_map)
+        made.restore(state.replaced(memory=None if width is None else memory))
+        return made
+
+    # -- files
+
+    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        for part in (self.task, self.map):
+            if part is not None:
+                check_plain(part)
+        state, arrays = self._state().to_saved()
+        return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """Return a new member as :meth:`config` says it was made."""
+        fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
+        return cls(**{"features": None, **fields})
+
+    @classmethod
+    def from_saved(cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+        """Return the member that :meth:`to_saved` was asked of."""
+        made = cls.from_config(about["config"])
+        made.restore(State.from_saved(about["state"], arrays))
+        return made
+
+    # -- what a shell asks for
+
+    def _copies(self, rows: Rows) -> bool:
+        return True
+
+    def _copies_cheaply(self, size: int) -> bool:
+        return self.memory.size <= size
+
+    def _checkpoint(self, weights: bool) -> State:
+        return self._state()
+
+    def _rollback(self, checkpoint: State) -> None:
+        state = checkpoint
+        if state.features is None or state.memory is None:
+            self._width, self.memory = None, np.zeros(0)
+        else:
+            self._hold(state.features, np.array(state.memory))
+        if self.mapper is not None and state.map is not None:
+            self.mapper.restore(*state.map)
+        assert state.key is not None
+        self._rounds = state.rounds
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+
+    def _origin(self, checkpoint: State) -> State:
+        return checkpoint.replaced(key=self._draws.key)
+
+    def _filled(self, origin: State, keep: bool) -> State | None:
+        if not keep:
+            return None
+        if origin.memory is not None or self._width is None:
+            return origin
+        return origin.replaced(memory=self.started(self._width), features=self._width)
+
+    def _room(self, labels: Any) -> Batch:
+        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
+        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
+        columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
+        return Batch(columns, table=table)
+
+
+def _dense(rows: Rows) -> DenseRows:
+    if not isinstance(rows, DenseRows):
+        raise InputError("what is counted are dense rows: give an array, as by .toarray()")
+    return rows

@@ -1,0 +1,170 @@
+r"""Naive Bayes on bins of every feature, with counts that forget.
+
+With :math:`n_{jbk}` the rows of class k whose feature j lay in bin b, and :math:`n_k` those of
+class k, each by what it counts today (:mod:`driftline.members.bins`), and a smoothing s,
+
+.. math:: \theta_k = \ln (n_k + s) + \sum_j \ln\frac{n_{j b_j k} + s}{n_k + s b}
+
+are logarithms of chances, up to a constant, if features are independent within a class. Smoothing
+is in rows of today, so that what is known fades where no rows come.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map, Ranks
+from driftline.kernels import MEMBER, Kernel, helper, kernel
+from driftline.members.base import (
+    CountingMember,
+    all_finite,
+    check_number,
+    check_whole,
+    settle,
+)
+from driftline.members.bins import bin_of, bins_of, cut_of, growth_of, shrink
+from driftline.tasks import Task
+
+__all__ = ["NaiveBayes"]
+
+
+@helper
+def write_scores(places, seen, counts, weight, smoothing, out):
+    """Write the logarithm of every class's chance, but for a constant."""
+    features, bins, classes = counts.shape
+    more = smoothing * weight
+    for k in range(classes):
+        out[k] = math.log(seen[k] + more)
+        least, product = seen[k] + bins * more, 1.0
+        for j in range(features):
+            product *= (counts[j, int(places[j]), k] + more) / least
+            if product < 1e-200:  # a factor is 1e-105 or more: no product before this was 0
+                out[k] += math.log(product)
+                product = 1.0
+        out[k] += math.log(product)
+
+
+@kernel(MEMBER)
+def naive_bayes(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+    """Score rows by counts, and count them if they are learned from."""
+    rows, features = inputs.shape
+    bins, classes = int(constants[0]), int(constants[1])
+    growth, smoothing, cut = constants[2], constants[3], constants[4]
+    seen, all_counts = memory[1 : 1 + classes], memory[1:]
+    counts = memory[1 + classes :].reshape(features, bins, classes)
+    for t in range(rows):
+        if not all_finite(inputs[t]):
+            return t
+        for j in range(features):
+            room[j] = bin_of(inputs[t, j], cut, bins)
+        own = scores[0] if learning else scores[t]
+        write_scores(room, seen, counts, memory[0], smoothing, own)
+        if learning:
+            label = labels[t, 0]
+            settle(own, label, t, trace, predictions)
+            memory[0] *= growth
+            seen[label] += memory[0]
+            for j in range(features):
+                counts[j, int(room[j]), label] += memory[0]
+            memory[0] = shrink(all_counts, memory[0])
+    return rows
+
+
+class NaiveBayes(CountingMember):
+    """Counts of every feature's bins in every class, which forget.
+
+    Good where features say something each by itself, and many say a little.
+
+    Parameters
+    ----------
+    task
+        Classes, or signs.
+    bins
+        How many bins a feature has.
+    half_life
+        After how many rounds a row counts half.
+    smoothing
+        What every count has added to it, in rows of today.
+    features
+        A map of inputs, the cells of whose rows lie in bins of equal size. Default: ranks, so that
+        bins are quantiles.
+    seed
+        Nothing is drawn; it belongs to the learner's fingerprint.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=2000, flips=1, seed=0)
+    >>> bool(NaiveBayes(stream.task).run(stream).target_loss.mean() < 0.15)
+    True
+    """
+
+    kernel: ClassVar[Kernel] = naive_bayes
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        bins: int = 8,
+        half_life: float = 300.0,
+        smoothing: float = 0.1,
+        features: Map | None = Ranks(),  # noqa: B008 (frozen)
+        seed: int | None = 0,
+    ):
+        settings = {
+            "bins": check_whole("bins", bins, 2, 1024),
+            "half_life": check_number("half_life", half_life, 1.0, 1e9),
+            "smoothing": check_number("smoothing", smoothing, 1e-3, 1e3),
+        }
+        super().__init__(task, features, settings, seed)
+
+    def constants(self, width: int) -> list[float]:
+        """Return bins, classes, growth, smoothing, and where bins end."""
+        own = self.settings
+        growth = growth_of(own["half_life"])
+        return [own["bins"], self._classes, growth, own["smoothing"], cut_of(width)]
+
+    def size(self, width: int) -> int:
+        """Count what a row counts, the classes, and their bins of every feature."""
+        return 1 + self._classes * (1 + int(self.settings["bins"]) * width)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return counts of 0."""
+        made = self.zeros(width)
+        made[0] = 1.0
+        return made
+
+    def space(self, width: int) -> int:
+        """For the bins of one row."""
+        return width
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse counts below 0."""
+        if memory[0] < 1.0 or (memory < 0.0).any():
+            raise InputError("counts are 0 or more, and a row counts 1 or more")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return counts in which new classes have none."""
+        weight, seen, counts = self._parts(memory, width)
+        more = classes - self._classes
+        counts = np.pad(counts, [(0, 0), (0, 0), (0, more)])
+        return np.r_[weight, np.pad(seen, (0, more)), counts.ravel()]
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return counts in which new features lay in the bin of 0 in all rows."""
+        weight, seen, counts = self._parts(memory, width)
+        made = counts[np.maximum(places, 0)]
+        new = np.flatnonzero(places < 0)
+        made[new] = 0.0
+        made[new, bins_of(zero, counts.shape[1])[new]] = seen
+        return np.r_[weight, seen, made.ravel()]
+
+    def _parts(self, memory: np.ndarray, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
+        seen, classes = memory[1 : 1 + self._classes], self._classes
+        return memory[0], seen, memory[1 + classes :].reshape(width, -1, classes)

@@ -1,0 +1,198 @@
+r"""The nearest of the last rows, by Euclidean distance, vote for their classes.
+
+With :math:`N` the k nearest of the last rows, at distances :math:`\delta_i`, a class has the share
+:math:`v_k` of all votes :math:`1 / \delta_i` (or of the number of votes), and
+
+.. math:: \theta_k = \ln\frac{|N| v_k + 1/K}{|N| + 1}.
+
+Rows are kept feature by feature, so that the distances to all of them are as many passes over
+contiguous numbers as there are features.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map, Standardise
+from driftline.kernels import MEMBER, Kernel, helper, kernel
+from driftline.members.base import CountingMember, all_finite, check_whole, settle
+from driftline.parts import check_flag
+from driftline.tasks import Task
+
+__all__ = ["Neighbours"]
+
+#: The square of the distance at which a neighbour's vote stops to grow.
+NEAR = 1e-12
+
+
+@helper
+def write_distances(x, rows, count, out):
+    """Write the squared distances of a row to the first ``count`` rows that are kept."""
+    for i in range(count):
+        out[i] = 0.0
+    for j in range(x.size):
+        cell, column = x[j], rows[j]
+        for i in range(count):
+            away = column[i] - cell
+            out[i] += away * away
+
+
+@helper
+def find_nearest(distances, count, most, near, places):
+    """Write the places of the nearest rows and their distances, nearest first; return how many.
+
+    Of rows at the same distance those come first that lie first.
+    """
+    found = 0
+    for i in range(count):
+        away = distances[i]
+        if found == most and not away < near[most - 1]:
+            continue
+        if found < most:
+            found += 1
+        at = found - 1
+        while at > 0 and near[at - 1] > away:
+            near[at], places[at] = near[at - 1], places[at - 1]
+            at -= 1
+        near[at], places[at] = away, i
+    return found
+
+
+@helper
+def write_scores(labels, near, places, found, weighted, out):
+    """Write the logarithm of every class's share of the votes, smoothed by one vote for all."""
+    classes = out.size
+    for k in range(classes):
+        out[k] = 0.0
+    total = 0.0
+    for i in range(found):
+        vote = 1.0 / math.sqrt(near[i] + NEAR) if weighted else 1.0
+        out[int(labels[int(places[i])])] += vote
+        total += vote
+    for k in range(classes):
+        share = found * out[k] / total if total > 0.0 else found / classes
+        out[k] = math.log((share + 1.0 / classes) / (found + 1.0))
+
+
+@kernel(MEMBER)
+def neighbours(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+    """Score rows by their nearest ones, and keep them in place of the oldest."""
+    rows, features = inputs.shape
+    most, window, weighted = int(constants[0]), int(constants[1]), constants[2] > 0.0
+    known = memory[1 : 1 + window]
+    kept = memory[1 + window :].reshape(features, window)
+    distances, near = room[:window], room[window : window + most]
+    places = room[window + most :]
+    for t in range(rows):
+        if not all_finite(inputs[t]):
+            return t
+        seen = int(memory[0])
+        count = min(seen, window)
+        own = scores[0] if learning else scores[t]
+        write_distances(inputs[t], kept, count, distances)
+        found = find_nearest(distances, count, most, near, places)
+        write_scores(known, near, places, found, weighted, own)
+        if learning:
+            settle(own, labels[t, 0], t, trace, predictions)
+            place = seen % window
+            known[place] = labels[t, 0]
+            for j in range(features):
+                kept[j, place] = inputs[t, j]
+            memory[0] = seen + 1 if seen + 1 < 2 * window else window
+    return rows
+
+
+class Neighbours(CountingMember):
+    """The classes of the nearest among the last rows.
+
+    Good where the world is local: clusters, curved borders. A change is forgotten once the window
+    has passed it.
+
+    Parameters
+    ----------
+    task
+        Classes, or signs.
+    k
+        How many neighbours vote.
+    window
+        How many rows are kept.
+    weighted
+        Whether a vote counts one over the distance.
+    features
+        A map of inputs, in whose rows distances are measured. Default: standardised.
+    seed
+        Nothing is drawn; it belongs to the learner's fingerprint.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=1000, flips=0, seed=0)
+    >>> bool(Neighbours(stream.task).run(stream).target_loss.mean() < 0.2)
+    True
+    """
+
+    kernel: ClassVar[Kernel] = neighbours
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        k: int = 5,
+        window: int = 1000,
+        weighted: bool = True,
+        features: Map | None = Standardise(constant=False),  # noqa: B008 (frozen)
+        seed: int | None = 0,
+    ):
+        check_flag("weighted", weighted)
+        settings = {
+            "k": check_whole("k", k, 1, 1000),
+            "window": check_whole("window", window, k, 10**6),
+            "weighted": bool(weighted),
+        }
+        super().__init__(task, features, settings, seed)
+
+    def constants(self, width: int) -> list[float]:
+        """Return how many vote, of how many rows, and whether their distance counts."""
+        return [float(value) for value in self.settings.values()]
+
+    def size(self, width: int) -> int:
+        """Count a number of rows, and so many labels and rows."""
+        return 1 + int(self.settings["window"]) * (1 + width)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return an empty window."""
+        return self.zeros(width)
+
+    def space(self, width: int) -> int:
+        """For the distances to all rows, and the nearest of them."""
+        return int(self.settings["window"]) + 2 * int(self.settings["k"])
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse numbers of rows and labels that there are not."""
+        window = int(self.settings["window"])
+        counts = memory[: 1 + window]
+        whole = (counts == np.rint(counts)).all() and 0.0 <= counts[0] < 2 * window
+        if not whole or (counts[1:] < 0.0).any() or (counts[1:] >= self._classes).any():
+            raise InputError("a window has whole numbers of rows, and labels of the task")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return the same rows: labels stay what they are."""
+        return memory.copy()
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return rows whose new features are what a map makes of 0 today.
+
+        Old ones stay as they are: where a map divides by the root of the number of features,
+        distances are those of a slightly larger scale until the window has passed.
+        """
+        window = int(self.settings["window"])
+        rows = memory[1 + window :].reshape(width, window)[np.maximum(places, 0)]
+        new = places < 0
+        rows[new] = zero[new][:, np.newaxis]
+        return np.r_[memory[: 1 + window], rows.ravel()]

@@ -1,0 +1,128 @@
+"""Laws of line-ups with maps: shapes decide who plays, and all else is as with any committee."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import driftline as dl
+from driftline import features as f
+
+EFFORTS = ("fast", "balanced", "best")
+
+
+def rows(features=5, rounds=200, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.standard_normal((rounds, features))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 1.0)
+
+
+def small(combine="vote"):
+    """A committee of a linear member and two that share a map."""
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(3)), 2.0)
+    narrow = f.Narrow(f.Chain(f.Ranks(8), f.Fourier(20, 0.5)), most=8)
+    members = [
+        dl.OGD(loss, dl.decoders.Argmax(loss), features=part, seed=j)
+        for j, part in enumerate((None, narrow, narrow, f.Narrow(f.Hats(4), 8)))
+    ]
+    return dl.Committee(members, combine, scaling=f.Standardiser())
+
+
+@pytest.mark.parametrize("combine", ["vote", "draw"])
+def test_a_committee_with_maps_keeps_the_page_of_learners(combine):
+    dl.checks.check_learner(small(combine))
+
+
+@pytest.mark.parametrize("form", ["wide", "sparse"])
+def test_a_committee_that_leaves_members_out_keeps_the_page_of_learners(form):
+    X, y = rows(20, 40)
+    dl.checks.check_learner(small(), sparse.csr_array(X) if form == "sparse" else X, y)
+
+
+def test_members_share_a_map_and_learn_as_if_alone():
+    X, y = rows()
+    committee = small()
+    trace = committee.run(X, y)
+    assert committee.members[1].mapper is committee.members[2].mapper
+    alone = small().members[1]
+    np.testing.assert_array_equal(alone.run(X, y).loss, trace.members[1].loss)
+
+
+@pytest.mark.parametrize("features, left", [(8, 4), (9, 1)])
+def test_rows_of_many_features_are_left_to_linear_members(features, left):
+    X, y = rows(features)
+    committee = small()
+    assert len(committee.members) == 4
+    assert committee.predict(X[0]) in (0, 1, 2) and len(committee.members) == 4
+    committee.run(X, y)
+    assert len(committee.members) == left
+
+
+def test_a_first_run_that_is_refused_leaves_nobody_out(tmp_path):
+    X, y = rows(20)
+    X[100, 3] = np.nan
+    committee = small()
+    before = committee.save(tmp_path / "a").read_bytes()
+    for play in (lambda: committee.run(X, y), lambda: committee.step(X[100], 1)):
+        with pytest.raises(dl.InputError, match="nan"):
+            play()
+        assert committee.save(tmp_path / "b").read_bytes() == before
+
+
+def test_a_committee_whose_members_all_need_few_features_says_so():
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    committee = dl.Committee([dl.OGD(loss, features=f.Narrow(f.Hats(4), 8))])
+    with pytest.raises(dl.InputError, match="no member's map suits dense rows of 9 features"):
+        committee.run(*rows(9))
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_every_effort_is_certified_in_pieces_and_goes_on_from_a_file(effort, tmp_path):
+    X, y = rows()
+    one = dl.auto(dl.tasks.Multiclass(3), effort=effort)
+    first = one.run(X[:120], y[:120], audit=True)
+    two = dl.load(one.save(tmp_path / "model"))
+    later, again = one.run(X[120:], y[120:], audit=True), two.run(X[120:], y[120:])
+    np.testing.assert_array_equal(later.prediction, again.prediction)
+    assert dl.certify(first, None, X[:120], y[:120]).valid
+    assert dl.certify(
+        dl.CommitteeTrace.load(later.save(tmp_path / "t")), None, X[120:], y[120:]
+    ).valid
+
+
+def test_curves_are_learned_where_lines_are_not():
+    X, y = rows(4, 3000)
+    lost = [dl.auto(dl.tasks.Multiclass(3), effort=e).run(X, y).target_loss.mean() for e in EFFORTS]
+    assert lost[1] < 0.5 * lost[0] and lost[2] < 0.5 * lost[0]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        dl.tasks.Binary(),
+        dl.tasks.Multilabel(3),
+        dl.tasks.Ordinal(4),
+        dl.tasks.LabelRanking(3),
+        dl.tasks.NDCG(5),
+        dl.tasks.Sequence(3),
+    ],
+    ids=repr,
+)
+def test_every_task_has_every_effort(task):
+    if not task.layout.ragged:
+        stream = dl.streams.Planted(task, rounds=40, flips=1, seed=0)
+    elif hasattr(task, "tags"):
+        stream = dl.streams.PlantedSequences(rounds=20, tags=3, longest=4, seed=0)
+    else:
+        stream = dl.streams.PlantedRankings(task, rounds=20, seed=0)
+    members = []
+    for effort in EFFORTS:
+        learner = dl.auto(task, effort=effort)
+        learner.run(stream)
+        members.append(len(learner.members))
+    expected = members[0] < members[1] < members[2]
+    assert expected or (task.layout.ragged and len(set(members)) == 1)
+
+
+def test_an_effort_that_is_none_is_named():
+    with pytest.raises(dl.InputError, match="effort must be one of fast, balanced, best, not 'x'"):
+        dl.auto(dl.tasks.Multiclass(3), effort="x")

@@ -1,0 +1,260 @@
+"""Laws of members that make no gradient steps, alone."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.members import NaiveBayes, Neighbours, Tables
+from tests import naive
+
+TASK = dl.tasks.Multiclass(3)
+MEMBERS = [
+    NaiveBayes(TASK),
+    NaiveBayes(dl.tasks.Binary(), bins=4, half_life=3.0, smoothing=1.0),
+    NaiveBayes(TASK, features=None),
+    Tables(TASK, bins=4, coarse=3, half_life=5.0),
+    Tables(dl.tasks.Binary(), pairs=0, patience=4.0),
+    Neighbours(TASK, window=12),
+    Neighbours(dl.tasks.Binary(), k=3, window=7, weighted=False, features=dl.features.Ranks()),
+    Neighbours(TASK, features=None),
+]
+every_member = pytest.mark.parametrize("member", MEMBERS, ids=repr)
+
+
+def stream(task, rounds=60, features=4, seed=0):
+    """Return rows, some of them of few values, and labels that follow two features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rounds, features))
+    X[:, 1] = rng.integers(0, 3, rounds)
+    codes = (X[:, 0] > 0.0).astype(int) + (X[:, 1] > 1.0)
+    codes = np.where(rng.random(rounds) < 0.1, rng.integers(0, 3, rounds), codes)
+    if task == dl.tasks.Binary():
+        return X, np.where(codes > 0, 1, -1)
+    return X, codes % task.dim
+
+
+@every_member
+def test_member_keeps_the_page_of_learners(member):
+    dl.checks.check_learner(member)
+    dl.checks.check_learner(member, *stream(member.task))
+
+
+REFERENCES = [
+    (
+        NaiveBayes(TASK, bins=4, half_life=7.0, smoothing=0.3),
+        lambda Z, y: naive.naive_bayes(Z, y, 3, bins=4, half_life=7.0, smoothing=0.3),
+    ),
+    (
+        Tables(TASK, bins=5, coarse=3, half_life=9.0, patience=4.0, smoothing=0.7),
+        lambda Z, y: naive.tables(
+            Z, y, 3, bins=5, coarse=3, half_life=9.0, patience=4.0, smoothing=0.7
+        ),
+    ),
+    (
+        Tables(TASK, bins=5, half_life=9.0, pairs=3),
+        lambda Z, y: naive.tables(
+            Z, y, 3, bins=5, coarse=None, half_life=9.0, patience=200.0, smoothing=1.0
+        ),
+    ),
+    (
+        Neighbours(TASK, k=4, window=11),
+        lambda Z, y: naive.neighbours(Z, y, 3, k=4, window=11, weighted=True),
+    ),
+    (
+        Neighbours(TASK, k=3, window=200, weighted=False, features=dl.features.Ranks()),
+        lambda Z, y: naive.neighbours(Z, y, 3, k=3, window=200, weighted=False),
+    ),
+]
+
+
+@pytest.mark.parametrize("member, reference", REFERENCES, ids=range(len(REFERENCES)))
+def test_kernel_is_what_the_formula_says(member, reference):
+    X, y = stream(TASK, rounds=300)
+    chances = reference(member.map.transform(X), y)
+    trace = member.copy().run(X, y)
+    assert np.allclose(trace.loss, -np.log(chances[np.arange(len(y)), y]), atol=1e-8)
+    top = chances.max(axis=1) - 1e-9 <= chances[np.arange(len(y)), trace.prediction]
+    assert top.all()
+    assert np.array_equal(trace.risk, trace.prediction != y)
+    assert np.array_equal(trace.target_loss, trace.risk)
+
+
+@every_member
+def test_scores_are_log_chances_of_what_is_predicted(member):
+    X, y = stream(member.task)
+    one = member.copy()
+    one.run(X[:40], y[:40])
+    scores = one.score_rows(X[40:])
+    assert np.array_equal(scores, [one.scores(x) for x in X[40:]])
+    predicted = [one.predict(x) for x in X[40:]]
+    assert np.array_equal(one.task.predictions(one.task.top_rows(scores)), predicted)
+    chances = np.exp(scores)
+    theirs = chances.sum(axis=1) if scores.shape[1] > 1 else np.ones(20)
+    loss = one.run(X[40:41], y[40:41]).loss[0]
+    if scores.shape[1] > 1:
+        assert loss == pytest.approx(-np.log(chances[0, y[40]] / theirs[0]))
+    else:
+        assert loss == pytest.approx(np.log1p(np.exp(-y[40] * scores[0, 0])))
+
+
+def test_counts_that_are_divided_go_on_as_they_were():
+    X, y = stream(TASK, rounds=1500)  # half-life 1: a row counts 1e100 after 333 rounds
+    for member in (NaiveBayes(TASK, half_life=1.0), Tables(TASK, half_life=1.0, patience=1.0)):
+        trace = member.run(X, y)
+        assert np.isfinite(trace.loss).all()
+        assert member.memory.max() < 1e101
+        again = type(member)(TASK, **member.settings)
+        again.run(X[:400], y[:400])
+        late = again.run(X[400:], y[400:])
+        assert np.array_equal(late.loss, trace.loss[400:])
+
+
+def test_many_features_of_small_chance_do_not_underflow():
+    X, y = np.random.default_rng(0).normal(size=(60, 3000)), np.arange(60) % 3
+    member = NaiveBayes(TASK, smoothing=1e-3)
+    trace = member.run(X, y)
+    assert np.isfinite(trace.loss).all()
+
+
+def test_neighbours_know_the_last_rows_only():
+    member = Neighbours(dl.tasks.Multiclass(2), k=1, window=2, features=None)
+    member.run(np.array([[0.0], [1.0], [2.0]]), [1, 0, 0])
+    assert member.predict([0.0]) == 0
+
+
+def test_tables_of_two_features_see_what_none_sees_alone():
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 5))
+    y = (X[:, 1] > 0.5).astype(int) ^ (X[:, 3] > 0.5)
+    late = slice(1500, None)
+    assert Tables(dl.tasks.Multiclass(2)).run(X, y).target_loss[late].mean() < 0.1
+    assert Tables(dl.tasks.Multiclass(2), pairs=0).run(X, y).target_loss[late].mean() > 0.3
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: NaiveBayes(dl.tasks.Multilabel(3)), "a task of classes"),
+        (lambda: NaiveBayes("classes"), "a task of classes"),
+        (lambda: NaiveBayes(TASK, bins=1), "bins must lie between 2"),
+        (lambda: NaiveBayes(TASK, half_life=0.0), "half_life must lie between"),
+        (lambda: NaiveBayes(TASK, half_life="long"), "half_life must be a number"),
+        (lambda: NaiveBayes(TASK, smoothing=float("nan")), "smoothing must lie"),
+        (lambda: NaiveBayes(TASK, features="ranks"), "features must be a map"),
+        (lambda: Tables(TASK, coarse=2.5), "coarse must be a whole number"),
+        (lambda: Neighbours(TASK, k=0), "k must lie between"),
+        (lambda: Neighbours(TASK, k=10, window=9), "window must lie between 10"),
+        (lambda: Neighbours(TASK, weighted="yes"), "weighted must be True or False"),
+    ],
+)
+def test_settings_are_refused(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()
+
+
+@every_member
+def test_states_of_others_are_refused(member):
+    X, y = stream(member.task)
+    one = member.copy()
+    one.run(X, y)
+    state, before = one.state, one.predict(X[0])
+    bad = [
+        state.replaced(memory=state.memory[:-1]),
+        state.replaced(memory=state.memory - 10.0),
+        state.replaced(memory=state.memory * np.nan),
+        state.replaced(features=state.features + 1),
+        state.replaced(memory=None),
+        state.replaced(map=None) if member.map is not None else state.replaced(weights=np.eye(2)),
+        dl.OGD(dl.losses.Logistic(TASK)).state.replaced(rounds=3),
+    ]
+    for other in bad:
+        with pytest.raises(dl.InputError):
+            one.restore(other)
+        assert one.rounds == 60 and one.predict(X[0]) == before
+
+
+def test_sparse_rows_are_refused():
+    from scipy.sparse import csr_array
+
+    member = NaiveBayes(TASK, features=None)
+    with pytest.raises(dl.InputError, match="dense rows"):
+        member.run(csr_array(np.eye(3)), [0, 1, 2])
+    assert member.rounds == 0 and member.features is None
+
+
+def test_pairs_do_not_grow_beyond_their_number():
+    member = Tables(TASK, pairs=4)
+    member.run(*stream(TASK))
+    with pytest.raises(dl.InputError, match="tables of two features up to 4"):
+        member.grown(features=5)
+
+
+# -- audits of a member alone
+
+
+@every_member
+def test_a_run_is_certified_without_bounds(member):
+    X, y = stream(member.task)
+    one = member.copy()
+    early = one.run(X[:25], y[:25])
+    trace = one.run(X[25:], y[25:])
+    for part, inputs, labels in ((early, X[:25], y[:25]), (trace, X[25:], y[25:])):
+        made = dl.certify(part, None, inputs, labels)
+        assert made.valid and not made.findings
+        assert made.expected == made.sampled == part.target_loss.sum()
+        assert not any(isinstance(bound, float) for bound in made.bounds().values())
+        assert "has no theorem" in str(made) and "nothing to object to" in str(made)
+        assert made.to_dict()["exact"] is None
+    with pytest.raises(dl.InputError, match="nothing to compare"):
+        dl.certify(trace, dl.comparators.Fixed(np.zeros((3, 4))), X[25:], y[25:])
+
+
+TAMPERED = {
+    "loss": lambda trace: {"loss": trace.loss + 1e-3},
+    "risk": lambda trace: {"risk": 1.0 - trace.risk},
+    "prediction": lambda trace: {"prediction": np.roll(trace.prediction, 1)},
+    "target_loss": lambda trace: {"target_loss": 1.0 - trace.target_loss},
+    "eta": lambda trace: {"eta": 2.0 * trace.eta},
+    "one target loss": lambda trace: {
+        "target_loss": np.r_[1.0 - trace.target_loss[:1], trace.target_loss[1:]]
+    },
+    "memory": lambda trace: {
+        "origin": trace.origin.replaced(
+            memory=np.r_[trace.origin.memory[:1], np.roll(trace.origin.memory[1:], 1)]
+        )
+    },
+}
+
+
+@every_member
+@pytest.mark.parametrize("what", TAMPERED)
+def test_a_tampered_record_is_found(member, what):
+    from dataclasses import replace
+
+    X, y = stream(member.task)
+    one = member.copy()
+    one.run(X[:25], y[:25])
+    trace = one.run(X[25:], y[25:])
+    forged = replace(trace, **TAMPERED[what](trace))
+    try:
+        made = dl.certify(forged, None, X[25:], y[25:])
+    except dl.InputError:
+        assert what == "memory"  # no rows lead to these numbers
+    else:
+        assert made.findings and not made.valid
+
+
+@every_member
+def test_another_stream_is_found(member):
+    X, y = stream(member.task)
+    trace = member.copy().run(X, y)
+    assert "its fingerprint differs" in " ".join(dl.certify(trace, None, X + 0.1, y).findings)
+    assert dl.certify(trace, None, X, np.roll(y, 1)).findings
+
+
+def test_a_trace_is_saved_with_what_was_remembered(tmp_path):
+    X, y = stream(TASK)
+    member = NaiveBayes(TASK)
+    member.run(X[:25], y[:25])
+    trace = dl.Trace.load(member.run(X[25:], y[25:]).save(tmp_path / "trace"))
+    assert dl.certify(trace, None, X[25:], y[25:]).valid

@@ -1,0 +1,201 @@
+"""Laws of committees in which gradient learners sit beside others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.features import Hats, Ranks, Standardise, Standardiser
+from driftline.members import NaiveBayes, Neighbours, Tables
+from tests.test_members import stream
+
+TASK, SIGN = dl.tasks.Multiclass(3), dl.tasks.Binary()
+
+
+def ogd(task, features=None, random=False):
+    loss = dl.losses.Scaled(dl.losses.Logistic(task), 2.0)
+    return dl.OGD(loss, None if random else dl.decoders.Argmax(loss), features=features)
+
+
+def others(task, features=None):
+    return [
+        NaiveBayes(task, half_life=20.0, features=features or Ranks()),
+        Tables(task, bins=6, coarse=4, features=features or Ranks()),
+        Neighbours(task, window=15, features=features or Standardise(constant=False)),
+    ]
+
+
+MAKERS = {
+    "vote": lambda: dl.Committee([*others(TASK), ogd(TASK), ogd(TASK, Hats(4))]),
+    "vote of signs": lambda: dl.Committee([ogd(SIGN, Ranks()), *others(SIGN)]),
+    "draw": lambda: dl.Committee([ogd(TASK, random=True), *others(TASK)], "draw"),
+    "scaled": lambda: dl.Committee(
+        [
+            ogd(TASK),
+            NaiveBayes(TASK, features=None),
+            Neighbours(TASK, features=None, window=20),
+            ogd(TASK, random=True),
+        ],
+        scaling=Standardiser(),
+    ),
+    "one map for all": lambda: dl.Committee([*others(TASK, Ranks(8)), ogd(TASK, Ranks(8))]),
+    "others alone": lambda: dl.Committee(others(TASK)),
+}
+every_committee = pytest.mark.parametrize("name", MAKERS)
+
+
+@every_committee
+def test_mixed_committee_keeps_the_page_of_learners(name):
+    committee = MAKERS[name]()
+    dl.checks.check_learner(committee, *stream(committee.task))
+
+
+@every_committee
+def test_members_play_as_if_alone(name):
+    committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task)
+    alone = [member.copy() for member in committee.members]
+    trace = committee.run(X, y)
+    seen = X if committee.scaling is None else Standardiser().transform(X)
+    for member, own in zip(alone, trace.members, strict=True):
+        wanted = member.run(X if member.map is not None else seen, y)
+        assert np.array_equal(own.loss, wanted.loss)
+        if member.certain:
+            assert np.array_equal(own.prediction, wanted.prediction)
+
+
+@every_committee
+def test_a_run_is_certified(name, tmp_path):
+    committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task)
+    early = committee.run(X[:20], y[:20])
+    late = committee.run(X[20:], y[20:])
+    for trace, inputs, labels in ((early, X[:20], y[:20]), (late, X[20:], y[20:])):
+        loaded = dl.CommitteeTrace.load(trace.save(tmp_path / "trace"))
+        made = dl.certify(loaded, None, inputs, labels)
+        assert made.valid, made.findings
+        assert "NaiveBayes has no theorem" in str(made)
+        made.to_dict()
+    made = dl.certify(early, None, X[:20], y[:20])
+    assert made.average <= made.average_bounds()["best_member"]
+
+
+def forge(trace, j, **columns):
+    members = list(trace.members)
+    members[j] = replace(members[j], **columns)
+    return replace(trace, members=tuple(members))
+
+
+@every_committee
+def test_a_tampered_record_is_found(name):
+    committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task)
+    trace = committee.run(X, y)
+    kinds = [type(member) for member in committee.members]
+    for j, own in enumerate(trace.members):
+        if kinds[j] is dl.OGD:
+            continue
+        risk = trace.member_risk.copy()
+        risk[:, j] = 0.0
+        for forged in (
+            forge(trace, j, loss=own.loss * 1.01),
+            forge(trace, j, risk=1.0 - own.risk),
+            forge(trace, j, prediction=np.roll(own.prediction, 1)),
+            forge(trace, j, target_loss=np.zeros(len(own))),
+            replace(forge(trace, j, risk=np.zeros(len(own))), member_risk=risk),
+        ):
+            made = dl.certify(forged, None, X, y)
+            assert made.findings and not made.valid
+
+
+@every_committee
+def test_a_bad_row_takes_all_members_back(name):
+    committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task)
+    committee.run(X[:20], y[:20])
+    before, bad = committee.to_saved(), X.copy()
+    bad[50, 2] = np.inf
+    with pytest.raises(dl.InputError):
+        committee.run(bad[20:], y[20:])
+    with pytest.raises(dl.InputError):
+        committee.step(bad[50], y[50])
+    with pytest.raises(KeyboardInterrupt):
+        committee.run(X[20:], y[20:], progress=interrupt)
+    about, arrays = committee.to_saved()
+    assert about == before[0]
+    for key, array in before[1].items():
+        np.testing.assert_array_equal(arrays[key], array)
+
+
+def interrupt(rounds):
+    raise KeyboardInterrupt
+
+
+@every_committee
+def test_what_is_described_says_who_has_no_theorem(name):
+    committee = MAKERS[name]()
+    lines = committee.describe().splitlines()
+    for member, line in zip(committee.members, lines[-len(committee.members) :], strict=True):
+        assert ("no theorem" in line) == (not member.steps)
+
+
+@every_committee
+def test_beliefs_follow_log_chances(name):
+    committee, X, y = MAKERS[name](), *stream(MAKERS[name]().task, rounds=400)
+    trace = committee.run(X, y)
+    assert [member.nats for member in committee.members].count(None) == 0
+    scores = committee.score_rows(X[:5])
+    assert scores.shape == (len(committee.members), 5, committee.task.dim)
+    assert np.isfinite(scores).all()
+    weights = committee.beliefs
+    assert weights.sum() == pytest.approx(1.0) and len(weights) == len(trace.members)
+
+
+def test_an_estimator_takes_a_mixed_committee_and_a_member_alone(tmp_path):
+    X, y = stream(TASK, rounds=300)
+    words = np.array(["a", "b", "c"])[y]
+    for make in (
+        lambda task: dl.Committee([ogd(task), *others(task)]),
+        lambda task: NaiveBayes(task),
+    ):
+        fitted = dl.DriftClassifier(learner=make).fit(X, words)
+        chances = fitted.predict_proba(X[:50])
+        assert np.allclose(chances.sum(axis=1), 1.0)
+        assert (fitted.predict(X[:50]) == fitted.classes_[chances.argmax(axis=1)]).all()
+        assert fitted.score(X, words) > 0.6
+
+
+def test_an_estimator_with_a_member_is_saved(tmp_path):
+    X, y = stream(TASK, rounds=300)
+    fitted = dl.DriftClassifier().fit(X, y)
+    fitted.learner_ = dl.Committee(others(dl.tasks.Multiclass(3)))
+    fitted.learner_.run(X, y)
+    again = dl.load(fitted.save(tmp_path / "model"))
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_members_that_are_none_are_refused():
+    with pytest.raises(dl.InputError, match="members must be learners such as dl.OGD"):
+        dl.Committee([ogd(TASK), dl.Committee([ogd(TASK)])])
+
+
+def test_a_file_with_a_member_of_no_kind_is_refused():
+    about, arrays = dl.Committee(others(TASK)).to_saved()
+    for kind in ("Committee", "DriftClassifier", "os", None, 3):
+        about["members"][0]["kind"] = kind
+        with pytest.raises(dl.InputError, match="no members of the kind"):
+            dl.Committee.from_saved(about, arrays)
+
+
+def test_a_report_names_members_by_their_kind():
+    from driftline.reports.report_data import ReportData
+
+    committee, X, y = MAKERS["vote"](), *stream(TASK)
+    data = ReportData.of(committee.run(X, y))
+    assert data.members[:3] == ["0 NaiveBayes", "1 Tables", "2 Neighbours"]
+
+
+def test_a_model_of_a_run_predicts_and_is_inspected():
+    from driftline.app.cli.inspect import _members
+
+    committee, X, y = MAKERS["vote"](), *stream(TASK)
+    committee.run(X, y)
+    assert "NaiveBayes" in _members(committee)["member 0"]
+    assert "Ball" in _members(committee)["member 3"]

@@ -426,6 +426,52 @@ def ranks(rows, most, picked):
     return (each_by_those_before(rows, picked, of_cell) - 0.5) * math.sqrt(12 / rows.shape[1])
 
 
+def nearest(x, before, most):
+    """Return the number of the knot nearest to a cell, None where there are none."""
+    own = knots(before, most)
+    return int(np.argmin(np.abs(own - x))) if len(own) else None
+
+
+def bins(rows, most, picked):
+    """Return a column for every knot: that of the nearest one has the entry."""
+
+    def of_cell(x, before):
+        place = nearest(x, before, most)
+        return np.zeros(most) if place is None else np.eye(most)[place]
+
+    made = each_by_those_before(rows, picked, of_cell)
+    return made.reshape(len(picked), -1) / math.sqrt(rows.shape[1])
+
+
+def crosses(rows, most, picked, pairs=None):
+    """Return a column for every pair of bins: outer products of both features' columns."""
+    features = rows.shape[1]
+    if pairs is None:
+        pairs = [(i, j) for j in range(features) for i in range(features) if i < j]
+    single = bins(rows, most, picked).reshape(len(picked), features, most) * math.sqrt(features)
+    made = [np.einsum("ta,tb->tab", single[:, i], single[:, j]) for i, j in pairs]
+    return np.hstack([part.reshape(len(picked), -1) for part in made]) / math.sqrt(len(pairs))
+
+
+def leaves(rows, splits, picked, most=32):
+    """Return the columns of the leaves that rows fall into, by halving the leaves at every node."""
+    features = rows.shape[1]
+    z = ranks(rows, most, picked) / math.sqrt(12 / features) + 0.5
+    made = []
+    for row in z:
+        columns = []
+        for i, nodes in enumerate(splits):
+            leaf, node = range(len(nodes) + 1), 0
+            while len(leaf) > 1:
+                share, level = nodes[node]
+                above = row[int(share * features)] > level + 1e-12
+                half = len(leaf) // 2
+                leaf, node = (leaf[half:], 2 * node + 2) if above else (leaf[:half], 2 * node + 1)
+            columns.append(i * (len(nodes) + 1) + leaf[0])
+        made.append(columns)
+    return np.array(made)
+
+
 def fourier(rows, phases, frequencies):
     """Return cosines of angles in turns."""
     turns = phases + rows @ frequencies

@@ -380,6 +380,104 @@ def beliefs(logs, shares):
     ]
 
 
+def knots(cells, most, kept=256):
+    """Return the knots of a feature after these cells: values of what was kept at the last move."""
+    seen = len(cells)
+    if seen < 4:
+        return np.zeros(0)
+    last = 2 ** (seen.bit_length() - 1)
+    stride = max(1, last // 2 // kept)
+    pool = cells[:last] if last <= kept else cells[last // 2 : last : stride]
+    values, counts = np.unique(pool, return_counts=True)
+    if len(values) <= most:
+        return values
+    heavy = values[counts * most > len(pool)]
+    rest = sorted(x for x in pool if x not in heavy)
+    others = most - len(heavy)
+    middles = [rest[(2 * i + 1) * len(rest) // (2 * others)] for i in range(others)] if rest else []
+    return np.unique(np.r_[heavy, middles])
+
+
+def each_by_those_before(rows, picked, of_cell):
+    """Map cells of some rows, each by those of its feature in rows before."""
+    return np.array([[of_cell(x, rows[:t, j]) for j, x in enumerate(rows[t])] for t in picked])
+
+
+def hats(rows, most, picked):
+    """Return hats: every knot's function is 1 there, 0 at all others, and linear in between."""
+
+    def of_cell(x, before):
+        own, made = knots(before, most), np.zeros(most)
+        for i in range(len(own)):
+            made[i] = np.interp(x, own, np.eye(len(own))[i])
+        return made
+
+    made = each_by_those_before(rows, picked, of_cell)
+    return made.reshape(len(picked), -1) / math.sqrt(rows.shape[1])
+
+
+def ranks(rows, most, picked):
+    """Return ranks between knots, centred, with variance 1 if they are uniform."""
+
+    def of_cell(x, before):
+        own = knots(before, most)
+        return np.interp(x, own, np.linspace(0, 1, len(own))) if len(own) > 1 else 0.5
+
+    return (each_by_those_before(rows, picked, of_cell) - 0.5) * math.sqrt(12 / rows.shape[1])
+
+
+def nearest(x, before, most):
+    """Return the number of the knot nearest to a cell, None where there are none."""
+    own = knots(before, most)
+    return int(np.argmin(np.abs(own - x))) if len(own) else None
+
+
+def bins(rows, most, picked):
+    """Return a column for every knot: that of the nearest one has the entry."""
+
+    def of_cell(x, before):
+        place = nearest(x, before, most)
+        return np.zeros(most) if place is None else np.eye(most)[place]
+
+    made = each_by_those_before(rows, picked, of_cell)
+    return made.reshape(len(picked), -1) / math.sqrt(rows.shape[1])
+
+
+def crosses(rows, most, picked, pairs=None):
+    """Return a column for every pair of bins: outer products of both features' columns."""
+    features = rows.shape[1]
+    if pairs is None:
+        pairs = [(i, j) for j in range(features) for i in range(features) if i < j]
+    single = bins(rows, most, picked).reshape(len(picked), features, most) * math.sqrt(features)
+    made = [np.einsum("ta,tb->tab", single[:, i], single[:, j]) for i, j in pairs]
+    return np.hstack([part.reshape(len(picked), -1) for part in made]) / math.sqrt(len(pairs))
+
+
+def leaves(rows, splits, picked, most=32):
+    """Return the columns of the leaves that rows fall into, by halving the leaves at every node."""
+    features = rows.shape[1]
+    z = ranks(rows, most, picked) / math.sqrt(12 / features) + 0.5
+    made = []
+    for row in z:
+        columns = []
+        for i, nodes in enumerate(splits):
+            leaf, node = range(len(nodes) + 1), 0
+            while len(leaf) > 1:
+                share, level = nodes[node]
+                above = row[int(share * features)] > level + 1e-12
+                half = len(leaf) // 2
+                leaf, node = (leaf[half:], 2 * node + 2) if above else (leaf[:half], 2 * node + 1)
+            columns.append(i * (len(nodes) + 1) + leaf[0])
+        made.append(columns)
+    return np.array(made)
+
+
+def fourier(rows, phases, frequencies):
+    """Return cosines of angles in turns."""
+    turns = phases + rows @ frequencies
+    return np.cos(2 * math.pi * turns) * math.sqrt(2 / len(phases))
+
+
 def bin_numbers(Z, bins):
     """Return bins of mapped rows: equal parts between plus and minus the root of 3/d."""
     edges = np.linspace(-1.0, 1.0, bins + 1)[1:-1] * np.sqrt(3.0 / Z.shape[1])
@@ -443,55 +541,3 @@ def neighbours(Z, y, classes, k, window, weighted):
         share = votes / votes.sum() if len(near) else np.full(classes, 1.0 / classes)
         made[t] = (len(near) * share + 1.0 / classes) / (len(near) + 1.0)
     return made
-
-
-def knots(cells, most, kept=256):
-    """Return the knots of a feature after these cells: values of what was kept at the last move."""
-    seen = len(cells)
-    if seen < 4:
-        return np.zeros(0)
-    last = 2 ** (seen.bit_length() - 1)
-    stride = max(1, last // 2 // kept)
-    pool = cells[:last] if last <= kept else cells[last // 2 : last : stride]
-    values, counts = np.unique(pool, return_counts=True)
-    if len(values) <= most:
-        return values
-    heavy = values[counts * most > len(pool)]
-    rest = sorted(x for x in pool if x not in heavy)
-    others = most - len(heavy)
-    middles = [rest[(2 * i + 1) * len(rest) // (2 * others)] for i in range(others)] if rest else []
-    return np.unique(np.r_[heavy, middles])
-
-
-def each_by_those_before(rows, picked, of_cell):
-    """Map cells of some rows, each by those of its feature in rows before."""
-    return np.array([[of_cell(x, rows[:t, j]) for j, x in enumerate(rows[t])] for t in picked])
-
-
-def hats(rows, most, picked):
-    """Return hats: every knot's function is 1 there, 0 at all others, and linear in between."""
-
-    def of_cell(x, before):
-        own, made = knots(before, most), np.zeros(most)
-        for i in range(len(own)):
-            made[i] = np.interp(x, own, np.eye(len(own))[i])
-        return made
-
-    made = each_by_those_before(rows, picked, of_cell)
-    return made.reshape(len(picked), -1) / math.sqrt(rows.shape[1])
-
-
-def ranks(rows, most, picked):
-    """Return ranks between knots, centred, with variance 1 if they are uniform."""
-
-    def of_cell(x, before):
-        own = knots(before, most)
-        return np.interp(x, own, np.linspace(0, 1, len(own))) if len(own) > 1 else 0.5
-
-    return (each_by_those_before(rows, picked, of_cell) - 0.5) * math.sqrt(12 / rows.shape[1])
-
-
-def fourier(rows, phases, frequencies):
-    """Return cosines of angles in turns."""
-    turns = phases + rows @ frequencies
-    return np.cos(2 * math.pi * turns) * math.sqrt(2 / len(phases))

@@ -17,10 +17,17 @@ import driftline as dl
 from driftline.checks import check_learner
 from driftline.errors import InputError
 from driftline.features import (
+    Bins,
     Chain,
+    Crosses,
     Fourier,
     Hats,
+    Narrow,
+    Products,
+    Quadratic,
+    RandomTrees,
     Ranks,
+    Recent,
     Standardise,
     Union,
 )
@@ -28,26 +35,43 @@ from driftline.features.base import Map, Mapper
 from driftline.inputs import DenseRows, SparseRows, rows_of
 from driftline.parts import from_config
 
-#: Every map, and what it promises when rows grow by features of 0: that mapped rows stay as they
-#: are ("same"), that they are divided by the root of the ratio of features ("root"), or neither.
+ROOT = math.sqrt(6 / 8)
+
+#: Every map, and what it promises when rows of 6 features grow by two of 0: the factor by which
+#: mapped rows change, with the same bits if it is 1; None if it promises no such thing.
 MAPS = {
-    Standardise(): None,
-    Standardise(constant=False): None,
+    Standardise(): ROOT,
+    Standardise(constant=False): ROOT,
     Standardise(constant=0.3): None,
-    Hats(2): "root",
-    Hats(12): "root",
-    Ranks(): "root",
-    Ranks(3): "root",
-    Fourier(30, bandwidth=0.7): "same",
+    Hats(2): ROOT,
+    Hats(12): ROOT,
+    Ranks(): ROOT,
+    Ranks(3): ROOT,
+    Fourier(30, bandwidth=0.7): 1.0,
+    Recent(): ROOT,
+    Recent(memory=7, constant=0.3): None,
+    Narrow(Hats(7), most=20): ROOT,
+    Bins(2): ROOT,
+    Bins(12): ROOT,
+    Crosses(4): math.sqrt(15 / 28),
+    Crosses(5, columns=300): None,
+    Crosses(3, pairs=((0, 3), (4, 1), (5, 0))): 1.0,
+    Crosses(9, columns=50, pairs=((0, 3), (4, 1), (5, 0)), seed=3): 1.0,
+    Quadratic(): ROOT**2,
+    RandomTrees(10, depth=3): 1.0,
+    RandomTrees(): 1.0,
     Chain(Ranks(8), Fourier(20)): None,
     Chain(Standardise(), Fourier(20, bandwidth=0.5)): None,
     Chain(Standardise(constant=False), Hats(4)): None,
     Chain(Ranks(4), Chain(Ranks(5), Hats(3))): None,
     Chain(Union(Ranks(4), Hats(3)), Fourier(10, bandwidth=2.0)): None,
-    Union(Hats(6), Ranks()): "root",
-    Union(Standardise(), Hats(6)): None,
-    Union(Fourier(5), Fourier(7, seed=1)): "same",
+    Chain(Ranks(4), Bins(3)): None,
+    Union(Hats(6), Ranks()): ROOT,
+    Union(Standardise(), Hats(6)): ROOT,
+    Union(Fourier(5), Fourier(7, seed=1)): 1.0,
     Union(Ranks(), Chain(Ranks(), Fourier(10))): None,
+    Union(Bins(4), Hats(3), Crosses(2)): None,
+    Union(RandomTrees(4, depth=2), RandomTrees(4, depth=2, seed=1)): 1.0,
 }
 
 every_map = pytest.mark.parametrize("part", MAPS, ids=repr)
@@ -169,7 +193,7 @@ def test_threads_may_look_at_once(part, known):
 @every_map
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, bool])
 def test_other_numbers_are_mapped_as_they_are_in_double_precision(part, dtype):
-    rows = table()[:, :3].astype(dtype)
+    rows = table().astype(dtype)
     assert same(part.transform(rows), part.transform(rows.astype(np.float64)))
     assert same(part.transform(np.asfortranarray(rows)), part.transform(rows))
 
@@ -196,7 +220,7 @@ def test_no_rows_are_no_rows(part):
 
 
 @every_map
-@pytest.mark.parametrize("features", [2, 3, 17])
+@pytest.mark.parametrize("features", [6, 9, 17])
 def test_norm_and_width_are_those_of_mapped_rows(part, features):
     rng = np.random.default_rng(0)
     rows = np.repeat(table(), 3, axis=1)[:, :features] * rng.choice([1.0, 1e9], (640, features))
@@ -243,6 +267,34 @@ def test_a_constant_of_1_is_not_the_flag():
         lambda: Fourier(10, seed=-1),
         lambda: Fourier(10, seed=True),
         lambda: Fourier(10, seed=0.5),
+        lambda: Recent("7"),
+        lambda: Recent(1.0),
+        lambda: Recent(constant=True),
+        lambda: Narrow(3),
+        lambda: Narrow(Hats(3), True),
+        lambda: Narrow(Hats(3), 5).transform(table()),
+        lambda: Bins(1),
+        lambda: Crosses(1),
+        lambda: Crosses(3, columns=0),
+        lambda: Crosses(3, seed=-1),
+        lambda: Crosses(3, pairs=()),
+        lambda: Crosses(3, pairs=7),
+        lambda: Crosses(3, pairs=[(0, 1, 2)]),
+        lambda: Crosses(3, pairs=[(0, 0)]),
+        lambda: Crosses(3, pairs=[(0, 1), (1, 0)]),
+        lambda: Crosses(3, pairs=[(0, -1)]),
+        lambda: Crosses(3, columns=2, pairs=[(0, 1), (1, 2), (0, 2)]),
+        lambda: Crosses(3, pairs=[(0, 6)]).transform(table()),
+        lambda: Crosses(3, columns=14).transform(table()),
+        lambda: Crosses(3).transform(table()[:, :1]),
+        lambda: Quadratic().transform(np.zeros((3, 201))),
+        lambda: RandomTrees(0),
+        lambda: RandomTrees(2**16, depth=16),
+        lambda: RandomTrees(4, depth=0),
+        lambda: RandomTrees(4, seed=None),
+        lambda: Chain(Bins(4), Ranks()),
+        lambda: Chain(Chain(Ranks(), Bins(4)), Ranks()),
+        lambda: Chain(Union(Ranks(), Bins(4)), Ranks()),
         lambda: Chain(Ranks()),
         lambda: Union(Ranks(), 3),
         lambda: Chain(maps=7),
@@ -265,7 +317,7 @@ def test_a_restored_map_goes_on_with_the_same_bits(part, cut):
         mapper.transform(rows[:cut])
     about, arrays = mapper.to_saved()
     about = json.loads(json.dumps(about))
-    other = after(part, table(1, 100)[:, :2] if cut == 0 else table(1, 100))
+    other = after(part, np.tile(table(1, 100), 2) if cut == 0 else table(1, 100))
     other.restore(about, {k: a.copy() for k, a in arrays.items()})
     assert saved(other) == saved(mapper) and other.features == mapper.features
     rest = mapper.transform(rows[cut:])
@@ -370,7 +422,7 @@ def sketch(part, rows=70, features=2):
     return mapper, mapper.to_saved()
 
 
-@pytest.mark.parametrize("part", [Hats(4), Ranks(4)], ids=repr)
+@pytest.mark.parametrize("part", [Hats(4), Ranks(4), Bins(4), Crosses(4)], ids=repr)
 def test_a_sketch_that_no_rows_lead_to_is_refused(part):
     """Of two features with 4 knots: rows, 2 counts, 2 times 4 knots, 256 times 2 cells."""
     mapper, (about, arrays) = sketch(part)
@@ -532,20 +584,19 @@ def test_grown_maps_map_rows_as_before_where_that_is_promised(part):
     try:
         grown, places = mapper.grown(8)
     except InputError as error:
-        assert MAPS[part] is None and "middle" in str(error)
+        assert MAPS[part] is None and ("middle" in str(error) or "columns" in str(error))
         return
     assert saved(mapper) == before
     assert grown.features == 8 and len(places) == grown.outputs == part.width(8)
     old = places[places >= 0]
     assert sorted(old) == list(range(mapper.outputs))
     if MAPS[part] is not None:
-        factor = 1.0 if MAPS[part] == "same" else math.sqrt(6 / 8)
         made, known = (
             dense(grown.look_at(rows_of(wide))),
             dense(mapper.look_at(rows_of(wide[:, :6]))),
         )
-        np.testing.assert_allclose(made[:, places >= 0], known[:, old] * factor, rtol=1e-14)
-        if MAPS[part] == "same":
+        np.testing.assert_allclose(made[:, places >= 0], known[:, old] * MAPS[part], rtol=1e-12)
+        if MAPS[part] == 1.0:
             assert same(made[:, places >= 0], known[:, old])
             assert not made[:, places < 0].any()
     made = dense(grown.transform(wide[100:]))
@@ -554,7 +605,9 @@ def test_grown_maps_map_rows_as_before_where_that_is_promised(part):
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 100, 300, 600])
-@pytest.mark.parametrize("part", [Hats(4), Ranks(), Union(Hats(4), Ranks())], ids=repr)
+@pytest.mark.parametrize(
+    "part", [Hats(4), Ranks(), Recent(9), Bins(3), Union(Hats(4), Ranks())], ids=repr
+)
 def test_what_has_grown_is_as_if_new_features_had_been_0(part, rows):
     grown, _ = after(part, table()[:rows]).grown(8)
     assert saved(grown) == saved(after(part, np.pad(table()[:rows], [(0, 0), (0, 2)])))
@@ -594,6 +647,71 @@ def test_hats_and_ranks_are_those_written_out(most):
     for part, of_cell in ((Hats(most), naive.hats), (Ranks(most), naive.ranks)):
         made = part.transform(rows)
         np.testing.assert_allclose(made[picked], of_cell(rows, most, picked), atol=1e-12)
+
+
+PICKED = np.r_[np.arange(40), 250:262, 510:515, 638:640]
+
+
+@pytest.mark.parametrize("most", [2, 3, 8])
+def test_bins_and_crosses_are_those_written_out(most):
+    rows = table(2)
+    np.testing.assert_allclose(
+        Bins(most).transform(rows).toarray()[PICKED], naive.bins(rows, most, PICKED), atol=1e-15
+    )
+    found = Crosses(most).transform(rows).toarray()[PICKED]
+    np.testing.assert_allclose(found, naive.crosses(rows, most, PICKED), atol=1e-15)
+    pairs = ((4, 1), (0, 5))
+    found = Crosses(most, pairs=pairs).transform(rows).toarray()[PICKED]
+    np.testing.assert_allclose(found, naive.crosses(rows, most, PICKED, pairs), atol=1e-15)
+
+
+def test_cells_of_a_pair_share_its_columns_where_there_are_too_few():
+    """Each cell always has the same column, other seeds have others, and all columns are used."""
+    rows, pairs = table(2), ((0, 5), (1, 3))
+    exact = Crosses(8, pairs=pairs).transform(rows)
+    made = {}
+    for seed in (0, 1):
+        shared = Crosses(8, columns=21, pairs=pairs, seed=seed).transform(rows)
+        assert shared.shape == (640, 20)
+        columns = shared.indices.reshape(-1, 2)
+        assert (columns[:, 0] < 10).all() and (columns[:, 1] >= 10).all()
+        for p in (0, 1):
+            cells = exact.indices.reshape(-1, 2)[:, p]
+            found = {(c, k) for c, k in zip(cells.tolist(), columns[:, p].tolist(), strict=True)}
+            assert len(found) == len({c for c, _ in found})
+        assert len(set(columns[:, 0].tolist())) == 10
+        made[seed] = columns
+    assert (made[0] != made[1]).any()
+
+
+def test_hashes_are_the_same_on_every_machine():
+    """These columns are part of what a saved model means."""
+    rows = np.stack([np.arange(64.0) % 8, np.arange(64.0) // 8], axis=1)
+    made = Crosses(8, columns=5, seed=7).transform(np.vstack([rows, rows]))
+    assert made.indices[64:80].tolist() == [2, 1] * 4 + [0, 4] * 4
+
+
+def test_products_are_those_of_standardised_rows():
+    rows = table()
+    z = Standardise(constant=False).transform(rows)
+    expected = []
+    for j in range(6):
+        expected += [math.sqrt(2) * z[:, i] * z[:, j] for i in range(j)] + [z[:, j] ** 2]
+    made = Quadratic().transform(rows)
+    np.testing.assert_allclose(made, np.stack(expected, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(made @ made.T, (z @ z.T) ** 2, atol=1e-12)
+    assert Products().norm(3) == math.inf
+
+
+def test_leaves_are_those_that_a_walk_leads_to():
+    rows, part = table(2), RandomTrees(7, depth=4, seed=5)
+    constants = part.constants(6)
+    splits = constants[2:].reshape(7, 15, 2)
+    expected = naive.leaves(rows, splits, PICKED)
+    made = part.transform(rows)
+    assert (made.indices.reshape(640, 7)[PICKED] == expected).all()
+    np.testing.assert_allclose(made.data, 1 / math.sqrt(7))
+    assert not np.array_equal(part.constants(6), RandomTrees(7, depth=4).constants(6))
 
 
 @given(
@@ -741,7 +859,7 @@ def test_sparse_rows_are_refused_by_maps_of_dense_ones(part):
     try:
         mapper.transform(rows)
     except InputError as error:
-        assert "dense" in str(error) and "toarray" in str(error)
+        assert "dense" in str(error) and ("toarray" in str(error) or "sparse" in str(error))
         assert saved(mapper) == before and mapper.features is None
     else:
         assert part in SPARSE or isinstance(part, Standardise)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from test_check_learner import GOOD
+from test_features import MAPS, dense, table
 
 import driftline as dl
 from driftline.checks.learner_stream import planted
@@ -64,6 +65,7 @@ def test_a_learner_of_plain_parts_needs_no_numba():
 
 ALL = """
 from test_check_learner import GOOD
+from test_features import MAPS, dense, table
 from driftline.checks.learner_stream import planted
 made = {}
 for name in sorted(set(GOOD) - {"single"}):
@@ -164,3 +166,17 @@ def test_what_is_missing_is_said():
     (refused, described), _ = without_numba(REFUSED)
     assert "without Numba" in refused
     assert described.splitlines()[-1].startswith("speed    no Numba")
+
+
+MAPPED = """
+from test_features import MAPS, dense, table
+rows = table(0, 70)
+made = [dense(part.transform(rows)).tolist() for part in MAPS]
+"""
+
+
+def test_maps_of_inputs_are_the_same_in_plain_python():
+    found, seen = without_numba(MAPPED)
+    assert len(seen) <= 1
+    for part, rows in zip(MAPS, found, strict=True):
+        np.testing.assert_allclose(rows, dense(part.transform(table(0, 70))), atol=1e-12)

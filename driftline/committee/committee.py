@@ -290,12 +290,13 @@ class Committee(Shell):
     ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
         for group in self._groups:
-            mapper, seen, at, before = group.mapper or self.scaling, rows, start, 0
+            mapper, seen, at = group.mapper or self.scaling, rows, start
             if mapper is not None:
-                seen, at, before = mapper.piece(rows, start, stop), 0, start
+                seen, at = mapper.piece(rows, start, stop), 0
+                seen.before = start
             for j in group.members:
                 member, own = self.members[j], room.members[j]
-                member._play_mapped(seen, at, at + stop - start, labels, number, own, before)
+                member._play_mapped(seen, at, at + stop - start, labels, number, own)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)

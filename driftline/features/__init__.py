@@ -1,13 +1,18 @@
-"""Maps from inputs to inputs: scaling, ranks, hats, Fourier features; chains and unions of them."""
+"""Maps from inputs to inputs: scaling, ranks, curves, bins, products, trees; chains and unions."""
 
 from driftline.features.base import Map as Map
 from driftline.features.base import Mapper as Mapper
+from driftline.features.bins import Bins as Bins
 from driftline.features.chain import Chain as Chain
 from driftline.features.chain import Union as Union
 from driftline.features.compiled import CompiledMap as CompiledMap
+from driftline.features.crosses import Crosses as Crosses
 from driftline.features.fourier import Fourier as Fourier
 from driftline.features.hats import Hats as Hats
 from driftline.features.narrow import Narrow as Narrow
+from driftline.features.quadratic import Products as Products
+from driftline.features.quadratic import Quadratic as Quadratic
+from driftline.features.random_trees import RandomTrees as RandomTrees
 from driftline.features.ranks import Ranks as Ranks
 from driftline.features.recent import Recent as Recent
 from driftline.features.standardise import Standardise as Standardise

@@ -51,13 +51,13 @@ class Map(Part, ABC):
     def width(self, features: int) -> int:
         """Return how many features mapped rows have."""
 
-    def suits(self, features: int, sparse: bool) -> bool:
-        """Say whether the map is for rows of this shape: a committee does without it on others."""
-        return True
-
     def entries(self, features: int) -> int:
         """Return how many numbers are kept at most while a row is mapped."""
         return self.width(features)
+
+    def suits(self, features: int, sparse: bool) -> bool:
+        """Say whether the map is for rows of this shape: a committee does without it on others."""
+        return True
 
     def transform(self, inputs: Any) -> Any:
         """Return rows mapped as they come, each by those before it."""

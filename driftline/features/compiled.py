@@ -15,7 +15,7 @@ from driftline.inputs.rows import refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel, zeros
 
-__all__ = ["CompiledMap", "CompiledMapper", "check_whole"]
+__all__ = ["CompiledMap", "CompiledMapper", "check_number", "check_whole"]
 
 #: Columns and starts of sparse mapped rows are numbers of 32 bits.
 LARGEST_INDEX = 2**31 - 1
@@ -212,3 +212,10 @@ def check_whole(what: str, number: Any, least: int, most: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
         raise InputError(f"{what} is a whole number from {least} to {most}, not {number!r:.80}")
+
+
+def check_number(what: str, number: Any, least: float, most: float) -> None:
+    """Refuse what is not a number in a range."""
+    good = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not good or not least <= number <= most:
+        raise InputError(f"{what} is a number from {least:g} to {most:g}, not {number!r:.80}")

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.compiled import CompiledMap, check_whole
+from driftline.features.compiled import CompiledMap, check_number, check_whole
 from driftline.kernels import MAP, Kernel, helper, kernel
 
 __all__ = ["Fourier"]
@@ -117,9 +117,7 @@ class Fourier(CompiledMap):
         """Refuse numbers that are not positive."""
         check_whole("the number of Fourier features", self.count, 1, 100_000)
         check_whole("a seed", self.seed, 0, 2**63 - 1)
-        number = isinstance(self.bandwidth, (int, float)) and not isinstance(self.bandwidth, bool)
-        if not number or not 1e-9 <= self.bandwidth <= 1e9:
-            raise InputError(f"a bandwidth lies between 1e-9 and 1e9, not {self.bandwidth!r:.80}")
+        check_number("a bandwidth", self.bandwidth, 1e-9, 1e9)
 
     def check_features(self, features: int) -> None:
         """Refuse so many features that their frequencies would not fit in memory."""

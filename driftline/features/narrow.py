@@ -29,6 +29,8 @@ class Narrow(Map):
     map: Map
     most: int = 64
 
+    dense_only = True
+
     def __post_init__(self) -> None:
         """Refuse what is no map, or no number of features."""
         if not isinstance(self.map, Map):
@@ -51,6 +53,11 @@ class Narrow(Map):
     def entries(self, features: int) -> int:
         """Ask the map inside."""
         return self.map.entries(features)
+
+    @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the map inside makes sparse rows."""
+        return self.map.sparse
 
     def norm(self, features: int) -> float:
         """Ask the map inside."""
@@ -79,7 +86,7 @@ class NarrowMapper(Mapper):
         return self.inner.piece(rows, start, stop)
 
     def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of some rows as if it came next, and remember nothing."""
+        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
         return self.inner.look_at(rows, start, stop)
 
@@ -93,8 +100,8 @@ class NarrowMapper(Mapper):
         return self.inner.to_saved()
 
     def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state; if it is refused, nothing changes."""
-        self.inner.resume(about, arrays)
+        """Go on from a state of the map inside."""
+        self.inner.restore(about, arrays)
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
         """Return one for rows with more features, however many these are by now."""

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.compiled import CompiledMap
+from driftline.features.compiled import CompiledMap, check_number
 from driftline.kernels import MAP, Kernel, kernel
 
 __all__ = ["Recent"]
@@ -80,13 +80,12 @@ class Recent(CompiledMap):
     constant: float = 0.0
 
     kernel: ClassVar[Kernel] = recent
+    largest_cell = LARGEST
 
     def __post_init__(self) -> None:
         """Refuse a memory of less than two rows, and a constant that is none."""
-        if not 2.0 <= self.memory <= 1e12:
-            raise InputError(f"a memory has 2 rows or more, not {self.memory!r}")
-        if not 0.0 <= self.constant <= 100.0:
-            raise InputError(f"constant must be a size up to 100, not {self.constant!r}")
+        check_number("the memory of rows", self.memory, 2.0, 1e12)
+        check_number("the size of a constant", self.constant, 0.0, 100.0)
 
     def norm(self, features: int) -> float:
         """Add up cells of 3 at most, divided by the root of their number, and the constant."""
@@ -106,8 +105,10 @@ class Recent(CompiledMap):
 
     def check(self, state: np.ndarray, features: int) -> None:
         """Refuse a number of rows that is none, and squares below 0."""
-        if state[0] != math.floor(state[0]) or (state[[0]] < 0.0).any():
+        if state[0] != math.floor(state[0]) or not 0.0 <= state[0] <= 2.0**53:
             raise InputError(f"there are whole numbers of rows, not {state[0]}")
+        if np.abs(state[1 : 1 + features]).max() > LARGEST:
+            raise InputError(f"means are no larger than cells, {LARGEST:g}")
         if (state[1 + features :] < 0.0).any():
             raise InputError("squares are never below 0")
 

@@ -24,7 +24,7 @@ from driftline.features.compiled import CompiledMap
 from driftline.features.scaling import LARGEST
 from driftline.kernels import helper
 
-__all__ = ["SketchMap", "below", "is_finite", "learn_row", "limited", "sketch_of"]
+__all__ = ["CELLS", "SketchMap", "below", "is_finite", "learn_row", "limited", "sketch_of"]
 
 #: How many cells of every feature are kept.
 CELLS = 256
@@ -66,7 +66,7 @@ class SketchMap(CompiledMap):
             )
         if np.abs(state[1 + features :]).max() > LARGEST:
             raise InputError(f"a sketch has cells up to {LARGEST:g} in size")
-        cells = state[1 + features * (1 + self.levels) :].reshape(CELLS, features)
+        cells = self._cells(state, features)
         if cells[int(min(rows, CELLS)) :].any():
             raise InputError(f"a sketch of {rows:g} rows has not seen more cells than these")
         known = np.arange(self.levels) < counts[:, np.newaxis]
@@ -81,12 +81,15 @@ class SketchMap(CompiledMap):
         self._knots(made, new)[:old] = self._knots(state, old)
         if state[0] >= FIRST:
             made[1 + old : 1 + new] = 1.0
-        cells, known = made[1 + new * (1 + self.levels) :], state[1 + old * (1 + self.levels) :]
-        cells.reshape(CELLS, new)[:, :old] = known.reshape(CELLS, old)
+        self._cells(made, new)[:, :old] = self._cells(state, old)
         return made
 
     def _knots(self, state: np.ndarray, features: int) -> np.ndarray:
         return state[1 + features : 1 + features * (1 + self.levels)].reshape(features, -1)
+
+    def _cells(self, state: np.ndarray, features: int) -> np.ndarray:
+        first = 1 + features * (1 + self.levels)
+        return state[first : first + features * CELLS].reshape(CELLS, features)
 
 
 @helper

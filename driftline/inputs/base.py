@@ -44,6 +44,9 @@ class LinearRows(ABC):
 
     features: int
 
+    #: How many rows of the stream came before these, where they are a piece of one.
+    before: int
+
     #: Rounds played between two looks at the progress.
     block = 1 << 14
 

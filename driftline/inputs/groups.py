@@ -26,6 +26,9 @@ class Groups:
 
     transposed = False
 
+    #: Groups are never mapped: they are a stream from its beginning.
+    before = 0
+
     #: What a group and its members are called, for messages.
     group, members = "group", "members"
 

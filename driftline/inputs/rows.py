@@ -66,10 +66,10 @@ def largest_entry(rows: Rows) -> float:
     return float(np.max(sizes, initial=0.0))
 
 
-def refuse(rows: Rows, t: int, before: int = 0) -> NoReturn:
-    """Raise for a row that could not be played, of rows that so many others came before."""
+def refuse(rows: Rows, t: int) -> NoReturn:
+    """Raise for a row that could not be played."""
     vector = rows.row(t)
-    where = f"row {before + t}" if rows.rounds + before > 1 else "the input"
+    where = f"row {rows.before + t}" if rows.before + rows.rounds > 1 else "the input"
     bad = np.flatnonzero(~np.isfinite(vector))
     if bad.size:
         raise InputError(

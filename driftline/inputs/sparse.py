@@ -29,11 +29,11 @@ class SparseRows(LinearRows):
     #: Whether the stored weights have a row per feature instead of one per score.
     transposed = True
 
-    __slots__ = ("columns", "features", "kind", "rounds", "size", "starts", "values")
+    __slots__ = ("before", "columns", "features", "kind", "rounds", "size", "starts", "values")
 
     def __init__(self, matrix: Any):
         self.values, self.columns, self.starts, shape = check_csr(matrix)
-        self.kind = type(matrix)
+        self.kind, self.before = type(matrix), 0
         self.rounds, self.features = shape
         self.size = self.values.size
         check_features(self.features)
@@ -46,6 +46,7 @@ class SparseRows(LinearRows):
         rows = object.__new__(cls)
         rows.values, rows.columns, rows.starts, rows.kind = values, columns, starts, kind
         rows.rounds, rows.features, rows.size = starts.size - 1, features, values.size
+        rows.before = 0
         return rows
 
     @property

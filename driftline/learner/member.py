@@ -28,7 +28,6 @@ from driftline.trace import Batch, Trace
 
 __all__ = ["Member", "Round", "check_longer"]
 
-
 #: How many numbers of mapped rows are kept at a time.
 MOST_NUMBERS = 1 << 18
 
@@ -170,19 +169,9 @@ class Member(Shell):
 
     @abstractmethod
     def _play_mapped(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        number: int,
-        room: Batch,
-        before: int = 0,
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
-        """Play mapped rows, the first with ticket ``number``; refuse the first bad one.
-
-        ``before`` is how many rows of the stream came before these, for the error.
-        """
+        """Play mapped rows, the first with ticket ``number``; refuse the first bad one."""
 
     @abstractmethod
     def _learn_one_mapped(
@@ -258,12 +247,12 @@ class Member(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
-        if self.mapper is None:
-            self._play_mapped(rows, start, stop, labels, number, room)
-            return
-        mapped = self.mapper.piece(rows, start, stop)
-        self.check_mapped(mapped)
-        self._play_mapped(mapped, 0, stop - start, labels, number, room, start)
+        if self.mapper is not None:
+            mapped = self.mapper.piece(rows, start, stop)
+            mapped.before = start
+            rows, start, stop = mapped, 0, stop - start
+            self.check_mapped(rows)
+        self._play_mapped(rows, start, stop, labels, number, room)
 
     def _learn_one(self, row: Rows, label: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
         self._check_features(row)

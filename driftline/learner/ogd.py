@@ -519,14 +519,7 @@ class OGD(Member):
         return Batch(columns, table=table)
 
     def _play_mapped(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        number: int,
-        room: Batch,
-        before: int = 0,
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
         self.engine.hold(rows)
         assert room.table is not None
@@ -542,7 +535,7 @@ class OGD(Member):
             restarted=room.columns.get("restarted"),
         )
         if (played := self._advance(block)) < stop - start:
-            refuse(rows, start + played, before)
+            refuse(rows, start + played)
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; any, where predictions are certain."""

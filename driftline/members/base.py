@@ -224,21 +224,14 @@ class CountingMember(Member):
     # -- rounds
 
     def _play_mapped(
-        self,
-        rows: Rows,
-        start: int,
-        stop: int,
-        labels: Any,
-        number: int,
-        room: Batch,
-        before: int = 0,
+        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
     ) -> None:
         assert room.table is not None
         (inputs,) = _dense(rows).arrays(start, stop)
         self._begin(rows)
         played = self._advance(inputs, labels, room.table, room["prediction"])
         if played < len(inputs):
-            refuse(rows, start + played, before)
+            refuse(rows, start + played)
 
     def _learn_one_mapped(
         self, row: Rows, label: Any, number: int

@@ -1,0 +1,104 @@
+r"""Every feature by the bin that its cells lie in: one column for each.
+
+With knots :math:`k_1 < \dots < k_m` of a feature (:mod:`driftline.features.sketch`), a cell x lies
+in the bin of the nearest one,
+
+.. math:: b(x) = \arg\min_i |x - k_i|, \qquad \phi_{j, b(x_j)} = 1 / \sqrt d,
+
+and all else is 0. Knots are the middles of equal shares of the cells, so that these are about the
+bins; a value in more than its share has a bin of its own. Values that are categories have a column
+each, as long as there are no more of them than bins.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.features.compiled import check_whole
+from driftline.features.sketch import (
+    SketchMap,
+    below,
+    is_finite,
+    learn_row,
+    limited,
+    sketch_of,
+)
+from driftline.kernels import MAP_SPARSE, Kernel, helper, kernel
+
+__all__ = ["Bins", "bin_of"]
+
+
+@helper
+def bin_of(cell, own, count):
+    """Return the number of the nearest knot, the lower of two; 0 where there are none."""
+    place = below(cell, own, count)
+    if place == 0 or place == count:
+        return max(0, place - 1)
+    return place - 1 if cell - own[place - 1] <= own[place] - cell else place
+
+
+@kernel(MAP_SPARSE)
+def write_bins(inputs, constants, state, room, learning, out, columns):
+    """Write the bins of rows, and remember these if they are learned from."""
+    rows, features = inputs.shape
+    knots = int(constants[0])
+    factor = 1.0 / math.sqrt(features)
+    counts, table, _ = sketch_of(state, features, knots)
+    for t in range(rows):
+        if not is_finite(inputs[t]):
+            return t
+        for j in range(features):
+            count = int(counts[j])
+            columns[t, j] = j * knots + bin_of(limited(inputs[t, j]), table[j], count)
+            out[t, j] = factor if count > 0 else 0.0
+        if learning:
+            learn_row(inputs[t], state, features, knots, room)
+    return rows
+
+
+@dataclass(frozen=True)
+class Bins(SketchMap):
+    """One column for each of so many bins of every feature; mapped rows are sparse.
+
+    They have norm 1 once there are knots, after 4 rows, and 0 before. The bins of a new feature
+    come after those of the others, whose entries shrink by the root of the ratio of features.
+
+    >>> rows = np.array([[0.0], [1.0], [7.0], [7.0], [6.0], [-3.0]])
+    >>> Bins(3).transform(rows).toarray()[4:]
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+
+    bins: int = 12
+
+    sparse = True
+    kernel: ClassVar[Kernel] = write_bins
+
+    def __post_init__(self) -> None:
+        """Refuse too few or too many bins."""
+        check_whole("the number of bins", self.bins, 2, 128)
+
+    @property
+    def levels(self) -> int:
+        """A knot for every bin."""
+        return self.bins
+
+    def norm(self, features: int) -> float:
+        """One entry for every feature, one over the root of their number."""
+        return 1.0
+
+    def width(self, features: int) -> int:
+        """Count a column for every bin."""
+        return features * self.bins
+
+    def entries(self, features: int) -> int:
+        """Count an entry for every feature."""
+        return features
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new bins after the old."""
+        return np.r_[np.arange(old * self.bins), np.full((new - old) * self.bins, -1)]

@@ -1,0 +1,111 @@
+r"""Products of all pairs of features, and their squares.
+
+Rows are standardised first (:class:`~driftline.features.Standardise`, without a constant). Then
+
+.. math:: \phi_{ii} = z_i^2, \qquad \phi_{ij} = \sqrt 2\, z_i z_j \quad (i < j), \qquad
+   \|\phi(z)\| = \|z\|^2 \le 9,
+
+so that :math:`\langle \phi(z), \phi(y) \rangle = \langle z, y \rangle^2`: a learner that is linear
+in them is quadratic in rows. What is linear in rows is not among them:
+``Union(Standardise(), Quadratic())`` has both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features.base import Map
+from driftline.features.chain import ChainMapper
+from driftline.features.compiled import CompiledMap
+from driftline.features.standardise import Standardise
+from driftline.kernels import MAP, Kernel, kernel
+
+__all__ = ["Products", "Quadratic"]
+
+#: Larger cells are refused, and more features: they have 20100 products.
+LARGEST, MOST = 1e12, 200
+
+
+@kernel(MAP)
+def products(inputs, constants, state, room, learning, out):
+    """Write the products of rows; nothing is learned."""
+    rows, features = inputs.shape
+    factor = math.sqrt(2.0)
+    for t in range(rows):
+        x, place = inputs[t], 0
+        for j in range(features):
+            if not abs(x[j]) < LARGEST:
+                return t
+        for j in range(features):
+            twice = factor * x[j]
+            for i in range(j):
+                out[t, place + i] = twice * x[i]
+            out[t, place + j] = x[j] * x[j]
+            place += j + 1
+    return rows
+
+
+@dataclass(frozen=True)
+class Products(CompiledMap):
+    """All products of two features, as they are: rows should have one scale.
+
+    A new feature's products come after the others.
+
+    >>> Products().transform(np.array([[3.0, 1.0]])).round(2).tolist()
+    [[9.0, 4.24, 1.0]]
+    """
+
+    kernel: ClassVar[Kernel] = products
+    largest_cell = LARGEST
+
+    def norm(self, features: int) -> float:
+        """Know none: it is the square of that of rows."""
+        return math.inf
+
+    def width(self, features: int) -> int:
+        """Count pairs and squares."""
+        return features * (features + 1) // 2
+
+    def check_features(self, features: int) -> None:
+        """Refuse very many products."""
+        if features > MOST:
+            raise InputError(
+                f"{features} features have {self.width(features)} products, and {MOST} features "
+                "are the most: choose some, or take Fourier features of them"
+            )
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new products after the old."""
+        known = np.arange(self.width(old))
+        return np.r_[known, np.full(self.width(new) - len(known), -1)]
+
+
+@dataclass(frozen=True)
+class Quadratic(Map):
+    """All products of two standardised features, and their squares; up to 200 features.
+
+    The products of a new feature come after the others, which shrink by the ratio of features.
+
+    >>> rows = np.array([[1.0, 5.0], [3.0, 5.0], [1.0, 9.0], [3.0, 9.0]])
+    >>> Quadratic().transform(rows).round(2)[-1].tolist()
+    [0.64, 0.91, 0.64]
+    """
+
+    dense_only = True
+
+    def mapper(self) -> ChainMapper:
+        """Return one that has seen nothing."""
+        return ChainMapper((Standardise(constant=False), Products()))
+
+    def norm(self, features: int) -> float:
+        """Square the norm of standardised rows, 3 at most."""
+        return 9.0
+
+    def width(self, features: int) -> int:
+        """Count pairs and squares."""
+        return Products().width(features)

@@ -75,7 +75,9 @@ def test_a_committee_whose_members_all_need_few_features_says_so():
         committee.run(*rows(9))
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize(
+    "effort", ["fast", "balanced", pytest.param("best", marks=pytest.mark.slow)]
+)
 def test_every_effort_is_certified_in_pieces_and_goes_on_from_a_file(effort, tmp_path):
     X, y = rows()
     one = dl.auto(dl.tasks.Multiclass(3), effort=effort)

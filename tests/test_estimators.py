@@ -226,7 +226,7 @@ def test_labels_of_another_kind_are_refused():
 @pytest.mark.parametrize(
     "how, words",
     [
-        ("fast", "one of 'auto', 'paper', .* or a function"),
+        ("fast", "one of 'auto', 'balanced', .* or a function"),
         (lambda task: 3, "expected an OGD or a Committee"),
         (lambda task: plain(T.Multiclass(7)), "for Multiclass"),
     ],

@@ -253,16 +253,16 @@ def test_a_committee_that_was_torn_says_so():
     wide = sp.random_array((60, 5000), density=0.002, rng=np.random.default_rng(0), format="csr")
     one = dl.auto(dl.tasks.Multiclass(3))
     one.run(wide[:20], np.zeros(20, dtype=int))
-    play = one.members[3]._play
+    play = one.members[3]._play_mapped
 
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    one.members[3]._play = interrupt
+    one.members[3]._play_mapped = interrupt
     with pytest.raises(KeyboardInterrupt) as caught:
         one.run(wide[20:], np.zeros(40, dtype=int))
     assert "members stand after different rounds" in caught.value.__notes__[0]
-    one.members[3]._play = play
+    one.members[3]._play_mapped = play
     with pytest.raises(dl.InputError, match="load a saved committee"):
         one.run(wide, np.zeros(60, dtype=int))
 

@@ -880,7 +880,11 @@ def stream(rounds=160):
 
 
 @every_map
-@pytest.mark.parametrize("options", [{}, {"intercept": True, "dtype": np.float32}], ids=["", "32"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, pytest.param({"intercept": True, "dtype": np.float32}, marks=pytest.mark.slow)],
+    ids=["", "32"],
+)
 def test_learners_keep_their_page_with_any_map(part, options):
     check_learner(learner(part, **options))
 

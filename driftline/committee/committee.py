@@ -238,15 +238,20 @@ class Committee(Shell):
         self._check_features(row)
         if self._layout.ragged:
             row.check_labels([checked])
-        sure = self.features is not None and self._bears(row)
-        before = None if sure else self._checkpoint(weights=True)
+        known = self.features is not None
+        before = None if known and self._bears(row) else self._checkpoint(weights=True)
         try:
-            self._meet(row)
-            mapped = [group.look_at(row) for group in self._groups]
+            if not known:
+                self._meet(row)
+            groups = self._groups
+            if len(groups) == 1 and groups[0].mapper is None:
+                rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
+                return self._play_groups([rest], checked, number)
+            mapped = [group.look_at(row) for group in groups]
             rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
             seen = [rest if own is None else own for own in mapped]
             made, columns = self._play_groups(seen, checked, number)
-            for group in self._groups:
+            for group in groups:
                 group.remember(row)
         except BaseException:
             if before is not None:
@@ -258,6 +263,10 @@ class Committee(Shell):
         self, seen: list[Any], checked: Any, number: int
     ) -> tuple[Sequence[np.ndarray], np.ndarray]:
         """Let every group play one round of the row that it sees."""
+        first = self._fused[0]
+        if first is not None and len(self._together[0]) == len(self.members):
+            if first.ready(seen[0]):
+                return first.play(seen[0], checked, number)
         made: list[Any] = [None] * len(self.members)
         columns = np.empty((len(table.TRACE_COLUMNS), len(self.members)))
         for g, (group, row) in enumerate(zip(self._groups, seen, strict=True)):

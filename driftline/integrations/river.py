@@ -122,7 +122,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
             self._grow([x], [y])
         self._model.step(self._columns.vector(x, self._size), self._labels[y])
 
-    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Hashable, float]:
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """Return the probability of every class seen so far."""
         if not self._ready:
             return {}

@@ -92,9 +92,10 @@ def auto(
     changes, and who starts again can afford steps that decay.
 
     With ``effort="fast"`` all are linear in their inputs. With ``"balanced"`` some see them through
-    maps: a curve of every feature, and smooth functions of all together; ``"best"`` has more of
-    both. Maps are for dense rows of at most 128 features, and members with maps are left out on
-    others.
+    maps: a curve of every feature, and smooth functions of all together; classes have tables, naive
+    Bayes and nearest neighbours beside them. ``"best"`` has more of each. Maps are for dense rows
+    of at most 128 features, members without steps for at most 32; on others both are left out.
+
     With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
     1000 documents, or twice as many as are chosen of them: a round costs as many operations as

@@ -6,8 +6,8 @@ __all__ = ["LEARNERS", "TABLE"]
 
 LEARNERS = {
     "auto": "a committee of several learners, with nothing to set",
-    "balanced": "auto, and members that see curves and smooth functions of the columns",
-    "best": "more of these: the fewest mistakes, at a twentieth of the speed",
+    "balanced": "auto, and members that learn curves, tables and neighbours",
+    "best": "more of these, for whom mistakes cost more than time",
     "paper": "the learner of the paper: Polyak's rate, and a random decoder",
     "polyak": "Polyak's rate with certain predictions: its steps never grow again",
     "free": "Polyak's rate whose steps may grow again, for frequent changes",

@@ -128,3 +128,17 @@ def test_every_task_has_every_effort(task):
 def test_an_effort_that_is_none_is_named():
     with pytest.raises(dl.InputError, match="effort must be one of fast, balanced, best, not 'x'"):
         dl.auto(dl.tasks.Multiclass(3), effort="x")
+
+
+def test_a_state_that_is_refused_leaves_maps_shared(tmp_path):
+    X, y = rows()
+    one, two = small(), small()
+    for committee in (one, two):
+        committee.run(X[:100], y[:100])
+    state = one.state
+    bad = state.members[3].replaced(weights=np.full((3, 20), np.nan))
+    with pytest.raises(dl.InputError):
+        one.restore(state.replaced(members=(*state.members[:3], bad)))
+    for committee in (one, two):
+        committee.run(X[100:], y[100:])
+    assert one.save(tmp_path / "one").read_bytes() == two.save(tmp_path / "two").read_bytes()

@@ -403,6 +403,7 @@ class Committee(Shell):
                     self._beliefs.resume(state.beliefs)
             except BaseException:
                 self._rollback(before)
+                self._groups = self._grouped()  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""

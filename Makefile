@@ -48,7 +48,7 @@ test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --dist worksteal
 
 test-extras: setup
 	@$(INSTALL) -e ".[river,torch]"
@@ -60,7 +60,7 @@ test-browser: setup
 	$(BIN)/pytest -q -m browser
 
 test-all: setup
-	DRIFTLINE_PROFILE=all $(BIN)/pytest -q -n 2 -m "not hard and not browser"
+	DRIFTLINE_PROFILE=all $(BIN)/pytest -q -n 2 --dist worksteal -m "not hard and not browser"
 
 # Kernels once more with Numba's bounds checking, in an empty cache of their own: the cache does not
 # know that flag. Passes over weights that are built from pointers (kernels/sweeps.py, gathers.py,

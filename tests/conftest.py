@@ -1,14 +1,13 @@
-import os
-
 import pytest
+from howmany import PROFILE
 from hypothesis import settings
 
 # A first call compiles, so examples have no deadline. They are few and always the same in
 # ``make test``, more in ``make test-all``, and others every time in ``make test-hard``.
-settings.register_profile("test", deadline=None, derandomize=True, max_examples=40)
+settings.register_profile("test", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("hard", deadline=None, max_examples=100, print_blob=True)
-settings.load_profile(os.environ.get("DRIFTLINE_PROFILE", "test"))
+settings.load_profile(PROFILE)
 
 #: Laws for parts with more labels than these take long, and find what those with fewer find.
 MANY = 50

@@ -115,9 +115,15 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("make", GOOD.values(), ids=GOOD)
-def test_learners_of_ours_pass(make):
-    check_learner(make())
+#: Those that take longest, left to ``make test-all``.
+LONG = {"mixed draw", "own committee", "auto tags", "auto levels", "auto queries"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in GOOD]
+)
+def test_learners_of_ours_pass(name):
+    check_learner(GOOD[name]())
 
 
 @pytest.mark.parametrize("make", [drawing, certain], ids=["drawing", "certain"])

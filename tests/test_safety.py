@@ -380,7 +380,7 @@ def small(folder, **more):
     return json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("ending", ["nbi", pytest.param("nbc", marks=pytest.mark.slow)])
 def test_a_damaged_cache_is_compiled_again(tmp_path, ending):
     os.chmod(tmp_path, 0o700)
     assert small(tmp_path)[2] == 0

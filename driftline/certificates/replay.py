@@ -100,7 +100,7 @@ class Replay:
         task, target = self.learner.task, block.column("target_loss").copy()
         recorded = self.predictions[start : start + len(target)]
         other = np.flatnonzero((recorded != block.predictions).any(axis=1))
-        labels = [block.labels[t] for t in other]
+        labels = [block.labels[int(t)] for t in other]
         try:
             if len(other):
                 target[other] = losses_of(task, recorded[other], labels)

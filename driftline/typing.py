@@ -7,10 +7,9 @@ what is meant; a task and its layout check what they are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:  # the command line begins without NumPy
-    import numpy as np
+import numpy as np
 
 __all__ = [
     "CheckedLabels",
@@ -31,7 +30,7 @@ Labels: TypeAlias = Any
 
 #: Labels after the task has checked them: an array with a row of integers for each, or a list
 #: where lengths differ or the task has no kernels.
-CheckedLabels: TypeAlias = "np.ndarray | Sequence[Label]"
+CheckedLabels: TypeAlias = np.ndarray | Sequence[Label]
 
 #: What a task predicts, as users get it: a number, or a vector.
 Prediction: TypeAlias = Any
@@ -46,4 +45,4 @@ Inputs: TypeAlias = Any
 Json: TypeAlias = dict[str, Any]
 
 #: What a file keeps: plain data, and arrays by name.
-Saved: TypeAlias = "tuple[Json, dict[str, np.ndarray]]"
+Saved: TypeAlias = tuple[Json, dict[str, np.ndarray]]

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from driftline.errors import InputError
 
@@ -83,7 +83,7 @@ def draft_of(path: Path) -> Path:
     return path.with_name(f".part.{path.name}")
 
 
-def path_of(given: Any) -> Path:
+def path_of(given: str | Path) -> Path:
     """Return a path, or refuse what is none."""
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"expected a path, but got {given!r:.80}")
@@ -229,7 +229,7 @@ class Appended:
         self._hash.update(content)
         self.length += len(content)
 
-    def read(self) -> Any:
+    def read(self) -> BinaryIO:
         """Return a reader of the whole file."""
         return self.path.open("rb")
 

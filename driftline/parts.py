@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.typing import Json
 
 __all__ = [
     "Part",
@@ -84,7 +85,7 @@ class Part:
     #: The arguments that the part is made from, where these are not its fields.
     made_from: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         Part.registry[cls.part_name()] = cls
 
@@ -96,7 +97,7 @@ class Part:
             return f"{inner[0]}.{cls.__qualname__}"
         return f"{cls.__module__}.{cls.__qualname__}"
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return the part as plain data: its name and its fields."""
         fields = {name: _plain(getattr(self, name)) for name in self.field_names()}
         return {"type": self.part_name(), **fields}
@@ -109,7 +110,7 @@ class Part:
         return cls.made_from or tuple(field.name for field in fields)
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """Refuse what is neither True nor False: a word for "no" would count as yes."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False, not {value!r}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from driftline.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["COLOURS", "new_figure"]
 
@@ -13,7 +16,7 @@ __all__ = ["COLOURS", "new_figure"]
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
 
-def new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure that is bound to no window."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -16,11 +16,13 @@ from driftline.certificates.replay import Replay
 from driftline.certificates.rerun import certify_again
 from driftline.committee import CommitteeTrace
 from driftline.comparators import check_comparator
+from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.parts import check_flag
 from driftline.regret import Tally, Watched, settled
 from driftline.trace import Trace
+from driftline.typing import Inputs, Labels
 
 __all__ = ["certify"]
 
@@ -28,9 +30,9 @@ __all__ = ["certify"]
 @overload
 def certify(
     trace: CommitteeTrace,
-    comparator: Any = None,
-    inputs: Any = None,
-    labels: Any = None,
+    comparator: Comparator | Sequence[Comparator | None] | None = None,
+    inputs: Inputs = None,
+    labels: Labels = None,
     *,
     chance: float = 0.05,
     keep: bool = True,
@@ -41,9 +43,9 @@ def certify(
 @overload
 def certify(
     trace: Trace | OGD,
-    comparator: Any = None,
-    inputs: Any = None,
-    labels: Any = None,
+    comparator: Comparator | None = None,
+    inputs: Inputs = None,
+    labels: Labels = None,
     *,
     chance: float = 0.05,
     keep: bool = True,
@@ -53,9 +55,9 @@ def certify(
 
 def certify(
     trace: Trace | OGD | CommitteeTrace,
-    comparator: Any = None,
-    inputs: Any = None,
-    labels: Any = None,
+    comparator: Comparator | Sequence[Comparator | None] | None = None,
+    inputs: Inputs = None,
+    labels: Labels = None,
     *,
     chance: float = 0.05,
     keep: bool = True,
@@ -126,7 +128,7 @@ def certify(
         return certify_again(trace, *given[1:])
 
 
-def _check_options(chance: Any, keep: Any, progress: Any) -> None:
+def _check_options(chance: float, keep: bool, progress: Callable[[int], None] | None) -> None:
     """Refuse options that say nothing."""
     number = isinstance(chance, (int, float, np.floating)) and not isinstance(chance, bool)
     if not (number and 0.0 < chance < 1.0):
@@ -139,8 +141,8 @@ def _check_options(chance: Any, keep: Any, progress: Any) -> None:
 def _certify(
     trace: Trace,
     comparator: Any,
-    inputs: Any,
-    labels: Any,
+    inputs: Inputs,
+    labels: Labels,
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,

@@ -24,10 +24,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.regret import Tally, Watched
+from driftline.typing import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FORMS", "Certificate", "Premises", "or_reason"]
 
@@ -237,14 +241,14 @@ class Certificate:
 
     # -- for people and machines
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> Figure:
         """Draw totals under their bounds, steps in their range, and gaps; return the figure."""
         from driftline.certificates.plots import plot
 
         self._need_weights()
         return plot(self, path=path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return all numbers by name; bounds that do not exist are None."""
         bounds = {k: v if isinstance(v, float) else None for k, v in self.bounds().items()}
         names = ("expected", "sampled", "comparator_loss", "path_length", "surrogate_regret")

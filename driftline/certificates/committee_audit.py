@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,10 +26,12 @@ from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed, check_comparator
+from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
 from driftline.inputs import fingerprint
 from driftline.tasks import Task
 from driftline.trace import Trace
+from driftline.typing import Inputs, Labels
 
 __all__ = ["certify_committee"]
 
@@ -39,9 +41,9 @@ SWITCHES = 32
 
 def certify_committee(
     trace: CommitteeTrace,
-    comparator: Any,
-    inputs: Any,
-    labels: Any,
+    comparator: Comparator | Sequence[Comparator | None] | None,
+    inputs: Inputs,
+    labels: Labels,
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,
@@ -108,9 +110,9 @@ def certify_committee(
 
 def _members(
     trace: CommitteeTrace,
-    comparator: Any,
-    inputs: Any,
-    labels: Any,
+    comparator: Comparator | Sequence[Comparator | None] | None,
+    inputs: Inputs,
+    labels: Labels,
     chance: float,
     progress: Callable[[int], None] | None,
 ) -> tuple[list[Certificate], list[bool]]:
@@ -124,7 +126,9 @@ def _members(
     tasks = [learner_of(member).task for member in trace.members]
     if any(task != tasks[0] for task in tasks):
         raise InputError("the members of a committee must have the same task")
-    given = list(comparator) if isinstance(comparator, (list, tuple)) else [comparator] * count
+    given: list[Any] = [comparator] * count
+    if isinstance(comparator, (list, tuple)):
+        given = list(comparator)
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
     seen, members, shrunk = trace.scaled(inputs), [], []
@@ -141,9 +145,9 @@ def _members(
 
 def _member(
     trace: Trace,
-    comparator: Any,
-    inputs: Any,
-    labels: Any,
+    comparator: Comparator | None,
+    inputs: Inputs,
+    labels: Labels,
     chance: float,
     progress: Callable[[int], None] | None,
 ) -> tuple[Certificate, bool]:
@@ -192,7 +196,7 @@ def _targets(
     wanted: np.ndarray,
     made: list[np.ndarray],
     losses: np.ndarray,
-    labels: Any,
+    labels: Labels,
 ) -> np.ndarray:
     """Return the target losses of the committee's predictions; those of members are known."""
     if rows.shape != wanted.shape:

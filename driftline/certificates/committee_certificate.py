@@ -26,7 +26,7 @@ import math
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,10 @@ from driftline.certificates.certificate import FORMS, Certificate, or_reason
 from driftline.committee import Shares
 from driftline.errors import NoGuaranteeError
 from driftline.regret import Tally
+from driftline.typing import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["CommitteeCertificate", "CommitteeRounds"]
 
@@ -213,13 +217,13 @@ class CommitteeCertificate:
 
     # -- for people and machines
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> Figure:
         """Draw totals under their bound, and the weights; return the figure."""
         from driftline.certificates.committee_plots import plot
 
         return plot(self, path)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return all numbers by name; bounds that do not exist are None."""
         names = ("start", "stop", "combine", "factor", "total", "average", "sampled_average")
         made = {name: getattr(self, name) for name in names}

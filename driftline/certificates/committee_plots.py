@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
 from driftline.errors import InputError
 from driftline.plotting import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot"]
 
@@ -23,7 +27,7 @@ CURVE = 100
 ROOM = 8.0
 
 
-def plot(certificate: CommitteeCertificate, path: str | Path | None = None) -> Any:
+def plot(certificate: CommitteeCertificate, path: str | Path | None = None) -> Figure:
     """Draw a committee's certificate round by round.
 
     Two panels over the rounds: the cumulative target loss of the committee, the weighted average
@@ -55,7 +59,7 @@ def plot(certificate: CommitteeCertificate, path: str | Path | None = None) -> A
 
 
 def _draw_totals(
-    panel: Any, certificate: CommitteeCertificate, rounds: CommitteeRounds, edges: np.ndarray
+    panel: Axes, certificate: CommitteeCertificate, rounds: CommitteeRounds, edges: np.ndarray
 ) -> None:
     t = certificate.start + edges
     average = (rounds.weights * rounds.member_risk).sum(axis=1)
@@ -89,7 +93,7 @@ def _draw_totals(
 
 
 def _draw_weights(
-    panel: Any, certificate: CommitteeCertificate, rounds: CommitteeRounds, edges: np.ndarray
+    panel: Axes, certificate: CommitteeCertificate, rounds: CommitteeRounds, edges: np.ndarray
 ) -> None:
     means = np.add.reduceat(rounds.weights, edges[:-1], axis=0) / np.diff(edges)[:, np.newaxis]
     middle = certificate.start + 0.5 * (edges[1:] + edges[:-1])

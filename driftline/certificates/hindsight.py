@@ -9,16 +9,18 @@ steps, and know how good they are: for a convex f on a ball of radius R,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.comparators import Fixed, Piecewise
+from driftline.comparators.checking import Comparator
 from driftline.domains import Ball, Domain
 from driftline.engines import Totals
 from driftline.errors import InputError
 from driftline.losses import Loss
+from driftline.typing import Inputs, Labels
 
 __all__ = ["Hindsight", "best_fixed", "best_piecewise", "surrogate_losses"]
 
@@ -47,7 +49,7 @@ class Fit(NamedTuple):
 class Problem:
     """A stream and a loss to be fitted inside a ball."""
 
-    def __init__(self, loss: Loss, inputs: Any, labels: Any, domain: Domain, intercept: bool):
+    def __init__(self, loss: Loss, inputs: Inputs, labels: Labels, domain: Domain, intercept: bool):
         if domain.radius is None or not math.isfinite(domain.radius):
             raise InputError(f"fits need a ball to lie in, not {domain!r}")
         if not loss.convex:
@@ -137,7 +139,12 @@ class Problem:
 
 
 def surrogate_losses(
-    comparator: Any, loss: Loss, inputs: Any, labels: Any = None, *, intercept: bool = False
+    comparator: Comparator,
+    loss: Loss,
+    inputs: Inputs,
+    labels: Labels = None,
+    *,
+    intercept: bool = False,
 ) -> np.ndarray:
     """Return the surrogate loss of a comparator in every round of a stream; F_T is their sum.
 
@@ -164,8 +171,8 @@ def surrogate_losses(
 
 def best_fixed(
     loss: Loss,
-    inputs: Any,
-    labels: Any = None,
+    inputs: Inputs,
+    labels: Labels = None,
     domain: Domain | None = None,
     *,
     intercept: bool = False,
@@ -186,13 +193,13 @@ def best_fixed(
 
 def best_piecewise(
     loss: Loss,
-    inputs: Any,
-    labels: Any = None,
+    inputs: Inputs,
+    labels: Labels = None,
     domain: Domain | None = None,
     *,
     segments: int | None = None,
     penalty: float | None = None,
-    candidates: int | Any = 50,
+    candidates: int | Sequence[int] | np.ndarray = 50,
     step: float | None = None,
     intercept: bool = False,
     tolerance: float = 1e-3,
@@ -299,14 +306,14 @@ def _costs(
 
 
 def _problem(
-    loss: Loss, inputs: Any, labels: Any, domain: Domain | None, intercept: bool
+    loss: Loss, inputs: Inputs, labels: Labels, domain: Domain | None, intercept: bool
 ) -> Problem:
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
     return Problem(loss, inputs, labels, Ball(20.0) if domain is None else domain, intercept)
 
 
-def _edges(candidates: int | Any, rounds: int) -> list[int]:
+def _edges(candidates: Any, rounds: int) -> list[int]:
     if np.ndim(candidates) == 0:
         wanted = np.linspace(0, rounds, int(candidates) + 2).astype(int)
     else:

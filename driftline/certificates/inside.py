@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from driftline.comparators.checking import Comparator
 from driftline.domains import Domain
 
 __all__ = ["Inside"]
@@ -24,7 +24,7 @@ class Inside:
     ([(array([[0.6, 0.8]]), 9)], True)
     """
 
-    def __init__(self, comparator: Any, domain: Domain):
+    def __init__(self, comparator: Comparator, domain: Domain):
         self.comparator, self.domain = comparator, domain
         self.shrunk = False
 

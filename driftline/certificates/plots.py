@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline.certificates.certificate import Certificate
 from driftline.errors import InputError
 from driftline.plotting import COLOURS, new_figure
-from driftline.regret import Tally
+from driftline.regret import Tally, Watched
 from driftline.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["plot"]
 
@@ -40,7 +44,7 @@ BOUNDS = {
 
 def plot(
     certificate: Certificate, trace: Trace | None = None, path: str | Path | None = None
-) -> Any:
+) -> Figure:
     """Draw a certificate round by round.
 
     Three panels over the rounds: the cumulative target loss under its bounds; the steps, with
@@ -95,7 +99,7 @@ def _edges(rounds: int, count: int) -> np.ndarray:
     return np.arange(count + 1) * rounds // count
 
 
-def _draw_totals(panel: Any, certificate: Certificate, seen: Any) -> None:
+def _draw_totals(panel: Axes, certificate: Certificate, seen: Trace | Watched) -> None:
     edges = _edges(len(seen.risk), CURVE)
     t = certificate.start + edges
     for column, label, colour, width in (
@@ -151,15 +155,15 @@ def _bound_curves(certificate: Certificate, edges: np.ndarray) -> dict[str, np.n
     return curves
 
 
-def _draw_steps(panel: Any, certificate: Certificate, seen: Any) -> None:
+def _draw_steps(panel: Axes, certificate: Certificate, seen: Trace | Watched) -> None:
     """Draw some rounds, the same for all curves, but every step above its range."""
     eta, moved = seen.eta, seen.grad_sq > 0.0
     gap = seen.loss - seen.risk
     upper = np.divide(2.0 * gap, seen.grad_sq, out=np.full(len(eta), np.inf), where=moved)
     outside = np.flatnonzero(0.5 * eta * seen.grad_sq - gap > 1e-9 * np.maximum(seen.loss, 1e-9))
-    moved = np.flatnonzero(moved & (gap > 0.0))
+    rounds = np.flatnonzero(moved & (gap > 0.0))
     t = certificate.start + np.arange(len(eta))
-    dots = moved[:: max(1, -(-len(moved) // DOTS))]
+    dots = rounds[:: max(1, -(-len(rounds) // DOTS))]
     panel.plot(
         t[dots],
         upper[dots],
@@ -192,7 +196,7 @@ def _draw_steps(panel: Any, certificate: Certificate, seen: Any) -> None:
     panel.set_ylabel("step")
 
 
-def _draw_gaps(panel: Any, certificate: Certificate, seen: Any) -> None:
+def _draw_gaps(panel: Axes, certificate: Certificate, seen: Trace | Watched) -> None:
     edges = _edges(len(seen.loss), CURVE)
     middle = certificate.start + 0.5 * (edges[1:] + edges[:-1])
     size = np.diff(edges)
@@ -207,12 +211,12 @@ def _draw_gaps(panel: Any, certificate: Certificate, seen: Any) -> None:
     panel.set_ylabel(f"loss\n({block})")
 
 
-def _mark_moves(panel: Any, certificate: Certificate, move: np.ndarray, named: bool) -> None:
+def _mark_moves(panel: Axes, certificate: Certificate, move: np.ndarray, named: bool) -> None:
     """Mark where the comparator moves, or say how often where marks would be a wall."""
     moves = certificate.start + np.flatnonzero(move > 0.0)
     if named and len(moves) > MARKS:
         panel.plot([], [], " ", label=f"(comparator moves in\n{len(moves)} rounds)")
     elif len(moves) <= MARKS:
-        for k, t in enumerate(moves):
+        for k, t in enumerate(moves.tolist()):
             label = "comparator moves" if named and k == 0 else None
             panel.axvline(t, color="0.8", linewidth=0.7, zorder=0, label=label)

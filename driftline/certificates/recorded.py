@@ -17,6 +17,7 @@ from driftline.state import Draws, State
 from driftline.state.loading import member_kind
 from driftline.tasks import Task
 from driftline.trace import Trace
+from driftline.typing import Json, Labels
 
 __all__ = ["as_rows", "learner_of", "losses_of", "makes_steps", "uniforms_of"]
 
@@ -50,7 +51,7 @@ def learner_of(trace: Trace) -> Any:
         raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
 
 
-def _stepping(config: dict[str, Any], origin: State) -> OGD:
+def _stepping(config: Json, origin: State) -> OGD:
     """Return a learner that makes the steps that were recorded."""
     if origin.weights is None:
         raise InputError("the origin of the run has no weights")
@@ -94,12 +95,12 @@ def as_rows(predictions: np.ndarray) -> np.ndarray:
     return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
 
 
-def losses_of(task: Task, rows: np.ndarray, labels: Any) -> np.ndarray:
+def losses_of(task: Task, rows: np.ndarray, labels: Labels) -> np.ndarray:
     """Return the target loss of every prediction; refuse what is none."""
     if task.zero_one and task.kernels is not None:
         if rows.shape[1] != 1:
             raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")
-        wrong = task.check_labels(rows[:, 0]) != np.asarray(labels)
+        wrong = np.asarray(task.check_labels(rows[:, 0])) != np.asarray(labels)
         return np.asarray(wrong.any(axis=1), dtype=np.float64)
     pairs = zip(rows, labels, strict=True)
     return np.array([task.loss(task.prediction(row), task.label(label)) for row, label in pairs])

@@ -10,18 +10,20 @@ given.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from driftline import inputs
 from driftline.certificates.recorded import as_rows, losses_of, uniforms_of
+from driftline.comparators.checking import Comparator
 from driftline.engines import Block
 from driftline.errors import InputError
+from driftline.inputs import Rows
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.regret import Watch, Watched
 from driftline.trace import Trace, at_most_rounding
+from driftline.typing import CheckedLabels
 
 __all__ = ["Replay"]
 
@@ -32,7 +34,9 @@ ROUNDING = {"float64": 1e-6, "float32": 1e-3}
 class Replay:
     """A recorded run and its stream: plays rounds again, and collects what differs."""
 
-    def __init__(self, learner: OGD, trace: Trace, comparator: Any, rows: Any, labels: Any):
+    def __init__(
+        self, learner: OGD, trace: Trace, comparator: Comparator, rows: Rows, labels: CheckedLabels
+    ):
         self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
         engine, task = learner.engine, learner.task
         if learner.features not in (None, rows.features):
@@ -100,7 +104,7 @@ class Replay:
         task, target = self.learner.task, block.column("target_loss").copy()
         recorded = self.predictions[start : start + len(target)]
         other = np.flatnonzero((recorded != block.predictions).any(axis=1))
-        labels = [block.labels[t] for t in other]
+        labels = [block.labels[int(t)] for t in other]
         try:
             if len(other):
                 target[other] = losses_of(task, recorded[other], labels)

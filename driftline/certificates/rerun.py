@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,11 @@ from driftline import inputs
 from driftline.certificates.certificate import Certificate, Premises
 from driftline.certificates.recorded import as_rows, learner_of, losses_of
 from driftline.errors import InputError
+from driftline.inputs import Rows
 from driftline.learner import Member
 from driftline.regret import Tally, Watched
 from driftline.trace import Batch, Trace
+from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["certify_again"]
 
@@ -29,8 +30,8 @@ ROUNDING = 1e-6
 
 def certify_again(
     trace: Trace,
-    given: Any,
-    labels: Any,
+    given: Inputs,
+    labels: Labels,
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,
@@ -72,8 +73,8 @@ def certify_again(
 def _again(
     learner: Member,
     trace: Trace,
-    rows: Any,
-    labels: Any,
+    rows: Rows,
+    labels: CheckedLabels,
     ends: tuple[int, int],
     findings: dict[str, tuple[int, int]],
 ) -> Watched:
@@ -103,7 +104,8 @@ def _again(
     target, other = room["target_loss"].copy(), np.flatnonzero(different)
     try:
         if len(other):
-            target[other] = losses_of(learner.task, made[other], part[other])
+            theirs = [part[t] for t in other.tolist()]
+            target[other] = losses_of(learner.task, made[other], theirs)
     except InputError as error:
         raise InputError(f"the trace has predictions that nobody makes: {error}") from error
     off["target losses are not those of the predictions"] = own["target_loss"] != target
@@ -135,7 +137,7 @@ def _watched(room: Batch, target: np.ndarray) -> Watched:
     )
 
 
-def _premises(learner: Member, labels: Any) -> Premises:
+def _premises(learner: Member, labels: Labels) -> Premises:
     task = learner.task
     guess = task.mean_guess(labels)
     assert guess is not None  # as it may be without labels

@@ -11,14 +11,13 @@ The minimum over s is a running one, so that a further change costs one pass ove
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["best_sequences"]
 
 
-def best_sequences(losses: Any, switches: int) -> np.ndarray:
+def best_sequences(losses: npt.ArrayLike, switches: int) -> np.ndarray:
     """Return the least total of sequences of columns with at most 0, 1, ... ``switches`` changes.
 
     >>> best_sequences([[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], switches=2)

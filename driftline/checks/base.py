@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["BrokenLawError", "labels_of", "law", "scores"]
 
@@ -17,14 +17,14 @@ class BrokenLawError(AssertionError):
     """A part does not do what it says."""
 
 
-def law(holds: Any, words: str, **seen: Any) -> None:
+def law(holds: object, words: str, **seen: object) -> None:
     """Raise :class:`BrokenLawError` in words, with what was seen, unless the law holds."""
     if not holds:
         numbers = "; ".join(f"{name} = {value!r}" for name, value in seen.items())
         raise BrokenLawError(f"{words}, but not for {numbers}")
 
 
-def labels_of(task: Task, labels: Sequence[Any] | None) -> list[Any]:
+def labels_of(task: Task, labels: Sequence[Label] | None) -> list[Label]:
     """Return the labels to try: those given, or all where the task names them."""
     chosen = list(task.all_labels) if labels is None else list(labels)
     if not chosen:

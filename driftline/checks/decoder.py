@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.checks.base import labels_of, law, scores
 from driftline.decoders import Decoder
+from driftline.typing import Label
 
 __all__ = ["check_decoder"]
 
 
 def check_decoder(
     decoder: Decoder,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Label] | None = None,
     *,
     size: int | None = None,
     trials: int = 100,

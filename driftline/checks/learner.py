@@ -26,6 +26,7 @@ from driftline.learner import OGD, Learner, Ticket
 from driftline.losses import Scaled
 from driftline.state import archive
 from driftline.state.loading import load
+from driftline.typing import Inputs, Labels
 
 __all__ = ["check_learner"]
 
@@ -37,7 +38,12 @@ PASSES = 10
 
 
 def check_learner(
-    learner: Learner, inputs: Any = None, labels: Any = None, *, rounds: int = 40, seed: int = 0
+    learner: Learner,
+    inputs: Inputs = None,
+    labels: Labels = None,
+    *,
+    rounds: int = 40,
+    seed: int = 0,
 ) -> None:
     """Check that a new learner keeps the page of :class:`~driftline.Learner`.
 
@@ -83,7 +89,7 @@ def check_learner(
         _check_engines(learner, inputs, labels)
 
 
-def _check_facts(learner: Learner, inputs: Any, labels: Any) -> None:
+def _check_facts(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that rounds are counted however they are played, and that features are known."""
     one, features = learner.copy(), features_of(inputs)
     words = "a learner knows its number of features after the first round, and None before it"
@@ -107,7 +113,7 @@ def _check_facts(learner: Learner, inputs: Any, labels: Any) -> None:
     law(isinstance(one.describe(), str), "describe returns words", learner=learner)
 
 
-def _check_rounds(learner: Learner, inputs: Any, labels: Any) -> None:
+def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that steps, halves, single rows and pieces are one run."""
     ran, stepped, told, singly, pieces = (learner.copy() for _ in range(5))
     trace = ran.run(inputs, labels)
@@ -129,7 +135,7 @@ def _check_rounds(learner: Learner, inputs: Any, labels: Any) -> None:
         law(saved(other) == saved(ran), f"{name} lead to the state of a run", learner=learner)
 
 
-def _check_values(learner: Learner, inputs: Any, labels: Any) -> None:
+def _check_values(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that a state can be copied, saved and restored, and goes on as it would have."""
     cut = len(labels) // 2
     one = learner.copy()
@@ -147,7 +153,7 @@ def _check_values(learner: Learner, inputs: Any, labels: Any) -> None:
         law(saved(other) == saved(one), f"what was {name} goes on with the same bits", by=learner)
 
 
-def _check_looks(learner: Learner, inputs: Any, labels: Any) -> None:
+def _check_looks(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that looking changes nothing."""
     cut = len(labels) // 2
     one = learner.copy()
@@ -163,7 +169,7 @@ def _check_looks(learner: Learner, inputs: Any, labels: Any) -> None:
     law(_is_one_more(before, saved(one)), words, by=learner)
 
 
-def _check_snapshots(learner: Learner, inputs: Any, labels: Any) -> None:
+def _check_snapshots(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that a snapshot stays, while the learner learns to predict something else."""
     one, rows = learner.copy(), [row(inputs, t) for t in range(len(labels))]
     one.run(inputs, labels)
@@ -179,7 +185,7 @@ def _check_snapshots(learner: Learner, inputs: Any, labels: Any) -> None:
     law(fixed.rounds == rounds, "a snapshot stays, and knows its rounds", rounds=fixed.rounds)
 
 
-def _check_engines(learner: OGD, inputs: Any, labels: Any) -> None:
+def _check_engines(learner: OGD, inputs: Inputs, labels: Labels) -> None:
     """Check compiled parts against plain ones, and a loss against a multiple of it."""
     from driftline.engines import PlainEngine
 

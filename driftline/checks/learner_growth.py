@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.checks.base import law
@@ -11,6 +9,7 @@ from driftline.checks.learner_stream import equal, features_of, longer, row, sav
 from driftline.errors import InputError
 from driftline.learner import Learner, Shell
 from driftline.state import archive
+from driftline.typing import Inputs, Labels
 
 __all__ = ["check_growth"]
 
@@ -19,7 +18,7 @@ __all__ = ["check_growth"]
 KEPT = 0.75
 
 
-def check_growth(learner: Learner, inputs: Any, labels: Any) -> None:
+def check_growth(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check growing, where it is not refused: more features, more classes, none of either."""
     cut, features, classes = len(labels) // 2, features_of(inputs), _classes(learner)
     one = learner.copy()
@@ -49,18 +48,18 @@ def _classes(learner: Learner) -> int:
     return 1 if learner.task.layout.ragged else learner.task.dim
 
 
-def _grown(one: Learner, sizes: dict[str, int]) -> Any:
+def _grown(one: Learner, sizes: dict[str, int]) -> Learner | None:
     """Return a learner for other sizes, None if it cannot grow so."""
     before = saved(one)
     try:
-        made = one.grown(**sizes)
+        made: Learner | None = one.grown(**sizes)
     except InputError:
         made = None
     law(saved(one) == before, "growing leaves the learner as it was", learner=one)
     return made
 
 
-def _check_same(one: Learner, same: Learner, inputs: Any, labels: Any) -> None:
+def _check_same(one: Learner, same: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check a learner that was grown by nothing."""
     by_itself = one.copy()
     words = "what is grown by nothing goes on with the same bits"

@@ -9,11 +9,12 @@ import numpy as np
 
 from driftline.checks.learner_stream import check_refused, row, spoiled
 from driftline.learner import Learner
+from driftline.typing import Inputs, Labels
 
 __all__ = ["check_refusals", "check_tickets"]
 
 
-def check_refusals(learner: Learner, inputs: Any, labels: Any) -> None:
+def check_refusals(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that bad rows, streams and states change nothing, in a new learner and an old one."""
     played = learner.copy()
     played.run(inputs, labels)
@@ -28,7 +29,7 @@ def _check_states(one: Learner) -> None:
     check_refused(one, what, unchanged, lambda: one.restore("no state"))
 
 
-def _check_rows(one: Learner, inputs: Any, labels: Any) -> None:
+def _check_rows(one: Learner, inputs: Inputs, labels: Labels) -> None:
     bad = row(inputs, 0) * np.nan if hasattr(inputs, "indptr") else np.asarray(inputs[0]) * np.nan
     calls = {
         "step": lambda: one.step(bad, labels[0]),
@@ -41,7 +42,7 @@ def _check_rows(one: Learner, inputs: Any, labels: Any) -> None:
         check_refused(one, what, f"what {name} refuses changes nothing", call)
 
 
-def _check_streams(one: Learner, inputs: Any, labels: Any) -> None:
+def _check_streams(one: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that rounds before a bad row are taken back, and so is a seed."""
     bad = spoiled(inputs, len(labels) // 2)
     calls = {
@@ -54,7 +55,7 @@ def _check_streams(one: Learner, inputs: Any, labels: Any) -> None:
         check_refused(one, what, unchanged, call)
 
 
-def check_tickets(learner: Learner, inputs: Any, labels: Any) -> None:
+def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that a ticket is told once, to its own learner, before the next round."""
     one, label = learner.copy(), labels[0]
     one.run(inputs, labels)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from driftline.checks.base import law
 from driftline.checks.learner_stream import equal, row, saved
 from driftline.learner import Learner
 from driftline.state import archive
+from driftline.typing import Inputs, Labels, Prediction
 
 __all__ = ["check_seeds"]
 
@@ -18,7 +18,7 @@ __all__ = ["check_seeds"]
 SEEDS, ASKS = 4, 8
 
 
-def check_seeds(learner: Learner, inputs: Any, labels: Any) -> None:
+def check_seeds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that a seed given to ``run`` decides all draws from there on, and nothing else does."""
     begun = [_begun(learner, inputs, labels, seed) for seed in range(SEEDS)]
     again = _begun(learner, inputs, labels, 0)
@@ -38,14 +38,14 @@ def check_seeds(learner: Learner, inputs: Any, labels: Any) -> None:
             law(saved(ends[0]) == saved(ends[1]), words, learner=learner)
 
 
-def _begun(learner: Learner, inputs: Any, labels: Any, seed: int) -> Learner:
+def _begun(learner: Learner, inputs: Inputs, labels: Labels, seed: int) -> Learner:
     """Return a learner that has played one round by a seed."""
     one: Learner = learner.copy()
     one.run(inputs[:1], labels[:1], seed=seed)
     return one
 
 
-def _asked(one: Learner, inputs: Any) -> list[list[Any]]:
+def _asked(one: Learner, inputs: Inputs) -> list[list[Prediction]]:
     """Return what some rows are predicted to be, each several times."""
     return [[one.ask(row(inputs, t)).prediction for _ in range(ASKS)] for t in range(8)]
 

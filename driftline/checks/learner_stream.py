@@ -12,7 +12,8 @@ import numpy as np
 from driftline.checks.base import law
 from driftline.errors import InputError
 from driftline.learner import Learner
-from driftline.streams import Planted, PlantedRankings, PlantedSequences
+from driftline.streams import Planted, PlantedRankings, PlantedSequences, Stream
+from driftline.typing import Input, Inputs, Labels, Prediction
 
 __all__ = [
     "check_refused",
@@ -27,10 +28,10 @@ __all__ = [
 ]
 
 
-def planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
+def planted(learner: Learner, rounds: int, seed: int) -> tuple[Inputs, Labels]:
     """Return a stream for a task: plain rows, chains of tags, or documents."""
     task: Any = learner.task
-    stream: Any
+    stream: Stream
     if not task.layout.ragged:
         stream = Planted(task, rounds=rounds, flips=2, seed=seed)
     elif hasattr(task, "tags"):
@@ -40,18 +41,18 @@ def planted(learner: Learner, rounds: int, seed: int) -> tuple[Any, Any]:
     return stream.inputs, stream.labels
 
 
-def row(inputs: Any, t: int) -> Any:
+def row(inputs: Inputs, t: int) -> Input:
     """Return the input of one round."""
     return inputs[[t]] if _sparse(inputs) else inputs[t]
 
 
-def features_of(inputs: Any) -> int:
+def features_of(inputs: Inputs) -> int:
     """Return how many features the rows of a stream have."""
     first = inputs if _sparse(inputs) else np.asarray(inputs[0])
     return int(first.shape[-1])
 
 
-def spoiled(inputs: Any, t: int) -> Any:
+def spoiled(inputs: Inputs, t: int) -> Inputs:
     """Return a copy of a stream in which one row is not finite."""
     if _sparse(inputs):
         made = inputs.astype(np.float64, copy=True)
@@ -64,7 +65,7 @@ def spoiled(inputs: Any, t: int) -> Any:
     return [*inputs[:t], np.asarray(inputs[t]) * np.nan, *inputs[t + 1 :]]
 
 
-def longer(inputs: Any, more: int) -> Any:
+def longer(inputs: Inputs, more: int) -> Inputs:
     """Return plain rows with features of 0 after the others."""
     if _sparse(inputs):
         made = inputs.copy()
@@ -73,14 +74,14 @@ def longer(inputs: Any, more: int) -> Any:
     return np.pad(np.asarray(inputs), [(0, 0), (0, more)])
 
 
-def other_labels(learner: Learner, labels: Any) -> Any:
+def other_labels(learner: Learner, labels: Labels) -> Labels:
     """Return labels that fit the same rows, most of them wrong."""
     if learner.task.layout.ragged:
         return [np.asarray(label)[::-1] for label in labels]
     return np.roll(np.asarray(labels), 1, axis=0)
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(one: Prediction, other: Prediction) -> bool:
     """Say whether two predictions are the same."""
     return np.array_equal(np.asarray(one), np.asarray(other))
 
@@ -91,7 +92,7 @@ def saved(learner: Learner) -> bytes:
         return Path(learner.save(Path(folder) / "learner")).read_bytes()
 
 
-def check_refused(learner: Learner, what: str, unchanged: str, call: Callable[[], Any]) -> None:
+def check_refused(learner: Learner, what: str, unchanged: str, call: Callable[[], object]) -> None:
     """Check that a call is refused by an InputError, and that the learner is as it was."""
     before = saved(learner), learner.rounds, learner.features
     raised: Exception | None = None
@@ -103,5 +104,5 @@ def check_refused(learner: Learner, what: str, unchanged: str, call: Callable[[]
     law((saved(learner), learner.rounds, learner.features) == before, unchanged, learner=learner)
 
 
-def _sparse(inputs: Any) -> bool:
+def _sparse(inputs: Inputs) -> bool:
     return hasattr(inputs, "indptr")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.checks.base import labels_of, law, scores
 from driftline.losses import Loss
+from driftline.typing import Label
 
 __all__ = ["check_loss"]
 
 
 def check_loss(
     loss: Loss,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Label] | None = None,
     *,
     size: int | None = None,
     trials: int = 100,
@@ -74,7 +74,7 @@ def check_loss(
                 _check_slope(loss, theta, label, grad)
 
 
-def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Any]) -> None:
+def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> None:
     """Double the first parameter of kernels, which is how a loss is scaled."""
     if loss.kernels is None:
         return
@@ -94,7 +94,7 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Any]) -> None:
     law(np.allclose(made[1], 2.0 * made[0], atol=1e-12), words, once=made[0], twice=made[1])
 
 
-def _check_slope(loss: Loss, theta: np.ndarray, label: Any, grad: np.ndarray) -> None:
+def _check_slope(loss: Loss, theta: np.ndarray, label: Label, grad: np.ndarray) -> None:
     """Compare with differences, unless the loss names a kink or a jump nearby."""
     direction, h = np.cos(np.arange(theta.size) + 1.0), 1e-5
     if any(abs(kink) < 10.0 * h for kink in loss.kinks(theta, label)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.checks.base import labels_of, law
 from driftline.errors import InputError
 from driftline.tasks import Task
+from driftline.typing import Label, Prediction
 
 __all__ = ["check_task"]
 
@@ -20,8 +20,8 @@ DRAWS = 400
 
 def check_task(
     task: Task,
-    labels: Sequence[Any] | None = None,
-    predictions: Sequence[Any] | None = None,
+    labels: Sequence[Label] | None = None,
+    predictions: Sequence[Prediction] | None = None,
     *,
     trials: int = 100,
     seed: int = 0,
@@ -56,7 +56,7 @@ def check_task(
         _check_mixture(task, labels, made, generator, draws=trial < 3)
 
 
-def _check_pair(task: Task, prediction: Any, label: Any) -> None:
+def _check_pair(task: Task, prediction: Prediction, label: Label) -> None:
     seen = {"prediction": prediction, "label": label}
     rho, ours = task.encode(label), task.encode_loss(prediction)
     law(rho.ndim == 1 and np.isfinite(rho).all(), "encode gives a finite vector", **seen)
@@ -75,7 +75,7 @@ def _check_pair(task: Task, prediction: Any, label: Any) -> None:
     law(np.array_equal(again, label), "check_label keeps the label", label=label, kept=again)
 
 
-def _check_triangle(task: Task, labels: list[Any]) -> None:
+def _check_triangle(task: Task, labels: list[Label]) -> None:
     few = labels[:12]
     for p in few:
         for q in few:
@@ -90,8 +90,8 @@ def _check_triangle(task: Task, labels: list[Any]) -> None:
 
 def _check_mixture(
     task: Task,
-    labels: list[Any],
-    predictions: list[Any],
+    labels: list[Label],
+    predictions: list[Prediction],
     generator: np.random.Generator,
     draws: bool,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from driftline.learner import Member, Shell, check_longer
 from driftline.state import Draws, State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
 
 __all__ = ["Committee", "CommitteeRound"]
 
@@ -36,7 +37,7 @@ LARGEST_ENTRY = 1e12
 class CommitteeRound(NamedTuple):
     """What happened in one round: the prediction, its loss, and the weights behind it."""
 
-    prediction: Any
+    prediction: Prediction
     risk: float
     target_loss: float
     weights: np.ndarray
@@ -58,11 +59,11 @@ class Group(NamedTuple):
             member.mapper = self.mapper
         self.members.append(place)
 
-    def look_at(self, row: Any) -> Any:
+    def look_at(self, row: Rows) -> Rows | None:
         """Return a row as the map shows it, None where there is no map."""
         return None if self.mapper is None else self.mapper.look_at(row)
 
-    def remember(self, row: Any) -> None:
+    def remember(self, row: Rows) -> None:
         """Let the map learn from a row that was played."""
         if self.mapper is not None:
             self.mapper.remember(row)
@@ -196,7 +197,7 @@ class Committee(Shell):
 
     # -- rounds
 
-    def step(self, x: Any, label: Any) -> CommitteeRound:
+    def step(self, x: Input, label: Label) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock:
@@ -208,7 +209,12 @@ class Committee(Shell):
             return self._round(made, columns, weights, checked, number)
 
     def _round(
-        self, made: Any, columns: np.ndarray, weights: np.ndarray, checked: Any, number: int
+        self,
+        made: Sequence[np.ndarray] | np.ndarray,
+        columns: np.ndarray,
+        weights: np.ndarray,
+        checked: Label,
+        number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
         risks = columns[table.RISK_ROW]
@@ -224,13 +230,13 @@ class Committee(Shell):
             loss = self.task.loss(prediction, label)
         return CommitteeRound(prediction, loss, loss, weights[0])
 
-    def _learn_one(self, row: Rows, label: Any, number: int) -> None:
+    def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         _, columns = self._play_one(row, label, number)
         self._weigh_one(columns)
 
     def _play_one(
-        self, row: Any, checked: Any, number: int
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+        self, row: Rows, checked: Label, number: int
+    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
         """Let all members play one round; if one refuses it, nobody has.
 
         Return their predictions as numbers, and a column of the trace for each.
@@ -260,8 +266,8 @@ class Committee(Shell):
         return made, columns
 
     def _play_groups(
-        self, seen: list[Any], checked: Any, number: int
-    ) -> tuple[Sequence[np.ndarray], np.ndarray]:
+        self, seen: list[Any], checked: Label, number: int
+    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
         """Let every group play one round of the row that it sees."""
         first = self._fused[0]
         if first is not None and len(self._together[0]) == len(self.members):
@@ -286,7 +292,7 @@ class Committee(Shell):
                 made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
         return made, columns
 
-    def _room(self, labels: Any) -> Batch:
+    def _room(self, labels: CheckedLabels) -> Batch:
         members = tuple(member._room(labels) for member in self.members)
         count = len(labels)
         columns = {name: np.empty(count) for name in ("risk", "target_loss")}
@@ -295,7 +301,7 @@ class Committee(Shell):
         return Batch(columns, members)
 
     def _play(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
         for group in self._groups:
@@ -311,7 +317,7 @@ class Committee(Shell):
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
         self._weigh(risks, losses, out=room["weights"])
 
-    def _combine(self, labels: Any, number: int, room: Batch) -> None:
+    def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
             room[name][:] = column
 
@@ -322,10 +328,10 @@ class Committee(Shell):
 
     # -- looking
 
-    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
         mapped = None if self.scaling is None else self.scaling.look_at(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
-        known: dict[int, tuple[Any, np.ndarray]] = {}
+        known: dict[int, tuple[Prediction, np.ndarray]] = {}
         for group in self._groups:
             if self.members[group.members[0]] in suited:
                 seen = group.look_at(row) or mapped or row
@@ -341,7 +347,7 @@ class Committee(Shell):
         mean = np.tensordot(weights, np.stack([mean for _, mean in looks]), axes=1)
         return prediction, mean, mapped
 
-    def score_rows(self, inputs: Any) -> np.ndarray:
+    def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
 
         Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
@@ -483,7 +489,7 @@ class Committee(Shell):
             return self.scaling.features
         return self.members[0].features
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return members and how they are combined as plain data."""
         return {
             "combine": self.combine,
@@ -514,7 +520,7 @@ class Committee(Shell):
 
     # -- files
 
-    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _to_saved(self) -> Saved:
         saved = [member.to_saved() for member in self.members]
         state, arrays = self._state(weights=False).to_saved()
         for j, (_, own) in enumerate(saved):
@@ -524,7 +530,7 @@ class Committee(Shell):
         return about, arrays
 
     @classmethod
-    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Committee:
+    def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the committee that :meth:`to_saved` was asked of."""
         members = []
         for j, part in enumerate(about["members"]):
@@ -611,7 +617,7 @@ class Committee(Shell):
         risks, losses = columns[table.RISK_ROW], columns[table.LOSS_ROW]
         return self._weigh(risks[np.newaxis], losses[np.newaxis])
 
-    def _combined(self, room: Batch, labels: Any, number: int) -> dict[str, np.ndarray]:
+    def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
         played, weights, risks = room.members, room["weights"], room["member_risk"]
         made = [batch["prediction"] for batch in played]
@@ -638,7 +644,7 @@ class Committee(Shell):
         columns = {name: batch[name] for name in names}
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 
-    def _losses(self, rows: np.ndarray, labels: Any) -> np.ndarray:
+    def _losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the target loss of every prediction."""
         if self.task.zero_one and self.task.kernels is not None:
             return (rows != np.asarray(labels)).any(axis=1).astype(np.float64)

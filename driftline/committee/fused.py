@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
 from driftline.learner import OGD
 from driftline.state import Draws
+from driftline.typing import Label
 
 __all__ = ["FusedStep"]
 
@@ -67,7 +68,7 @@ class FusedStep:
         self._loop = row.loop(self._dtype).address
 
     @classmethod
-    def of(cls, members: Sequence[OGD], row: Rows, checked: Any) -> FusedStep | None:
+    def of(cls, members: Sequence[OGD], row: Rows, checked: Label) -> FusedStep | None:
         """Lay arguments out for rounds like this one, of members that are compiled.
 
         None if they cannot play such rounds together.
@@ -96,7 +97,9 @@ class FusedStep:
                 return False
         return True
 
-    def play(self, row: DenseRows, checked: np.ndarray, number: int) -> tuple[Any, np.ndarray]:
+    def play(
+        self, row: DenseRows, checked: np.ndarray, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round; return predictions as numbers, and a column of the trace for each."""
         if not self._certain:
             place = number - self._first

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_loss, detector
@@ -73,6 +74,14 @@ EFFORTS: dict[str, tuple[Map, ...]] = {
     ),
 }
 
+
+class Rest(TypedDict):
+    """What all members of a line-up have in common."""
+
+    intercept: bool
+    dtype: npt.DTypeLike
+
+
 #: A rate, a diameter, and what a member starts again by.
 Setting = tuple[Rate, float, Detector | None]
 
@@ -83,7 +92,7 @@ def auto(
     effort: str = "fast",
     scaling: bool = True,
     seed: int | None = 0,
-    dtype: Any = np.float64,
+    dtype: npt.DTypeLike = np.float64,
 ) -> Committee:
     """Return a committee for a task, with nothing to set.
 
@@ -113,7 +122,7 @@ def auto(
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
     constant = RARE if task.kind == "tags" else True
     scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
-    rest = {"intercept": scaler is None, "dtype": dtype}
+    rest: Rest = {"intercept": scaler is None, "dtype": dtype}
     lineup = LINEUPS.get(task.kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
     if not task.layout.ragged:
@@ -149,7 +158,7 @@ def _mapped(members: list[OGD], part: Map) -> list[OGD]:
     return made
 
 
-def _certain(loss: Loss, setting: Setting, rest: dict[str, Any]) -> OGD:
+def _certain(loss: Loss, setting: Setting, rest: Rest) -> OGD:
     rate, diameter, restart = setting
     return OGD(loss, Argmax(loss), rate, Ball(diameter), restart=restart, **rest)
 
@@ -164,7 +173,7 @@ def _free(cap: float) -> Polyak:
     return Polyak(monotone=False, cap=cap)
 
 
-def _classes(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _classes(task: Task, rest: Rest) -> list[OGD]:
     """Return members that start again at a change, and others that follow it.
 
     Steps that decay come close to an average: the larger ones for labels without noise, the
@@ -183,7 +192,7 @@ def _classes(task: Task, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _tags(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _tags(task: Task, rest: Rest) -> list[OGD]:
     """Return members for the mean loss of all tags: steps and balls grow with their number.
 
     Tags that are seldom set want small steps without decay, and changes among them go unnoticed:
@@ -201,7 +210,7 @@ def _tags(task: Task, rest: dict[str, Any]) -> list[OGD]:
     return [*(_certain(loss, setting, rest) for setting in settings), careful]
 
 
-def _relevance(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _relevance(task: Task, rest: Rest) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing."""
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -214,7 +223,7 @@ def _relevance(task: Task, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _sequences(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _sequences(task: Task, rest: Rest) -> list[OGD]:
     """Return members that take the best path.
 
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
@@ -231,7 +240,7 @@ def _sequences(task: Task, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _structured(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _structured(task: Task, rest: Rest) -> list[OGD]:
     """Return members that take the best label, where a wrong one is known to cost something.
 
     Steps are those of the loss before it is scaled.
@@ -248,7 +257,7 @@ def _structured(task: Task, rest: dict[str, Any]) -> list[OGD]:
     return [_certain(loss, setting, rest) for setting in settings]
 
 
-def _any(task: Task, rest: dict[str, Any]) -> list[OGD]:
+def _any(task: Task, rest: Rest) -> list[OGD]:
     """Return members by the convolutional loss, which every task has."""
     try:
         loss = ConvolutionalFenchelYoung(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.committee.committee import Committee
 from driftline.committee.lineup import auto
@@ -34,7 +35,12 @@ LEARNERS = ("auto", "balanced", "best", "paper", *RATES)
 
 
 def named(
-    name: str, task: Task, *, scaling: bool = True, seed: int | None = 0, dtype: Any = np.float64
+    name: str,
+    task: Task,
+    *,
+    scaling: bool = True,
+    seed: int | None = 0,
+    dtype: npt.DTypeLike = np.float64,
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 

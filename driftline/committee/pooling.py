@@ -16,6 +16,7 @@ import numpy as np
 
 from driftline.committee.committee import Committee
 from driftline.learner import Member
+from driftline.typing import Inputs
 
 __all__ = [
     "agreed",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 
-def beliefs(learner: Member | Committee, X: Any) -> tuple[np.ndarray, np.ndarray]:
+def beliefs(learner: Member | Committee, X: Inputs) -> tuple[np.ndarray, np.ndarray]:
     """Return how much members are believed, and their scores of all rows, members first."""
     if isinstance(learner, Committee):
         return learner.beliefs, learner.score_rows(X)
@@ -78,7 +79,7 @@ def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
     return top + np.log(np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1))
 
 
-def decoded(learner: Member | Committee, X: Any, classes: int) -> np.ndarray:
+def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each class, a row each.
 
     In a committee, a member is drawn by its weight first.
@@ -95,7 +96,7 @@ def decoded(learner: Member | Committee, X: Any, classes: int) -> np.ndarray:
     return chances
 
 
-def tagged(learner: Member | Committee, X: Any) -> np.ndarray:
+def tagged(learner: Member | Committee, X: Inputs) -> np.ndarray:
     """Return with which probability the learner's decoder would predict each tag, a row each."""
     task: Any = learner.task  # of tags
     _, scores = beliefs(learner, X)
@@ -117,7 +118,9 @@ def _members(learner: Member | Committee) -> list[tuple[float, Member]]:
     return list(zip(weights.tolist(), learner.members, strict=True))
 
 
-def drawn(chances: np.ndarray, rng: Any) -> np.ndarray:
+def drawn(
+    chances: np.ndarray, rng: int | np.random.Generator | np.random.RandomState | None
+) -> np.ndarray:
     """Draw an index from every row of chances."""
     sums = np.cumsum(chances, axis=1)
     uniforms = generator(rng).random((len(sums), 1))
@@ -125,7 +128,7 @@ def drawn(chances: np.ndarray, rng: Any) -> np.ndarray:
     return np.minimum(index, chances.shape[1] - 1)
 
 
-def generator(rng: Any) -> np.random.Generator:
+def generator(rng: int | np.random.Generator | np.random.RandomState | None) -> np.random.Generator:
     """Return a generator from a seed, an old or a new generator, or None for a fresh one."""
     if isinstance(rng, np.random.RandomState):
         return np.random.default_rng(rng.randint(np.iinfo(np.int32).max))

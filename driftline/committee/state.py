@@ -14,6 +14,7 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import State
 from driftline.state.old_model import old_key
+from driftline.typing import Json, Saved
 
 __all__ = ["CommitteeState"]
 
@@ -42,9 +43,9 @@ class CommitteeState:
         """Return the state with some fields changed."""
         return dataclasses.replace(self, **fields)
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return the fields as plain data and arrays."""
-        about: dict[str, Any] = {
+        about: Json = {
             "version": VERSION,
             "key": self.key,
             "tickets": self.tickets,
@@ -65,7 +66,7 @@ class CommitteeState:
 
     @classmethod
     def from_saved(
-        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], members: int
+        cls, about: Json, arrays: Mapping[str, np.ndarray], members: int
     ) -> CommitteeState:
         """Return the state that :meth:`to_saved` was asked of, if it can be one of so many."""
         if about.get("version") != VERSION:
@@ -85,7 +86,7 @@ class CommitteeState:
 
     @classmethod
     def from_old(
-        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], rounds: int, members: int
+        cls, about: Json, arrays: Mapping[str, np.ndarray], rounds: int, members: int
     ) -> CommitteeState:
         """Return the state of a committee of version 0.1.0, but for its members."""
         key = None if about.get("generator") is None else old_key(about["generator"])
@@ -106,5 +107,5 @@ def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
     return shares
 
 
-def _scaling(config: Any, arrays: Mapping[str, np.ndarray]) -> Standardiser | None:
+def _scaling(config: Json | None, arrays: Mapping[str, np.ndarray]) -> Standardiser | None:
     return None if config is None else Standardiser.from_config(config, arrays["scaling"])

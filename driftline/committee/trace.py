@@ -14,6 +14,7 @@ from driftline.errors import InputError
 from driftline.parts import from_config
 from driftline.state import archive
 from driftline.trace import Trace, column, joined, read_file, with_suffix
+from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["AuditOrigin", "CommitteeTrace"]
 
@@ -67,13 +68,13 @@ class CommitteeTrace:
         """The weighted average of the members' risks, which drawing a member would pay."""
         return (self.weights * self.member_risk).sum(axis=1)
 
-    def scaled(self, inputs: Any) -> Any:
+    def scaled(self, inputs: Inputs) -> Inputs:
         """Return the inputs of the run as members saw them, which comparators act on."""
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
         return self.origin.state.scaling.copy().transform(inputs)
 
-    def seen_by(self, member: int, inputs: Any) -> Any:
+    def seen_by(self, member: int, inputs: Inputs) -> Inputs:
         """Return the inputs of the run as a member saw them: through a map of its own, or scaled.
 
         This is what its comparators act on.
@@ -106,13 +107,13 @@ class CommitteeTrace:
         members = zip(*(trace.members for trace in traces), strict=True)
         return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""
         arrays = {name: getattr(self, name) for name in COLUMNS}
         saved = [member.to_saved() for member in self.members]
         for j, (_, columns) in enumerate(saved):
             arrays |= {f"{j}.{name}": array for name, array in columns.items()}
-        about: dict[str, Any] = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
+        about: Json = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
         if (origin := self.origin) is not None:
             state, own = origin.state.replaced(members=()).to_saved()
             about |= {"combine": origin.combine, "digest": origin.digest, "state": state}
@@ -121,9 +122,7 @@ class CommitteeTrace:
         return about, arrays
 
     @classmethod
-    def from_saved(
-        cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> CommitteeTrace:
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
         """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
         rounds = len(column(arrays, "risk"))
         made = {name: column(arrays, name, rounds) for name in ("risk", "target_loss")}
@@ -152,7 +151,7 @@ class CommitteeTrace:
         return read_file(path, "CommitteeTrace", cls.from_saved)
 
 
-def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None:
+def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None:
     """Return what a committee was, if it can be one."""
     if "combine" not in about:
         return None

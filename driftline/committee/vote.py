@@ -13,11 +13,11 @@ a vote costs at most 2c times the weighted average, in every round; twice for a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.tasks import Task
+from driftline.typing import Prediction
 
 __all__ = ["drawn", "vote", "vote_factor", "vote_one"]
 
@@ -46,7 +46,7 @@ def vote_factor(task: Task) -> float:
     return 2.0 * task.triangle
 
 
-def vote_one(task: Task, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+def vote_one(task: Task, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
     """Return the committee's prediction for one round, from the members'."""
     return task.average(predictions, weights)
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["check_comparator"]
+__all__ = ["Comparator", "check_comparator"]
 
 
-def check_comparator(given: Any) -> None:
+class Comparator(Protocol):
+    """Weights for every round, to measure a learner against."""
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
+        """Yield the weights of rounds ``start`` to ``stop``, each with the round it ends before."""
+
+
+def check_comparator(given: object) -> None:
     """Refuse what does not give weights for rounds."""
     if isinstance(given, type) or not callable(getattr(given, "pieces", None)):
         raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy.typing as npt
 
 from driftline.comparators.piecewise import Piecewise
 
@@ -16,7 +16,7 @@ class Fixed(Piecewise):
     0.0
     """
 
-    def __init__(self, weights: Any):
+    def __init__(self, weights: npt.ArrayLike):
         super().__init__([0], [weights])
 
     def scaled(self, factor: float) -> Fixed:

@@ -2,10 +2,10 @@ r"""Weights that stay the same between change points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 
@@ -22,7 +22,7 @@ class Piecewise:
     1.4142
     """
 
-    def __init__(self, starts: Any, weights: Any):
+    def __init__(self, starts: npt.ArrayLike, weights: npt.ArrayLike | Sequence[npt.ArrayLike]):
         try:
             self.starts = np.asarray(starts, dtype=np.int64)
         except (TypeError, ValueError, OverflowError) as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 
@@ -30,10 +30,10 @@ class Sequence:
     [0.0, 0.25, 0.48, 0.68, 0.84]
     """
 
-    def __init__(self, weights: Iterable[Any]):
+    def __init__(self, weights: Iterable[npt.ArrayLike]):
         self._given = weights
         try:
-            self._left: Iterator[Any] = iter(weights)
+            self._left: Iterator[npt.ArrayLike] = iter(weights)
         except TypeError:
             raise InputError(
                 f"expected weights one after the other, but got {weights!r:.80}"

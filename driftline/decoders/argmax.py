@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
+from driftline.typing import Label, Prediction
 
 __all__ = ["Argmax"]
 
@@ -94,11 +95,11 @@ class Argmax(Decoder):
         task = self.loss.task
         return task.top_loss_encoding(check_scores(theta, task))
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the target loss of the argmax; what rounding leaves of 0 is 0."""
         value = super().risk(theta, label)
         return value if value > ROUNDING else 0.0
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Return the argmax; nothing is drawn."""
         return self.loss.task.top_prediction(check_scores(theta, self.loss.task))

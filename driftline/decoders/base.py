@@ -13,7 +13,7 @@ by the squared input norm, it is a step size that is always admissible.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from driftline.losses import Logistic, Loss
 from driftline.losses.base import check_scores
 from driftline.parts import Part, fact
 from driftline.tasks import Distribution
+from driftline.typing import Label, Prediction
 
 __all__ = ["Decoder", "ValueDecoder", "write_mean"]
 
@@ -107,7 +108,7 @@ class Decoder(Part):
         """
         return self.loss.task.decompose(self.mean_loss_encoding(theta))
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
         task = self.loss.task
         target, offset = task.encode(label), task.offset(label)
@@ -115,7 +116,7 @@ class Decoder(Part):
             return self._decode(theta, target, offset)[1]
         return float(target @ self.mean_loss_encoding(theta) + offset)
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction at scores ``theta``."""
         return self.loss.task.draw(self.mean_loss_encoding(theta), uniforms)
 
@@ -231,7 +232,7 @@ class ValueDecoder(Decoder):
         wrong = self._wrong(theta)
         return np.array([0.5 * (wrong[1] - wrong[0])]) if self.loss.task.dim == 1 else wrong
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the probability of missing ``label`` at scores ``theta``."""
         index = list(self.loss.task.all_labels).index(label)
         return float(self._wrong(theta)[index])

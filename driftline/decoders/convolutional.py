@@ -13,6 +13,7 @@ from driftline.kernels import DECODE, Kernel, dot, kernel
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
 from driftline.tasks import Distribution
 from driftline.tasks.base import draw_atom
+from driftline.typing import Label, Prediction
 
 __all__ = ["Convolutional"]
 
@@ -77,7 +78,7 @@ class Convolutional(Decoder):
         """Return the move of the scores that the loss found."""
         return self._surrogate.mean_loss_encoding(theta)
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
         task = self.loss.task
         return max(
@@ -89,7 +90,7 @@ class Convolutional(Decoder):
         found = self._by_solver(theta)
         return super().distribution(theta) if found is None else found
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction at scores ``theta``."""
         found = self._by_solver(theta)
         return super().draw(theta, uniforms) if found is None else draw_atom(found, uniforms[0])

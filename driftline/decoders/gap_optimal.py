@@ -10,6 +10,7 @@ import numpy as np
 from driftline.decoders.base import Decoder, ValueDecoder, decode_by_values
 from driftline.kernels import MIX, Kernel, kernel
 from driftline.losses import Loss
+from driftline.typing import Label
 
 __all__ = ["GapOptimal"]
 
@@ -106,7 +107,7 @@ class GapOptimal(ValueDecoder):
             return super().mean_loss_encoding(theta)
         return least_ratio(task.loss_matrix, self.loss.values(theta)[0]) @ task.prediction_matrix
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
         if self.loss.task.loss_matrix is not None:
             return Decoder.risk(self, theta, label)

@@ -11,6 +11,7 @@ from driftline.decoders.base import Decoder, write_mean
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, kernel
 from driftline.losses import FenchelYoung, Logistic, Loss
+from driftline.typing import Label
 
 __all__ = ["NearestVertex"]
 
@@ -117,7 +118,7 @@ class NearestVertex(Decoder):
             return super().mean_loss_encoding(theta)
         return self.loss.task.loss_of_mean(self.mean_encoding(theta))
 
-    def risk(self, theta: np.ndarray, label: Any) -> float:
+    def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss, exact where it is small."""
         if self._of_classes:
             return super().risk(theta, label)

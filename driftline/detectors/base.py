@@ -6,9 +6,10 @@ and says whether it has seen enough to call it a change.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
@@ -41,7 +42,7 @@ class Detector(Part):
             raise InputError(f"{type(self).__name__} defines neither sees nor a kernel")
         return bool(self.kernel(loss, np.array(self.params(), dtype=np.float64), memory))
 
-    def alarms(self, losses: Any) -> np.ndarray:
+    def alarms(self, losses: npt.ArrayLike) -> np.ndarray:
         """Return the rounds with an alarm in a row of losses between 0 and 1."""
         losses = np.asarray(losses, dtype=np.float64)
         if losses.ndim != 1 or not ((losses >= 0.0) & (losses <= 1.0)).all():

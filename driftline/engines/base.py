@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.decoders import Decoder
 from driftline.detectors import Detector
@@ -17,6 +18,7 @@ from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.rates import Rate, Setting
 from driftline.state import State
+from driftline.typing import CheckedLabels, Prediction
 
 __all__ = ["Block", "Engine", "Look", "Parts"]
 
@@ -57,7 +59,7 @@ class Parts(NamedTuple):
         plain = self.restart is not None and self.restart.kernel is None
         return None not in kernels and self.domain.radius is not None and not plain
 
-    def init(self, features: int | None = None, dtype: Any = np.float64) -> State:
+    def init(self, features: int | None = None, dtype: npt.DTypeLike = np.float64) -> State:
         """Return the state before the first round; without features, its weights are open."""
         weights = None
         if features is not None:
@@ -96,7 +98,7 @@ class Block(NamedTuple):
     rows: Rows
     start: int
     stop: int
-    labels: Any
+    labels: CheckedLabels
     uniforms: np.ndarray
     trace: np.ndarray
     predictions: np.ndarray
@@ -133,7 +135,7 @@ class Block(NamedTuple):
 class Look(NamedTuple):
     """What is seen of one row without learning: a prediction, its mean loss encoding, scores."""
 
-    prediction: Any
+    prediction: Prediction
     mean: np.ndarray
     scores: np.ndarray
 
@@ -141,7 +143,7 @@ class Look(NamedTuple):
 class Engine:
     """Weights, stored as the rows like them, and the rest of the state as the loop takes it."""
 
-    def __init__(self, parts: Parts, replay: bool = False, dtype: Any = np.float64):
+    def __init__(self, parts: Parts, replay: bool = False, dtype: npt.DTypeLike = np.float64):
         self.parts = parts
         #: The type of the weights, and of inputs where they meet.
         self.dtype = np.dtype(dtype)
@@ -355,7 +357,12 @@ class Engine:
         return sum(self.stretches(block))
 
     def play_one(
-        self, row: Rows, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+        self,
+        row: Rows,
+        labels: CheckedLabels,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        prediction: np.ndarray,
     ) -> int:
         """Play one round into columns of length 1; return 1 if it was good and 0 if not."""
         return self.play(Block(row, 0, 1, labels, uniforms, trace, prediction))

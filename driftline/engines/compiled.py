@@ -10,6 +10,7 @@ from driftline.engines.base import Block, Engine, Look
 from driftline.inputs import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
 from driftline.kernels import Program
 from driftline.kernels import program as at
+from driftline.typing import CheckedLabels, Label
 
 __all__ = ["CompiledEngine"]
 
@@ -30,7 +31,7 @@ class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
     #: Some label and the width of predictions, for looking; None where they differ by round.
-    _label: tuple[Any, int] | None = None
+    _label: tuple[Label, int] | None = None
     _linked: Linked | None = None
 
     def _link(self, size: int, more: int) -> Linked:
@@ -78,7 +79,12 @@ class CompiledEngine(Engine):
         return np.ascontiguousarray(weights.T if self.transposed else weights)
 
     def play_one(
-        self, row: Rows, labels: Any, uniforms: Any, trace: np.ndarray, prediction: np.ndarray
+        self,
+        row: Rows,
+        labels: CheckedLabels,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        prediction: np.ndarray,
     ) -> int:
         """Play one round; the short way for a dense row, with nothing on the way to the loop."""
         if self._linked is None or self.replay or type(row) is not DenseRows:
@@ -101,7 +107,12 @@ class CompiledEngine(Engine):
         return self._linked is not None and self.stored is not None and not self.transposed
 
     def arguments(
-        self, inputs: Any, labels: Any, uniforms: Any, trace: np.ndarray, predictions: np.ndarray
+        self,
+        inputs: np.ndarray,
+        labels: CheckedLabels,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
     ) -> tuple[Any, ...]:
         """Return what the loop over dense rows takes, once the parts are linked."""
         assert self._linked is not None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
 from driftline.kernels.round import FARTHEST_SQ, TINY
 from driftline.state import State
+from driftline.typing import Label
 
 __all__ = ["PlainEngine"]
 
@@ -105,7 +104,7 @@ class PlainEngine(Engine):
         block.predictions[t, : written.size] = written
         return True
 
-    def _watch(self, block: Block, t: int, label: Any) -> None:
+    def _watch(self, block: Block, t: int, label: Label) -> None:
         """Write down the loss of a comparator, and how the weights lie to it."""
         loss, shadow, own = self.parts.loss, block.shadow, self.stored
         assert shadow is not None and own is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from driftline.inputs import DenseRows, Rows, SparseRows
 from driftline.kernels import COMPILES, Program, total_dense, total_sparse_32, total_sparse_64
 from driftline.kernels import program as at
 from driftline.losses import Loss
+from driftline.typing import CheckedLabels
 
 __all__ = ["Totals"]
 
@@ -35,7 +35,7 @@ class Totals:
         )
 
     def over(
-        self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return the loss of weights on rounds ``start`` to ``stop``, and its gradient."""
         program = self._program
@@ -59,7 +59,7 @@ class Totals:
         return float(value), np.ascontiguousarray(gradient.T) if rows.transposed else gradient
 
     def _plainly(
-        self, rows: Rows, start: int, stop: int, labels: Any, weights: np.ndarray
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, weights: np.ndarray
     ) -> tuple[float, np.ndarray]:
         total, gradient = 0.0, np.zeros_like(weights)
         for t, label in zip(range(start, stop), labels, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.estimators.making import make_learner
+from driftline.estimators.making import How, make_learner
 from driftline.inputs import check_sparse
 from driftline.learner import Member
 from driftline.state import archive
 from driftline.state.loading import learner_from
+from driftline.tasks import Task
+from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["DriftEstimator", "validated"]
 
@@ -25,9 +27,9 @@ __all__ = ["DriftEstimator", "validated"]
 class DriftEstimator(BaseEstimator):
     """Base of all estimators: a learner in ``learner_``, made anew by ``fit``."""
 
-    learner: Any
+    learner: How
     epochs: int
-    random_state: Any
+    random_state: int | np.random.RandomState | None
     learner_: Member | Committee
     n_features_in_: int
     feature_names_in_: np.ndarray
@@ -50,7 +52,7 @@ class DriftEstimator(BaseEstimator):
         """
         return archive.write(path, *self.to_saved())
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return all of the estimator as plain data and arrays."""
         check_is_fitted(self)
         params = self.get_params(deep=False)
@@ -73,7 +75,7 @@ class DriftEstimator(BaseEstimator):
         return about, {f"learner.{name}": array for name, array in arrays.items()}
 
     @classmethod
-    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the estimator that :meth:`to_saved` was asked of."""
         made = cls(**about["params"])
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
@@ -96,7 +98,7 @@ class DriftEstimator(BaseEstimator):
         return made
 
     @property
-    def _task(self) -> Any:
+    def _task(self) -> Task:
         """The task that labels as they were seen ask for."""
         raise NotImplementedError
 
@@ -107,7 +109,7 @@ class DriftEstimator(BaseEstimator):
     def _from_plain(self, fitted: Any) -> None:
         """Take back what :meth:`_to_plain` returned."""
 
-    def _begin(self, task: Any, **options: Any) -> None:
+    def _begin(self, task: Task, **options: Any) -> None:
         """Start with a new learner for a task."""
         if self.learner is None:
             raise InputError(
@@ -123,7 +125,7 @@ class DriftEstimator(BaseEstimator):
         self.learner_ = make_learner(self.learner, task, seed=seed, **options)
 
 
-def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+def validated(estimator: DriftEstimator, X: Inputs, *y: Labels, **options: Any) -> Any:
     """Return rows, and labels if there are any, after all of scikit-learn's checks.
 
     Sparse matrices are checked before: it converts them without looking where they point.

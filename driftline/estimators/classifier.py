@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.tasks import Multiclass
+from driftline.typing import Inputs
 
 __all__ = ["DriftClassifier"]
 
@@ -58,7 +60,7 @@ class DriftClassifier(RowClassifier):
     True
     """
 
-    def _start(self, y: np.ndarray, classes: Any) -> None:
+    def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)
         if classes is not None:
             named = Labels(different(classes))
@@ -67,7 +69,7 @@ class DriftClassifier(RowClassifier):
         self.classes_ = self._labels.sorted
         self._begin_rows()
 
-    def _meet(self, y: np.ndarray, classes: Any) -> None:
+    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         labels = self._labels.more(different(y))
         labels = labels if classes is None else labels.more(different(classes))
         if len(labels) > len(self._labels):
@@ -87,7 +89,7 @@ class DriftClassifier(RowClassifier):
             return np.ones((len(columns), 1))
         return columns[:, self._labels.places]
 
-    def _log_chances(self, X: Any) -> np.ndarray:
+    def _log_chances(self, X: Inputs) -> np.ndarray:
         weights, scores = self._looking(beliefs, X)
         if len(self._labels) == 1:
             return np.zeros((scores.shape[1], 1))

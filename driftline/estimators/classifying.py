@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee.pooling import decoded, drawn
 from driftline.estimators.labels import Labels
+from driftline.estimators.making import How
 from driftline.estimators.rows import RowEstimator
+from driftline.typing import CheckedLabels, Inputs, Json
+from driftline.typing import Labels as Given
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["RowClassifier"]
 
@@ -26,12 +33,12 @@ class RowClassifier(ClassifierMixin, RowEstimator):
 
     def __init__(
         self,
-        learner: Any = "auto",
+        learner: How = "auto",
         *,
         scaling: bool = True,
         epochs: int = 1,
-        dtype: Any = "float64",
-        random_state: Any = None,
+        dtype: npt.DTypeLike = "float64",
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
         self.scaling = scaling
@@ -39,7 +46,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Inputs, y: Given) -> Self:
         """Start anew, and learn from rows in their order: that of the stream."""
         X, y = self._checked(X, y, reset=True)
         self._start(y, None)
@@ -47,7 +54,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
             self.learner_.learn_rows(X, self._codes(y))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+    def partial_fit(self, X: Inputs, y: Given, classes: npt.ArrayLike | None = None) -> Self:
         """Go on learning from rows in their order.
 
         ``classes`` may name classes that have not been seen yet, in any call.
@@ -61,30 +68,30 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         self.learner_.learn_rows(self._alike(X), self._codes(y))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Inputs) -> np.ndarray:
         """Return the most probable class of every row."""
         best = self._log_chances(X).argmax(axis=1)
         return self.classes_[best]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Inputs) -> np.ndarray:
         """Return the probability of every class, in the order of ``classes_``.
 
         The softmax of the scores; for a committee its mean over members by their weights.
         """
         return np.exp(self._log_chances(X))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of :meth:`predict_proba`."""
         return self._log_chances(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of every class's probability; of two classes, of their ratio."""
         logs = self._log_chances(X)
         if logs.shape[1] == 1:
             return np.zeros(len(logs))
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
-    def decoding_distribution(self, X: Any) -> np.ndarray:
+    def decoding_distribution(self, X: Inputs) -> np.ndarray:
         """Return how probable every class is as a prediction of the learner's own decoder.
 
         This is the randomized decoder that theorem 1 speaks of: a class drawn from it has an
@@ -96,7 +103,9 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         check_is_fitted(self)
         return self._own(self._looking(decoded, X, max(2, len(self._labels))))
 
-    def sample_predict(self, X: Any, rng: Any = None) -> np.ndarray:
+    def sample_predict(
+        self, X: Inputs, rng: int | np.random.Generator | np.random.RandomState | None = None
+    ) -> np.ndarray:
         """Draw a class for every row from :meth:`decoding_distribution`.
 
         ``rng`` is a generator or a seed; with None other numbers are drawn every time.
@@ -104,22 +113,22 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         chances = self.decoding_distribution(X)
         return self.classes_[drawn(chances, rng)]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
     # -- what each kind does by itself
 
-    def _start(self, y: np.ndarray, classes: Any) -> None:
+    def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         """Begin with a learner for the first labels."""
         raise NotImplementedError
 
-    def _meet(self, y: np.ndarray, classes: Any) -> None:
+    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         """Make room for labels that are new, or refuse them."""
         raise NotImplementedError
 
-    def _codes(self, y: np.ndarray) -> Any:
+    def _codes(self, y: np.ndarray) -> CheckedLabels:
         """Return labels as the learner takes them."""
         raise NotImplementedError
 
@@ -127,11 +136,11 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         """Return columns in the order of ``classes_``."""
         raise NotImplementedError
 
-    def _log_chances(self, X: Any) -> np.ndarray:
+    def _log_chances(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of every class's probability."""
         raise NotImplementedError
 
-    def _plain_codes(self, y: Any, count: int) -> Any:
+    def _plain_codes(self, y: Given, count: int) -> CheckedLabels | None:
         """Return labels as the learner takes them, None if they are not plainly good."""
         if count == 1 and type(y) in (np.ndarray, list) and len(y) == 1:
             try:
@@ -142,9 +151,9 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         values = np.asarray(y)
         return self._labels.codes(values) if values.shape == (count,) else None
 
-    def _to_plain(self) -> Any:
+    def _to_plain(self) -> Json | int:
         return self._labels.to_plain()
 
-    def _from_plain(self, fitted: Any) -> None:
+    def _from_plain(self, fitted: Json) -> None:
         self._labels = Labels.from_plain(fitted)
         self.classes_ = self._labels.sorted

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
 from driftline.errors import InputError
+from driftline.typing import Json, Label
 
 __all__ = ["Labels", "different"]
 
@@ -15,7 +15,7 @@ __all__ = ["Labels", "different"]
 LONGEST = 1 << 20
 
 
-def different(values: Any) -> np.ndarray:
+def different(values: npt.ArrayLike) -> np.ndarray:
     """Return the different classes among labels, sorted, or say why there are none."""
     try:
         check_classification_targets(values)
@@ -36,7 +36,7 @@ class Labels:
     array([2, 1])
     """
 
-    def __init__(self, names: Any):
+    def __init__(self, names: npt.ArrayLike):
         self.names = np.asarray(names)
         self.places = np.argsort(self.names, kind="stable")
         self.sorted = self.names[self.places]
@@ -50,7 +50,7 @@ class Labels:
         """Return how many there are."""
         return len(self.names)
 
-    def code(self, label: Any) -> int | None:
+    def code(self, label: Label) -> int | None:
         """Return the place of one label, None if it is not known."""
         return self._codes.get(label)
 
@@ -63,7 +63,7 @@ class Labels:
         found = np.minimum(np.searchsorted(self.sorted, values), len(self) - 1)
         return self.places[found] if (self.sorted[found] == values).all() else None
 
-    def new(self, values: Any) -> np.ndarray:
+    def new(self, values: npt.ArrayLike) -> np.ndarray:
         """Return those of some labels that are not known, each once, in their order."""
         array = np.asarray(values)
         if array.size and (array.dtype.kind in "OU") != (self.names.dtype.kind in "OU"):
@@ -73,11 +73,11 @@ class Labels:
             )
         return np.setdiff1d(array, self.names)
 
-    def more(self, values: Any) -> Labels:
+    def more(self, values: npt.ArrayLike) -> Labels:
         """Return labels with new ones at the end."""
         return Labels(np.concatenate([self.names, self.new(values)]))
 
-    def to_plain(self) -> dict[str, Any]:
+    def to_plain(self) -> Json:
         """Return them as plain data, or say why they cannot be."""
         names = self.names.tolist()
         if not all(isinstance(name, (str, int, float, bool)) for name in names):
@@ -85,7 +85,7 @@ class Labels:
         return {"names": names, "dtype": self.names.dtype.str}
 
     @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> Labels:
+    def from_plain(cls, plain: Json) -> Labels:
         """Return those that :meth:`to_plain` was asked of."""
         dtype, names = np.dtype(plain["dtype"]), plain["names"]
         simple = all(isinstance(name, (str, int, float, bool)) for name in names)

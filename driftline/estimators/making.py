@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy.typing as npt
 
 from driftline.committee import LEARNERS, Committee, named
 from driftline.errors import InputError
 from driftline.learner import Member
 from driftline.tasks import Task
 
-__all__ = ["make_learner"]
+__all__ = ["How", "make_learner"]
+
+#: A learner by its name, or what makes one for a task.
+How: TypeAlias = str | Callable[[Task], Member | Committee]
 
 
 def make_learner(
-    how: Any, task: Task, *, scaling: bool = False, dtype: Any = "float64", seed: int = 0
+    how: How | None,
+    task: Task,
+    *,
+    scaling: bool = False,
+    dtype: npt.DTypeLike = "float64",
+    seed: int = 0,
 ) -> Member | Committee:
     """Return a learner for a task.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -13,6 +14,11 @@ from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.tasks import Multilabel
+from driftline.typing import CheckedLabels, Inputs, Json
+from driftline.typing import Labels as Given
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["DriftMultilabelClassifier"]
 
@@ -39,18 +45,18 @@ class DriftMultilabelClassifier(RowClassifier):
     _multi_output = True
     _labels: Labels | None  # None where labels are tags
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Inputs) -> np.ndarray:
         """Return the tags that are more probable than not, or the most probable class."""
         check_is_fitted(self)
         if self._labels is not None:
             return super().predict(X)
         return (self.decision_function(X) > 0.0).astype(np.int64)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Inputs) -> np.ndarray:
         """Return the probability of every tag; of classes, these probabilities in shares."""
         return np.exp(self._log_chances(X))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Inputs) -> np.ndarray:
         """Return the log-odds of every tag; of classes, as other classifiers do."""
         check_is_fitted(self)
         if self._labels is not None:
@@ -58,7 +64,7 @@ class DriftMultilabelClassifier(RowClassifier):
         yes, no = self._log_odds(X)
         return yes - no
 
-    def decoding_distribution(self, X: Any) -> np.ndarray:
+    def decoding_distribution(self, X: Inputs) -> np.ndarray:
         """Return how probable it is that the learner's own decoder predicts each tag.
 
         This is the randomized decoder that theorem 1 speaks of, as for other classifiers; the
@@ -67,19 +73,21 @@ class DriftMultilabelClassifier(RowClassifier):
         """
         return self._own(self._looking(tagged, X))
 
-    def sample_predict(self, X: Any, rng: Any = None) -> np.ndarray:
+    def sample_predict(
+        self, X: Inputs, rng: int | np.random.Generator | np.random.RandomState | None = None
+    ) -> np.ndarray:
         """Draw rows of zeros and ones, by one uniform number a row."""
         chances = self.decoding_distribution(X)
         uniforms = generator(rng).random((len(chances), 1))
         return (uniforms < chances).astype(np.int64)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _start(self, y: Any, classes: Any) -> None:
+    def _start(self, y: Given, classes: npt.ArrayLike | None) -> None:
         if _are_tags(y):
             self._labels, self.classes_ = None, np.arange(y.shape[1])
         else:
@@ -93,7 +101,7 @@ class DriftMultilabelClassifier(RowClassifier):
     def _task(self) -> Multilabel:
         return Multilabel(len(self.classes_))
 
-    def _meet(self, y: Any, classes: Any) -> None:
+    def _meet(self, y: Given, classes: npt.ArrayLike | None) -> None:
         known = len(self.classes_)
         if self._labels is None:
             if not _are_tags(y) or y.shape[1] != known:
@@ -109,12 +117,12 @@ class DriftMultilabelClassifier(RowClassifier):
                 "call of partial_fit by `classes`"
             )
 
-    def _codes(self, y: Any) -> np.ndarray:
+    def _codes(self, y: Given) -> np.ndarray:
         if self._labels is not None:
             return np.eye(len(self._labels), dtype=np.int64)[self._labels.codes(_vector(y))]
         return np.asarray(y.toarray() if issparse(y) else y).astype(np.int64)
 
-    def _plain_codes(self, y: Any, count: int) -> Any:
+    def _plain_codes(self, y: Given, count: int) -> CheckedLabels | None:
         if self._labels is not None:
             codes = super()._plain_codes(y, count)
             return None if codes is None else np.eye(len(self._labels), dtype=np.int64)[codes]
@@ -124,7 +132,7 @@ class DriftMultilabelClassifier(RowClassifier):
     def _own(self, columns: np.ndarray) -> np.ndarray:
         return columns if self._labels is None else columns[:, self._labels.places]
 
-    def _log_odds(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _log_odds(self, X: Inputs) -> tuple[np.ndarray, np.ndarray]:
         """Return the logarithms of every tag's probability, and of that of its absence."""
         weights, scores = self._looking(beliefs, X)
         yes, no = -np.logaddexp(0.0, -scores), -np.logaddexp(0.0, scores)
@@ -135,16 +143,16 @@ class DriftMultilabelClassifier(RowClassifier):
         other = (yes > no) != (tags > 0)  # where the vote is not what is most probable
         return np.where(other, no, yes), np.where(other, yes, no)
 
-    def _log_chances(self, X: Any) -> np.ndarray:
+    def _log_chances(self, X: Inputs) -> np.ndarray:
         yes, _ = self._log_odds(X)
         if self._labels is None:
             return yes
         return self._own(yes - np.logaddexp.reduce(yes, axis=1, keepdims=True))
 
-    def _to_plain(self) -> Any:
+    def _to_plain(self) -> Json | int:
         return len(self.classes_) if self._labels is None else self._labels.to_plain()
 
-    def _from_plain(self, fitted: Any) -> None:
+    def _from_plain(self, fitted: Json | int) -> None:
         if isinstance(fitted, dict):
             super()._from_plain(fitted)
         else:
@@ -154,7 +162,7 @@ class DriftMultilabelClassifier(RowClassifier):
             self._labels, self.classes_ = None, np.arange(tags)
 
 
-def _are_tags(y: Any) -> bool:
+def _are_tags(y: Given) -> bool:
     """Say whether labels are rows of zeros and ones, and refuse other rows."""
     if y.ndim != 2 or (y.shape[1] == 1 and not issparse(y)):
         return False
@@ -170,7 +178,7 @@ def _are_tags(y: Any) -> bool:
     return True
 
 
-def _vector(y: Any) -> np.ndarray:
+def _vector(y: Given) -> np.ndarray:
     vector: np.ndarray = column_or_1d(y, warn=True)
     different(vector)
     return vector

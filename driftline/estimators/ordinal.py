@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
+from driftline.estimators.making import How
 from driftline.tasks import Ordinal
+from driftline.typing import Inputs, Json
 
 __all__ = ["DriftOrdinalClassifier"]
 
@@ -42,20 +45,20 @@ class DriftOrdinalClassifier(RowClassifier):
 
     def __init__(
         self,
-        learner: Any = "auto",
+        learner: How = "auto",
         *,
-        levels: Any = None,
+        levels: npt.ArrayLike | None = None,
         scaling: bool = True,
         epochs: int = 1,
-        dtype: Any = "float64",
-        random_state: Any = None,
+        dtype: npt.DTypeLike = "float64",
+        random_state: int | np.random.RandomState | None = None,
     ):
         super().__init__(
             learner, scaling=scaling, epochs=epochs, dtype=dtype, random_state=random_state
         )
         self.levels = levels
 
-    def _start(self, y: np.ndarray, classes: Any) -> None:
+    def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)
         if self.levels is not None:
             self._labels = Labels(self.levels)
@@ -72,7 +75,7 @@ class DriftOrdinalClassifier(RowClassifier):
         """The task has two levels at least."""
         return Ordinal(max(2, len(self._labels)))
 
-    def _meet(self, y: np.ndarray, classes: Any) -> None:
+    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         for values in (y,) if classes is None else (y, classes):
             new = self._labels.new(different(values))
             if len(new):
@@ -89,7 +92,7 @@ class DriftOrdinalClassifier(RowClassifier):
             return np.ones((len(columns), 1))
         return columns
 
-    def _log_chances(self, X: Any) -> np.ndarray:
+    def _log_chances(self, X: Inputs) -> np.ndarray:
         weights, scores = self._looking(beliefs, X)
         if len(self._labels) == 1:
             return np.zeros((scores.shape[1], 1))
@@ -97,6 +100,6 @@ class DriftOrdinalClassifier(RowClassifier):
         levels = np.concatenate([start, scores.cumsum(axis=2)], axis=2)
         return agreed(mixed(weights, softened(levels)), voted(self.learner_, scores))
 
-    def _from_plain(self, fitted: Any) -> None:
+    def _from_plain(self, fitted: Json) -> None:
         super()._from_plain(fitted)
         self.classes_ = self._labels.names

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 
 __all__ = ["starts_of"]
 
 
-def starts_of(count: int, qid: Any = None, group: Any = None) -> np.ndarray:
+def starts_of(
+    count: int, qid: npt.ArrayLike | None = None, group: npt.ArrayLike | None = None
+) -> np.ndarray:
     """Return the rows at which queries start, and the number of rows at the end.
 
     From an id for every row, or from the sizes of the queries; without either all rows are one.

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
+from driftline.estimators.making import How
 from driftline.estimators.queries import starts_of
 from driftline.tasks import NDCG
 from driftline.tasks.base import whole_numbers
+from driftline.typing import Inputs, Labels
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["DriftRanker"]
 
@@ -50,13 +56,13 @@ class DriftRanker(DriftEstimator):
 
     def __init__(
         self,
-        learner: Any = "auto",
+        learner: How = "auto",
         *,
         max_relevance: int | None = None,
         gain: str = "linear",
         cutoff: int | None = None,
         epochs: int = 1,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
         self.max_relevance = max_relevance
@@ -65,7 +71,14 @@ class DriftRanker(DriftEstimator):
         self.epochs = epochs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> Any:
+    def fit(
+        self,
+        X: Inputs,
+        y: Labels,
+        *,
+        qid: npt.ArrayLike | None = None,
+        group: npt.ArrayLike | None = None,
+    ) -> Self:
         """Start anew, and learn from queries in their order: that of the stream."""
         queries, grades = self._checked(X, y, qid, group, reset=True)
         self._start(grades)
@@ -73,7 +86,14 @@ class DriftRanker(DriftEstimator):
             self.learner_.learn_rows(queries, grades)
         return self
 
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> Any:
+    def partial_fit(
+        self,
+        X: Inputs,
+        y: Labels,
+        *,
+        qid: npt.ArrayLike | None = None,
+        group: npt.ArrayLike | None = None,
+    ) -> Self:
         """Go on learning from queries in their order."""
         first = "learner_" not in self.__dict__
         queries, grades = self._checked(X, y, qid, group, reset=first)
@@ -87,7 +107,7 @@ class DriftRanker(DriftEstimator):
         self.learner_.learn_rows(queries, grades)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Inputs) -> np.ndarray:
         """Return a score for every row: high ones come first.
 
         The members' scores by their weights. Scores of different queries can be compared, but no
@@ -102,7 +122,9 @@ class DriftRanker(DriftEstimator):
         scores = np.array([member.scores(rows) for member in learner.members])
         return learner.weights @ scores
 
-    def rank(self, X: Any, *, qid: Any = None, group: Any = None) -> np.ndarray:
+    def rank(
+        self, X: Inputs, *, qid: npt.ArrayLike | None = None, group: npt.ArrayLike | None = None
+    ) -> np.ndarray:
         """Return the rank of every row within its query; 0 is best, and equals keep their order."""
         scores = self.predict(X)
         ranks = np.empty(len(scores), dtype=np.int64)
@@ -111,7 +133,14 @@ class DriftRanker(DriftEstimator):
             ranks[start + order] = np.arange(stop - start)
         return ranks
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> float:
+    def score(
+        self,
+        X: Inputs,
+        y: Labels,
+        *,
+        qid: npt.ArrayLike | None = None,
+        group: npt.ArrayLike | None = None,
+    ) -> float:
         """Return the mean NDCG of all queries that have a relevant document; 1 if none has."""
         ranks, task = self.rank(X, qid=qid, group=group), self.learner_.task
         grades = whole_numbers(y, "grades")
@@ -122,7 +151,7 @@ class DriftRanker(DriftEstimator):
         losses = [task.loss(ranks[pair], grades[pair]) for pair in asked]
         return 1.0 - float(np.mean(losses)) if losses else 1.0
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -139,15 +168,20 @@ class DriftRanker(DriftEstimator):
     def _task(self) -> NDCG:
         return NDCG(self._highest, gain=self.gain, cutoff=self.cutoff)
 
-    def _to_plain(self) -> Any:
+    def _to_plain(self) -> int:
         return int(self._highest)
 
     def _from_plain(self, fitted: Any) -> None:
         self._highest = int(fitted)
 
     def _checked(
-        self, X: Any, y: Any, qid: Any, group: Any, reset: bool
-    ) -> tuple[Any, list[np.ndarray]]:
+        self,
+        X: Inputs,
+        y: Labels,
+        qid: npt.ArrayLike | None,
+        group: npt.ArrayLike | None,
+        reset: bool,
+    ) -> tuple[Inputs, list[np.ndarray]]:
         """Return all queries as a task takes them, and their grades."""
         X, y = validated(self, X, y, dtype=np.float64, reset=reset)
         grades, starts = whole_numbers(y, "grades"), starts_of(len(y), qid, group)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
+from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["RowEstimator"]
+
+#: What is seen of rows.
+Seen = TypeVar("Seen")
 
 PRECISIONS = [np.float64, np.float32]
 
@@ -20,7 +26,7 @@ class RowEstimator(DriftEstimator):
     """Base of estimators with one row of inputs a round: an array or a CSR matrix."""
 
     scaling: bool
-    dtype: Any
+    dtype: npt.DTypeLike
 
     #: Whether a label may be several at once.
     _multi_output = False
@@ -28,13 +34,13 @@ class RowEstimator(DriftEstimator):
     def _begin_rows(self) -> None:
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+    def _checked(self, X: Inputs, y: Labels, reset: bool) -> tuple[Inputs, np.ndarray]:
         """Return rows and labels after all checks."""
         options = {"dtype": PRECISIONS, "reset": reset, "multi_output": self._multi_output}
         X, y = validated(self, X, y, **options)
         return X, y
 
-    def _learn_plain(self, X: Any, y: Any) -> bool:
+    def _learn_plain(self, X: Inputs, y: Labels) -> bool:
         """Learn from rows that are plainly good; say whether they were.
 
         Checks of scikit-learn's would take far longer than one round. Nothing has been learned
@@ -54,11 +60,11 @@ class RowEstimator(DriftEstimator):
             return False
         return True
 
-    def _plain_codes(self, y: Any, count: int) -> Any:
+    def _plain_codes(self, y: Labels, count: int) -> CheckedLabels | None:
         """Return labels as the learner takes them, None if they are not plainly good."""
         raise NotImplementedError
 
-    def _plain(self, X: Any) -> bool:
+    def _plain(self, X: Inputs) -> bool:
         """Say whether rows need no conversion, and fit what was seen before."""
         known = self.__dict__
         if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
@@ -68,7 +74,7 @@ class RowEstimator(DriftEstimator):
         scaling = getattr(known["learner_"], "scaling", None)
         return scaling is None or not scaling.sparse
 
-    def _looking(self, look: Any, X: Any, *rest: Any) -> Any:
+    def _looking(self, look: Callable[..., Seen], X: Inputs, *rest: object) -> Seen:
         """Call a function with the learner and rows to look at."""
         check_is_fitted(self)
         if self._plain(X):
@@ -79,7 +85,7 @@ class RowEstimator(DriftEstimator):
         X = validated(self, X, dtype=PRECISIONS, reset=False)
         return look(self.learner_, self._alike(X), *rest)
 
-    def _alike(self, X: Any) -> Any:
+    def _alike(self, X: Inputs) -> Inputs:
         """Return rows in the form, dense or sparse, in which they are scaled."""
         scaling = getattr(self.learner_, "scaling", None)
         if scaling is None or scaling.features is None or scaling.sparse == issparse(X):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator
 from driftline.estimators.labels import Labels
+from driftline.estimators.making import How
 from driftline.tasks import Sequence
+from driftline.typing import Inputs, Json
+from driftline.typing import Labels as Given
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["DriftTagger"]
 
@@ -49,18 +56,18 @@ class DriftTagger(DriftEstimator):
 
     def __init__(
         self,
-        learner: Any = "auto",
+        learner: How = "auto",
         *,
         transitions: bool = True,
         epochs: int = 1,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
         self.transitions = transitions
         self.epochs = epochs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Inputs, y: Given) -> Self:
         """Start anew, and learn from sequences in their order: that of the stream."""
         X, y = self._checked(X, reset=True), _tags(y)
         self._start(y, None)
@@ -68,7 +75,7 @@ class DriftTagger(DriftEstimator):
             self.learner_.learn_rows(X, self._codes(y))
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+    def partial_fit(self, X: Inputs, y: Given, classes: npt.ArrayLike | None = None) -> Self:
         """Go on learning from sequences in their order."""
         first = "learner_" not in self.__dict__
         X, y = self._checked(X, reset=first), _tags(y)
@@ -77,12 +84,12 @@ class DriftTagger(DriftEstimator):
         self.learner_.learn_rows(X, self._codes(y))
         return self
 
-    def predict(self, X: Any) -> list[np.ndarray]:
+    def predict(self, X: Inputs) -> list[np.ndarray]:
         """Return the tags of every sequence: of a committee, its vote."""
         check_is_fitted(self)
         return [self.classes_[self.learner_.predict(x)] for x in self._checked(X, reset=False)]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Inputs, y: Given) -> float:
         """Return the share of right tags, each sequence weighing the same."""
         predicted, tags = self.predict(X), _tags(y)
         if list(map(len, predicted)) != list(map(len, tags)):
@@ -90,14 +97,14 @@ class DriftTagger(DriftEstimator):
         pairs = zip(predicted, tags, strict=True)
         return float(np.mean([(made == own).mean() for made, own in pairs]))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         tags.target_tags.required = True
         return tags
 
-    def _start(self, y: list[np.ndarray], classes: Any) -> None:
+    def _start(self, y: list[np.ndarray], classes: npt.ArrayLike | None) -> None:
         labels = Labels(np.unique(np.concatenate(y)))
         if classes is not None:
             labels = Labels(np.union1d(labels.more(classes).names, classes))
@@ -123,7 +130,7 @@ class DriftTagger(DriftEstimator):
             codes.append(own)
         return codes
 
-    def _checked(self, X: Any, reset: bool) -> list[np.ndarray]:
+    def _checked(self, X: Inputs, reset: bool) -> list[np.ndarray]:
         """Return sequences as arrays, all with the same number of features."""
         arrays = [check_array(x, dtype=np.float64, input_name=f"X[{t}]") for t, x in enumerate(X)]
         if not arrays:
@@ -138,15 +145,15 @@ class DriftTagger(DriftEstimator):
             self.n_features_in_ = expected
         return arrays
 
-    def _to_plain(self) -> Any:
+    def _to_plain(self) -> Json:
         return self._labels.to_plain()
 
-    def _from_plain(self, fitted: Any) -> None:
+    def _from_plain(self, fitted: Json) -> None:
         self._labels = Labels.from_plain(fitted)
         self.classes_ = self._labels.sorted
 
 
-def _tags(y: Any) -> list[np.ndarray]:
+def _tags(y: Given) -> list[np.ndarray]:
     """Return the tags of every sequence as an array."""
     arrays = [np.asarray(tags) for tags in y]
     for t, tags in enumerate(arrays):

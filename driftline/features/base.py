@@ -14,22 +14,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import DAMAGE, InputError
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.rows import rows_of
+from driftline.inputs.rows import Rows, rows_of
 from driftline.inputs.sparse import SparseRows
 from driftline.parts import Part
+from driftline.typing import Inputs, Json, Saved
 
-__all__ = ["Map", "Mapped", "Mapper", "Saved"]
+__all__ = ["Map", "Mapped", "Mapper"]
 
 Mapped = DenseRows | SparseRows
-
-#: A state as plain data and named arrays.
-Saved = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 class Map(Part, ABC):
@@ -59,7 +57,7 @@ class Map(Part, ABC):
         """Say whether the map is for rows of this shape: a committee does without it on others."""
         return True
 
-    def transform(self, inputs: Any) -> Any:
+    def transform(self, inputs: Inputs) -> Inputs:
         """Return rows mapped as they come, each by those before it."""
         return self.mapper().transform(inputs)
 
@@ -76,20 +74,20 @@ class Mapper(ABC):
         """How many features mapped rows have, once :attr:`features` is known."""
 
     @abstractmethod
-    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none.
 
         Mapped rows may lie in a buffer that the next piece is written to.
         """
 
     @abstractmethod
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing.
 
         Any number of threads may look at once.
         """
 
-    def remember(self, rows: Any) -> None:
+    def remember(self, rows: Rows) -> None:
         """Learn from rows as :meth:`piece` does; a single row was looked at before."""
         self.piece(rows, 0, rows.rounds)
 
@@ -97,7 +95,7 @@ class Mapper(ABC):
     def to_saved(self) -> Saved:
         """Return what was learned as plain data and arrays, which are copies."""
 
-    def restore(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def restore(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from what :meth:`to_saved` has returned, if it can be a state of this map."""
         try:
             self.resume(about, arrays)
@@ -107,7 +105,7 @@ class Mapper(ABC):
             raise InputError(f"this is no state of a map: {error!r}") from error
 
     @abstractmethod
-    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state; if it is refused, nothing changes."""
 
     @abstractmethod
@@ -117,13 +115,13 @@ class Mapper(ABC):
         New features come after the old, and were 0 in all rows so far.
         """
 
-    def transform(self, inputs: Any) -> Any:
+    def transform(self, inputs: Inputs) -> Inputs:
         """Return rows mapped by what was seen up to each of them, and remember them."""
         rows = rows_of(inputs)
         mapped = self.piece(rows, 0, rows.rounds)
         return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()
 
-    def meet(self, rows: Any) -> None:
+    def meet(self, rows: Rows) -> None:
         """Refuse rows of another length than those before."""
         if self.features is not None and rows.features != self.features:
             raise InputError(

@@ -7,14 +7,16 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapped, Mapper, Saved
+from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
+from driftline.typing import Json, Saved
 
 __all__ = ["Chain", "Union"]
 
@@ -152,7 +154,7 @@ class _SeveralMapper(Mapper):
         self.maps = tuple(maps)
         self.mappers = [part.mapper() for part in maps]
 
-    def meet(self, rows: Any) -> None:
+    def meet(self, rows: Rows) -> None:
         """Refuse rows of another length than those before, or of a kind that a map does not take.
 
         No map makes dense rows of sparse ones.
@@ -170,7 +172,7 @@ class _SeveralMapper(Mapper):
             arrays |= {f"{j}.{name}": array for name, array in own.items()}
         return {"features": self.features, "maps": [about for about, _ in saved]}, arrays
 
-    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state, if it can be one of these maps on one stream."""
         features, states = about["features"], about["maps"]
         if not isinstance(states, list) or len(states) != len(self.mappers):
@@ -187,7 +189,7 @@ class _SeveralMapper(Mapper):
         self.features, self.mappers = features, mappers
 
     @abstractmethod
-    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
         """Return how many features each of some mappers sees in a stream of so many."""
 
     def _or_none(self, call: Callable[[], Made]) -> Made:
@@ -209,7 +211,7 @@ class ChainMapper(_SeveralMapper):
         """How many features the last map has."""
         return self.mappers[-1].outputs
 
-    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
         self.meet(rows)
         try:
@@ -220,7 +222,7 @@ class ChainMapper(_SeveralMapper):
         self.features = rows.features
         return made
 
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
         stop = rows.rounds if stop is None else stop
@@ -229,19 +231,19 @@ class ChainMapper(_SeveralMapper):
         except _LaterError as error:
             self._named(rows, start, stop, self._look_at, error)
 
-    def remember(self, rows: Any) -> None:
+    def remember(self, rows: Rows) -> None:
         """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
         if rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
             return
         self.meet(rows)
-        made: Any = rows
+        made: Rows = rows
         for mapper in self.mappers[:-1]:
             made = mapper.piece(made, 0, 1)
         self.mappers[-1].remember(made)
         self.features = rows.features
 
-    def _piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def _piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         first, *later = self.mappers
         made = first.piece(rows, start, stop)
         with _later():
@@ -249,7 +251,7 @@ class ChainMapper(_SeveralMapper):
                 made = mapper.piece(made, 0, stop - start)
         return made
 
-    def _look_at(self, rows: Any, start: int, stop: int) -> Mapped:
+    def _look_at(self, rows: Rows, start: int, stop: int) -> Mapped:
         first, *later = self.mappers
         made = first.look_at(rows, start, stop)
         with _later():
@@ -258,7 +260,7 @@ class ChainMapper(_SeveralMapper):
         return made
 
     def _named(
-        self, rows: Any, start: int, stop: int, call: Callable[..., Mapped], found: InputError
+        self, rows: Rows, start: int, stop: int, call: Callable[..., Mapped], found: InputError
     ) -> NoReturn:
         """Go through rows one by one, to say which of them a later map refuses."""
         for t in range(start, stop):
@@ -284,7 +286,7 @@ class ChainMapper(_SeveralMapper):
         other.features = features
         return other, places
 
-    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
         if features is None:
             return [None] * len(mappers)
         return [features, *(m.outputs for m in mappers[:-1] if m.features is not None)]
@@ -298,19 +300,19 @@ class UnionMapper(_SeveralMapper):
         """The features of all maps."""
         return sum(mapper.outputs for mapper in self.mappers)
 
-    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
         self.meet(rows)
         pieces = self._or_none(lambda: [m.piece(rows, start, stop) for m in self.mappers])
         self.features = rows.features
         return _beside(pieces)
 
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
         return _beside([mapper.look_at(rows, start, stop) for mapper in self.mappers])
 
-    def remember(self, rows: Any) -> None:
+    def remember(self, rows: Rows) -> None:
         """Learn from rows; of a single one, which was looked at before, no map refuses anything."""
         if rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
@@ -333,7 +335,7 @@ class UnionMapper(_SeveralMapper):
         other.features = features
         return other, np.concatenate(places)
 
-    def _expected(self, mappers: list[Mapper], features: Any) -> list[int | None]:
+    def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
         return [features] * len(mappers)
 
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapped, Mapper, Saved
+from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.rows import refuse
+from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel, zeros
+from driftline.typing import Json, Saved
 
 __all__ = ["CompiledMap", "CompiledMapper", "check_number", "check_whole"]
 
@@ -96,7 +97,7 @@ class CompiledMapper(Mapper):
         assert self.features is not None
         return self.part.width(self.features)
 
-    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
         inputs, state = self._begun(rows, start, stop)
         if len(inputs) > 1 and self.features is not None:
@@ -109,7 +110,7 @@ class CompiledMapper(Mapper):
         self.features, self.state = rows.features, state
         return made
 
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         inputs, state = self._begun(rows, start, rows.rounds if stop is None else stop)
         made = self._mapped(inputs, state, _Buffer(self.part, rows.features, len(inputs)), False)
@@ -117,12 +118,12 @@ class CompiledMapper(Mapper):
             self._refuse(rows, start + made)
         return made
 
-    def remember(self, rows: Any) -> None:
+    def remember(self, rows: Rows) -> None:
         """Learn from rows that were looked at before, if there is anything to learn."""
         if self.features is None or self.state.size or rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
 
-    def _begun(self, rows: Any, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+    def _begun(self, rows: Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Return rows as the kernel takes them, if they are like those before, and the state."""
         self.meet(rows)
         if not isinstance(rows, DenseRows):
@@ -156,7 +157,7 @@ class CompiledMapper(Mapper):
         wide = part.width(features)
         return SparseRows.made(out.ravel(), columns.ravel(), starts, wide, csr_array)
 
-    def _refuse(self, rows: DenseRows, t: int) -> NoReturn:
+    def _refuse(self, rows: Rows, t: int) -> NoReturn:
         """Raise for a row that the kernel has not mapped."""
         vector = rows.row(t)
         place = int(np.argmax(np.abs(vector)))
@@ -172,7 +173,7 @@ class CompiledMapper(Mapper):
         """Return what was learned as plain data and arrays."""
         return {"features": self.features}, {"state": self.state.copy()}
 
-    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state, if it can be one of this map."""
         features, state = about["features"], arrays["state"]
         if not isinstance(state, np.ndarray) or state.dtype != np.float64:
@@ -208,7 +209,7 @@ class CompiledMapper(Mapper):
         return other, self.part.places(self.features, features)
 
 
-def check_whole(what: str, number: Any, least: int, most: int) -> None:
+def check_whole(what: str, number: object, least: int, most: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
         raise InputError(f"{what} is a whole number from {least} to {most}, not {number!r:.80}")

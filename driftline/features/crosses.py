@@ -17,8 +17,9 @@ No two entries of a row share a column.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -170,7 +171,7 @@ class Crosses(SketchMap):
         return min(self.bins**2, self.columns // pairs)
 
 
-def _checked(pairs: Any) -> tuple[tuple[int, int], ...]:
+def _checked(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return pairs of features as they are kept, if they are some."""
     try:
         made = tuple((i, j) for i, j in pairs)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features.base import Map, Mapped, Mapper, Saved
+from driftline.features.base import Map, Mapped, Mapper
+from driftline.inputs.rows import Rows
+from driftline.typing import Json, Saved
 
 __all__ = ["Narrow"]
 
@@ -80,17 +81,17 @@ class NarrowMapper(Mapper):
         """How many features mapped rows have."""
         return self.inner.outputs
 
-    def piece(self, rows: Any, start: int, stop: int) -> Mapped:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows, and remember them; if one is refused, none."""
         self.meet(rows)
         return self.inner.piece(rows, start, stop)
 
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> Mapped:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
         self.meet(rows)
         return self.inner.look_at(rows, start, stop)
 
-    def remember(self, rows: Any) -> None:
+    def remember(self, rows: Rows) -> None:
         """Learn from rows that were looked at before."""
         self.meet(rows)
         self.inner.remember(rows)
@@ -99,7 +100,7 @@ class NarrowMapper(Mapper):
         """Return what was learned as plain data and arrays."""
         return self.inner.to_saved()
 
-    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state of the map inside."""
         self.inner.restore(about, arrays)
 
@@ -108,7 +109,7 @@ class NarrowMapper(Mapper):
         inner, places = self.inner.grown(features)
         return NarrowMapper(self.part, inner), places
 
-    def meet(self, rows: Any) -> None:
+    def meet(self, rows: Rows) -> None:
         """Refuse first rows that do not suit the map."""
         sparse = not hasattr(rows, "array")
         if self.features is None and not self.part.suits(rows.features, sparse):

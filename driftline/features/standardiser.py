@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
-from driftline.features.base import Mapper, Saved
+from driftline.features.base import Mapper
 from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
-from driftline.inputs.rows import refuse, rows_of
+from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import zeros
+from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["Standardiser"]
 
@@ -62,7 +63,7 @@ class Standardiser(Mapper):
            [ 1.22,  0.49]])
     """
 
-    def __init__(self, constant: bool | float = True, dtype: Any = np.float64) -> None:
+    def __init__(self, constant: bool | float = True, dtype: npt.DTypeLike = np.float64) -> None:
         if not (isinstance(constant, bool) or 0.0 < constant <= 100.0):
             raise InputError(f"constant must be True, False or a size up to 100, not {constant!r}")
         self.constant, self.dtype = constant, float_type(dtype, "scaled rows")
@@ -80,7 +81,7 @@ class Standardiser(Mapper):
         assert self.features is not None
         return self.features + (self.constant is not False)
 
-    def piece(self, rows: Any, start: int, stop: int) -> DenseRows | SparseRows:
+    def piece(self, rows: Rows, start: int, stop: int) -> DenseRows | SparseRows:
         """Scale rows ``start`` to ``stop``, and remember them; if one is refused, none.
 
         Dense rows come in a buffer that the next piece is written to.
@@ -100,7 +101,7 @@ class Standardiser(Mapper):
             self._buffer[:, rows.features :] = self._constant
         return self._dense(rows, start, stop, self._buffer[: shape[0]], learning=True)
 
-    def look(self, inputs: Any) -> DenseRows | SparseRows:
+    def look(self, inputs: Inputs) -> DenseRows | SparseRows:
         """Scale every row as if it came next, and remember nothing.
 
         >>> scaling = Standardiser(constant=False)
@@ -114,7 +115,9 @@ class Standardiser(Mapper):
             raise InputError("nothing was seen yet that rows could be scaled by")
         return self.look_at(rows)
 
-    def look_at(self, rows: Any, start: int = 0, stop: int | None = None) -> DenseRows | SparseRows:
+    def look_at(
+        self, rows: Rows, start: int = 0, stop: int | None = None
+    ) -> DenseRows | SparseRows:
         """Do the same with rows that are wrapped already, and even if nothing was seen yet."""
         self._meet(rows)
         if self.features is None:
@@ -134,14 +137,14 @@ class Standardiser(Mapper):
         kind, place = (sparse, sparse.FAR) if self.sparse else (dense, dense.FAR)
         return self.state[kind.HEADER :].reshape(kind.WIDTH, -1)[place].astype(np.int64)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return all but the state as plain data."""
         names = ("constant", "features", "sparse")
         made = {name: getattr(self, name) for name in names}
         return made | {"dtype": self.dtype.name, "version": VERSION}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], state: np.ndarray) -> Standardiser:
+    def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
         """Return one as :meth:`config` and its state were taken from."""
         features, constant = config["features"], config["constant"]
         if config.get("version", VERSION) != VERSION:
@@ -168,7 +171,7 @@ class Standardiser(Mapper):
         """Return what was learned as plain data and arrays."""
         return self.config(), {"state": self.state.copy()}
 
-    def resume(self, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state, if it is of this kind."""
         state = arrays["state"]
         if not isinstance(state, np.ndarray) or state.dtype != np.float64 or state.ndim != 1:
@@ -208,7 +211,7 @@ class Standardiser(Mapper):
             other.features = features
         return other
 
-    def _begun(self, rows: Any) -> Standardiser:
+    def _begun(self, rows: Rows) -> Standardiser:
         """Return one that is ready for its first rows, which are like these."""
         made = Standardiser(self.constant, self.dtype)
         made.features, made.sparse = rows.features, isinstance(rows, SparseRows)
@@ -216,7 +219,7 @@ class Standardiser(Mapper):
         made.state = zeros(kind.HEADER + kind.WIDTH * rows.features)
         return made
 
-    def _meet(self, rows: Any) -> None:
+    def _meet(self, rows: Rows) -> None:
         """Refuse rows that are not like those before."""
         self.meet(rows)
         is_sparse = isinstance(rows, SparseRows)
@@ -247,7 +250,7 @@ class Standardiser(Mapper):
         return self.constant if self.constant is not True else 1.0 / math.sqrt(self.features)
 
     def _dense(
-        self, rows: DenseRows, start: int, stop: int, out: np.ndarray, learning: bool
+        self, rows: Rows, start: int, stop: int, out: np.ndarray, learning: bool
     ) -> DenseRows:
         (inputs,) = rows.arrays(start, stop)
         if learning and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
+from driftline.typing import CheckedLabels, Inputs
 
 __all__ = ["LinearRows", "cast", "check_features", "float_type"]
 
@@ -18,7 +19,7 @@ def check_features(features: int) -> None:
         raise InputError("inputs have no features: expected 1 or more in every row")
 
 
-def float_type(dtype: Any, what: str) -> np.dtype:
+def float_type(dtype: npt.DTypeLike, what: str) -> np.dtype:
     """Return one of the two types that numbers are kept in, or refuse others."""
     try:
         kind = np.dtype(dtype)
@@ -29,7 +30,7 @@ def float_type(dtype: Any, what: str) -> np.dtype:
     return kind
 
 
-def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+def cast(array: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
     """Return an array of this type, contiguous; what is too large for it becomes infinite."""
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
@@ -58,7 +59,7 @@ class LinearRows(ABC):
         """Return one row as a vector."""
 
     @abstractmethod
-    def entries(self, t: int) -> tuple[Any, np.ndarray]:
+    def entries(self, t: int) -> tuple[slice | np.ndarray, np.ndarray]:
         """Return the features of one row that may differ from 0, and their values."""
 
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
@@ -71,7 +72,7 @@ class LinearRows(ABC):
 
     @property
     @abstractmethod
-    def whole(self) -> Any:
+    def whole(self) -> Inputs:
         """All rows, as an array or a sparse matrix."""
 
     def all_scores(self, stored: np.ndarray, transposed: bool, intercept: bool) -> np.ndarray:
@@ -90,10 +91,10 @@ class LinearRows(ABC):
         _, values = self.entries(t)
         return float(values @ values) + intercept
 
-    def loop_labels(self, labels: Any) -> Any:
+    def loop_labels(self, labels: CheckedLabels) -> CheckedLabels:
         """Return labels as the loop takes them."""
         return labels
 
-    def check_labels(self, labels: Any) -> None:
+    def check_labels(self, labels: CheckedLabels) -> None:
         """Refuse labels that do not fit their rows; any label fits a plain row."""
         return

@@ -7,11 +7,14 @@ else is found, are copied first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
+from driftline.typing import Inputs
 
 __all__ = ["Csr", "check_columns", "check_csr", "check_sparse"]
 
@@ -25,7 +28,7 @@ class Csr(NamedTuple):
     shape: tuple[int, int]
 
 
-def check_csr(matrix: Any) -> Csr:
+def check_csr(matrix: Inputs) -> Csr:
     """Return the arrays of a CSR matrix if they fit each other and its shape, or refuse it.
 
     Row pointers are a private copy. Columns are of a type that compiled code takes, int32 or int64.
@@ -55,7 +58,7 @@ def check_csr(matrix: Any) -> Csr:
     return made if _rising(columns, starts) else _added_up(made)
 
 
-def _sizes(shape: Any) -> tuple[int, int]:
+def _sizes(shape: Sequence[int]) -> tuple[int, int]:
     """Return rows and features, if these are integers."""
     rows, features = shape if len(shape) == 2 else (1, *shape)
     if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in (rows, features)):
@@ -63,7 +66,7 @@ def _sizes(shape: Any) -> tuple[int, int]:
     return int(rows), int(features)
 
 
-def check_sparse(matrix: Any) -> None:
+def check_sparse(matrix: Inputs) -> None:
     """Refuse a sparse matrix of any format that SciPy could not convert without reading outside."""
     form = getattr(matrix, "format", "")
     if form == "csr":
@@ -87,7 +90,7 @@ def check_columns(columns: np.ndarray, features: int) -> None:
         )
 
 
-def _checked_starts(starts: Any, rows: int, entries: int) -> np.ndarray:
+def _checked_starts(starts: npt.ArrayLike, rows: int, entries: int) -> np.ndarray:
     """Return a copy of row pointers that never fall and stay inside the entries."""
     own = np.array(starts)
     if own.dtype.kind not in "iu" or own.shape != (rows + 1,):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.inputs.base import LinearRows, cast, check_features
@@ -42,7 +41,9 @@ class DenseRows(LinearRows):
         """Return the compiled loop over rows of this kind, for weights of this type."""
         return play_dense if dtype == np.float64 else play_dense_single
 
-    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
+    def arrays(
+        self, start: int, stop: int, dtype: npt.DTypeLike = np.float64
+    ) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
         return (cast(self.array[start:stop], dtype),)
 
@@ -64,7 +65,7 @@ class DenseRows(LinearRows):
         """Return the features of one row that may differ from 0, and their values."""
         return slice(0, self.features), self.row(t)
 
-    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+    def first_bad_row(self, dtype: npt.DTypeLike = np.float64) -> int | None:
         """Return the first row whose norm is not finite in this precision, or None."""
         with np.errstate(over="ignore"):
             for t in range(self.rounds):
@@ -73,6 +74,6 @@ class DenseRows(LinearRows):
                     return t
         return None
 
-    def sample(self, rows: np.ndarray) -> Any:
+    def sample(self, rows: np.ndarray) -> bytes:
         """Return some rows as bytes, for a digest."""
         return np.ascontiguousarray(self.array[rows], dtype=np.float64).tobytes()

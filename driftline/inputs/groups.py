@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.inputs.base import check_features
 from driftline.inputs.sparse import SparseRows
+from driftline.typing import CheckedLabels, Inputs
 
 __all__ = ["Groups"]
 
@@ -32,7 +33,7 @@ class Groups:
     #: What a group and its members are called, for messages.
     group, members = "group", "members"
 
-    def __init__(self, inputs: Any):
+    def __init__(self, inputs: Inputs):
         if isinstance(inputs, tuple) and len(inputs) == 2:
             inputs = _cut(*inputs)
         try:
@@ -63,14 +64,16 @@ class Groups:
         #: Rounds played at a time: as many as fill some megabytes.
         self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
 
-    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
+    def arrays(
+        self, start: int, stop: int, dtype: npt.DTypeLike = np.float64
+    ) -> tuple[np.ndarray, ...]:
         """Return all members of some groups, and where each group starts, for a loop."""
         groups = self.groups[start:stop]
         starts = np.cumsum([0, *map(len, groups)])
         whole = groups[0] if len(groups) == 1 else np.concatenate(groups)
         return np.ascontiguousarray(whole, dtype=dtype), starts
 
-    def loop_labels(self, labels: Any) -> np.ndarray:
+    def loop_labels(self, labels: CheckedLabels) -> np.ndarray:
         """Return labels one after the other, for a loop."""
         return np.concatenate(labels)
 
@@ -88,20 +91,20 @@ class Groups:
         """Return all entries of one group as a vector."""
         return self.matrix(t, False).ravel()
 
-    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+    def first_bad_row(self, dtype: npt.DTypeLike = np.float64) -> int | None:
         """Return the first group with an entry that is not finite, or None."""
         for t in range(self.rounds):
             if not np.isfinite(np.vdot(self.row(t), self.row(t))):
                 return t
         return None
 
-    def sample(self, rows: np.ndarray) -> Any:
+    def sample(self, rows: np.ndarray) -> bytes:
         """Return the sizes of some groups and a member of each as bytes, for a digest."""
         groups = [self.groups[t] for t in rows]
         members = (np.asarray(x[len(x) // 2], dtype=np.float64).tobytes() for x in groups)
         return np.array([len(x) for x in groups]).tobytes() + b"".join(members)
 
-    def check_labels(self, labels: Any) -> None:
+    def check_labels(self, labels: CheckedLabels) -> None:
         """Refuse labels of another length than their group."""
         for t, (array, label) in enumerate(zip(self.groups, labels, strict=True)):
             if len(array) != len(label):
@@ -111,7 +114,7 @@ class Groups:
                 )
 
 
-def _cut(whole: Any, starts: Any) -> list[np.ndarray]:
+def _cut(whole: Inputs, starts: npt.ArrayLike) -> list[np.ndarray]:
     """Return the groups of one array or CSR matrix, from where each starts to the next."""
     if hasattr(whole, "tocsr"):
         rows = SparseRows(whole).matrix
@@ -121,7 +124,7 @@ def _cut(whole: Any, starts: Any) -> list[np.ndarray]:
     return [array[a:b] for a, b in itertools.pairwise(_places(starts, len(array)))]
 
 
-def _places(starts: Any, rows: int) -> list[int]:
+def _places(starts: npt.ArrayLike, rows: int) -> list[int]:
     """Return where groups start, with the number of rows at the end."""
     places = np.asarray(starts)
     good = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, row_of, rows_of
 from driftline.inputs.sequences import Sequences
 from driftline.parts import fact
+from driftline.typing import Input, Inputs
 
 __all__ = ["Layout", "OneVector", "VectorPerItem", "VectorPerPosition"]
 
@@ -36,10 +37,10 @@ class Layout(ABC):
         return 0
 
     @abstractmethod
-    def rows(self, inputs: Any) -> Rows:
+    def rows(self, inputs: Inputs) -> Rows:
         """Wrap the inputs of a stream."""
 
-    def row(self, x: Any) -> Rows:
+    def row(self, x: Input) -> Rows:
         """Wrap the input of one round."""
         return self.rows([x])
 
@@ -60,11 +61,11 @@ class OneVector(Layout):
         """One row of weights for each score."""
         return self.scores
 
-    def rows(self, inputs: Any) -> Rows:
+    def rows(self, inputs: Inputs) -> Rows:
         """Wrap an array with a row for each round, or a CSR matrix."""
         return rows_of(inputs)
 
-    def row(self, x: Any) -> Rows:
+    def row(self, x: Input) -> Rows:
         """Wrap a vector, or a sparse row."""
         return row_of(x)
 
@@ -77,7 +78,7 @@ class OneVector(Layout):
 class VectorPerItem(Layout):
     """A vector for each item (document) of a round, and one weight vector for all of them."""
 
-    def rows(self, inputs: Any) -> Items:
+    def rows(self, inputs: Inputs) -> Items:
         """Wrap a list of arrays with a row for each item."""
         return Items(inputs)
 
@@ -106,7 +107,7 @@ class VectorPerPosition(Layout):
         """The weights of transitions."""
         return self.tags if self.transitions else 0
 
-    def rows(self, inputs: Any) -> Sequences:
+    def rows(self, inputs: Inputs) -> Sequences:
         """Wrap a list of arrays with a row for each position."""
         return Sequences(inputs, self.tags, self.transitions)
 

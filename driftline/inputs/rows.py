@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -12,20 +12,21 @@ from driftline.inputs.dense import DenseRows
 from driftline.inputs.items import Items
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
+from driftline.typing import CheckedLabels, Input, Inputs
 
 __all__ = ["Rows", "fingerprint", "largest_entry", "refuse", "row_of", "rows_of"]
 
 Rows = DenseRows | SparseRows | Sequences | Items
 
 
-def rows_of(inputs: Any) -> DenseRows | SparseRows:
+def rows_of(inputs: Inputs) -> DenseRows | SparseRows:
     """Wrap a stream's inputs: an array with a row per round, or a CSR matrix."""
     if hasattr(inputs, "indptr") or hasattr(inputs, "tocsr"):
         return SparseRows(inputs)
     return DenseRows(_array(inputs))
 
 
-def row_of(x: Any) -> Rows:
+def row_of(x: Input) -> Rows:
     """Wrap the input of one round: a vector, or a sparse row."""
     if type(x) is np.ndarray and x.ndim == 1:
         return DenseRows(x[np.newaxis])
@@ -39,7 +40,7 @@ def row_of(x: Any) -> Rows:
     return rows
 
 
-def _array(inputs: Any) -> np.ndarray:
+def _array(inputs: Inputs) -> np.ndarray:
     if np.ma.is_masked(inputs):
         raise InputError("inputs have masked entries: fill them in first, as by .filled(0.0)")
     try:
@@ -48,7 +49,7 @@ def _array(inputs: Any) -> np.ndarray:
         raise InputError(f"inputs do not form an array: {error}") from error
 
 
-def fingerprint(rows: Rows, labels: Any) -> str:
+def fingerprint(rows: Rows, labels: CheckedLabels) -> str:
     """Return a fingerprint of a stream: its shape, all labels, and 64 of its rows."""
     picked = np.unique(np.linspace(0, rows.rounds - 1, 64).astype(np.int64))
     text = hashlib.sha256(repr((rows.rounds, rows.features)).encode())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.inputs.groups import Groups
+from driftline.typing import Inputs
 
 __all__ = ["Sequences"]
 
@@ -22,7 +21,7 @@ class Sequences(Groups):
 
     group, members = "sequence", "positions"
 
-    def __init__(self, inputs: Any, tags: int, transitions: bool = True):
+    def __init__(self, inputs: Inputs, tags: int, transitions: bool = True):
         super().__init__(inputs)
         self.tags, self.transitions = tags, transitions
 

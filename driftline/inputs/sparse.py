@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.inputs.base import LinearRows, cast, check_features
 from driftline.inputs.csr import check_columns, check_csr
@@ -15,6 +16,10 @@ from driftline.kernels import (
     play_sparse_64,
     play_sparse_64_single,
 )
+from driftline.typing import Inputs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
 
 __all__ = ["SparseRows"]
 
@@ -31,7 +36,7 @@ class SparseRows(LinearRows):
 
     __slots__ = ("before", "columns", "features", "kind", "rounds", "size", "starts", "values")
 
-    def __init__(self, matrix: Any):
+    def __init__(self, matrix: Inputs):
         self.values, self.columns, self.starts, shape = check_csr(matrix)
         self.kind, self.before = type(matrix), 0
         self.rounds, self.features = shape
@@ -40,7 +45,7 @@ class SparseRows(LinearRows):
 
     @classmethod
     def made(
-        cls, values: np.ndarray, columns: np.ndarray, starts: np.ndarray, features: int, kind: Any
+        cls, values: np.ndarray, columns: np.ndarray, starts: np.ndarray, features: int, kind: type
     ) -> SparseRows:
         """Return rows from arrays of our own, which need no checks."""
         rows = object.__new__(cls)
@@ -50,7 +55,7 @@ class SparseRows(LinearRows):
         return rows
 
     @property
-    def matrix(self) -> Any:
+    def matrix(self) -> csr_array | csr_matrix:
         """All rows as a matrix of the kind that was given, with columns that are its own."""
         columns = self.columns.copy()
         check_columns(columns, self.features)
@@ -66,7 +71,9 @@ class SparseRows(LinearRows):
             return play_sparse_32 if self.columns.dtype == np.int32 else play_sparse_64
         return play_sparse_32_single if self.columns.dtype == np.int32 else play_sparse_64_single
 
-    def arrays(self, start: int, stop: int, dtype: Any = np.float64) -> tuple[np.ndarray, ...]:
+    def arrays(
+        self, start: int, stop: int, dtype: npt.DTypeLike = np.float64
+    ) -> tuple[np.ndarray, ...]:
         """Return rows ``start`` to ``stop`` as the loop takes them."""
         starts = self.starts[start : stop + 1]
         if self.values.dtype == dtype:
@@ -80,7 +87,7 @@ class SparseRows(LinearRows):
         return self.values
 
     @property
-    def whole(self) -> Any:
+    def whole(self) -> csr_array | csr_matrix:
         """All rows, as a matrix."""
         return self.matrix
 
@@ -96,7 +103,7 @@ class SparseRows(LinearRows):
         kept = slice(self.starts[t], self.starts[t + 1])
         return self.columns[kept], self.values[kept].astype(np.float64)
 
-    def first_bad_row(self, dtype: Any = np.float64) -> int | None:
+    def first_bad_row(self, dtype: npt.DTypeLike = np.float64) -> int | None:
         """Return the first row whose norm is not finite in this precision, or None."""
         safe = np.sqrt(np.finfo(dtype).max) / max(1, self.features)
         if not self.size or max(-self.values.min(), self.values.max()) < safe:  # nan is not
@@ -108,7 +115,7 @@ class SparseRows(LinearRows):
                     return t
         return None
 
-    def sample(self, rows: np.ndarray) -> Any:
+    def sample(self, rows: np.ndarray) -> bytes:
         """Return some rows as bytes, for a digest."""
         parts = (part for t in rows for part in self.entries(int(t)))
         return b"".join(part.tobytes() for part in parts)

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from driftline.tasks import Task
+from driftline.typing import Label
 
 try:
     from river import base
@@ -24,6 +27,9 @@ from driftline.committee import named
 from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
 from driftline.errors import InputError
 from driftline.tasks import Multiclass, Multilabel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["DriftClassifier", "DriftMultiLabelClassifier"]
 
@@ -86,7 +92,7 @@ class _Online:
         """Whether anything was learned; a first row that was refused makes a learner too."""
         return self._model is not None and self._model.rounds > 0
 
-    def _task(self) -> Any:
+    def _task(self) -> Task:
         raise NotImplementedError
 
 
@@ -129,7 +135,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
         chances = self._chances(self._columns.vector(x, self._size)[np.newaxis])[0]
         return dict(zip(self._labels, chances.tolist(), strict=True))
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn from a data frame of rows and a series of classes, in this order."""
         rows, labels = X.to_dict("records"), [_plain(label) for label in y]
         first = {label: i for i, label in reversed(list(enumerate(labels)))}
@@ -139,7 +145,7 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
             inputs = np.stack([self._columns.vector(x, self._size) for x in rows[start:stop]])
             self._model.learn_rows(inputs, [self._labels[y] for y in labels[start:stop]])
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return a data frame with the probability of every class seen so far."""
         import pandas as pd
 
@@ -193,12 +199,12 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
         tags = np.array([int(bool(y.get(label, False))) for label in self._labels])
         self._model.step(self._columns.vector(x, self._size), tags)
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
         """Learn from a data frame of rows and one of labels, in this order."""
         for x, labels in zip(X.to_dict("records"), y.to_dict("records"), strict=True):
             self.learn_one(x, labels)
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return a data frame with every label seen so far, true or false."""
         import pandas as pd
 
@@ -227,6 +233,6 @@ def _number(name: Hashable, value: Any) -> float:
         ) from None
 
 
-def _plain(label: Any) -> Hashable:
+def _plain(label: Label) -> Hashable:
     """Return a label as Python has it, so that True and numpy's True are one."""
     return label.item() if isinstance(label, np.generic) else label

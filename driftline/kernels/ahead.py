@@ -6,11 +6,14 @@ is small, and full of what is needed now.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from driftline.kernels.backend import cgutils, hint, ir, types
 from driftline.kernels.lanes import INDEX, array_of, column_at, index
 from driftline.kernels.memory import LINE
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
 
 BYTE, CHOICE = ir.IntType(8).as_pointer(), ir.IntType(32)
 
@@ -18,7 +21,7 @@ BYTE, CHOICE = ir.IntType(8).as_pointer(), ir.IntType(32)
 WANTED = [CHOICE(0), CHOICE(2), CHOICE(1)]
 
 
-def ask(builder: Any, begin: Any, end: Any) -> None:
+def ask(builder: ir.IRBuilder, begin: ir.Value, end: ir.Value) -> None:
     """Prefetch all cache lines between two addresses."""
     kind = ir.FunctionType(ir.VoidType(), [BYTE, CHOICE, CHOICE, CHOICE])
     prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
@@ -27,7 +30,9 @@ def ask(builder: Any, begin: Any, end: Any) -> None:
         builder.call(prefetch, [builder.inttoptr(place, BYTE), *WANTED])
 
 
-def rows_in(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, Any]:
+def rows_in(
+    context: BaseContext, builder: ir.IRBuilder, kind: Any, value: ir.Value
+) -> tuple[ir.Value, ir.Value]:
     """Return the address of a matrix whose rows lie side by side, and the bytes of a row."""
     start, (_, stride) = array_of(context, builder, kind, value)
     return builder.ptrtoint(start, INDEX), builder.mul(stride, index(kind.dtype.bitwidth // 8))

@@ -9,7 +9,7 @@ the same nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from driftline.errors import InputError
 
@@ -37,19 +37,19 @@ class Nothing:
             raise AttributeError(name)
         return self
 
-    def __call__(self, *arguments: Any, **options: Any) -> Nothing:
+    def __call__(self, *arguments: object, **options: object) -> Nothing:
         return self
 
 
-def _plain_njit(function: Any = None, **options: Any) -> Any:
+def _plain_njit(function: object = None, **options: object) -> object:
     """Return a function as it is."""
     return function if callable(function) else lambda given: given
 
 
-def _plain_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+def _plain_intrinsic(function: Callable[..., object]) -> Callable[..., None]:
     """Return what refuses to be called: only a compiler can make anything of it."""
 
-    def refuse(*arguments: Any) -> None:
+    def refuse(*arguments: object) -> None:
         raise InputError(f"{function.__name__} is compiled code, and there is no Numba: {MISSING}")
 
     return refuse
@@ -82,6 +82,6 @@ else:
 COMPILES = not MISSING
 
 
-def hint(function: Callable[..., Any]) -> Any:
+def hint(function: Callable[..., object]) -> Callable[..., None]:
     """Make an intrinsic of a function that changes nothing, and is left out without a compiler."""
     return intrinsic(function) if COMPILES else lambda *arguments: None

@@ -7,14 +7,15 @@ receives it is compiled once for all parts, and the disk cache keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from driftline.kernels import signatures as kinds
-from driftline.kernels.backend import COMPILES, intrinsic, types
+from driftline.kernels.backend import COMPILES, Signature, intrinsic, types
 from driftline.kernels.compile import kernel_at
 
 
-def caller(signature: Any) -> Any:
+def caller(signature: Signature) -> Callable[..., Any]:
     """Make ``call(address, arguments)`` for kernels of this signature, as an intrinsic."""
     if not COMPILES:
         return lambda address, arguments: kernel_at(address)(*arguments)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from driftline.kernels.backend import COMPILES, Compiler, config, njit
+from driftline.kernels.backend import COMPILES, Compiler, Signature, config, njit
 from driftline.kernels.cache import Entry, cache_directory
 
+if TYPE_CHECKING:
+    from numba.core.compiler_machinery import PassManager
+
 __all__ = ["Kernel", "helper", "kernel", "kernel_at"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
 
 #: Kernels work in buffers that belong to the caller, so they need no memory of their own,
 #: nor the counting of references that would go with it in every round; a division by zero
@@ -26,13 +31,13 @@ class DistinctArguments(Compiler):
     Without it every inner loop would first compare the addresses of its arrays.
     """
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> list[PassManager]:
         """Set the flag before anything is compiled."""
         self.state.flags.noalias = True
         return super().define_pipelines()
 
 
-def helper(function: Callable[..., Any]) -> Any:
+def helper(function: Function) -> Function:
     """Mark a function as a piece of kernels: compiled into each kernel that calls it."""
     return njit(forceinline=True, **OPTIONS)(function)
 
@@ -45,12 +50,12 @@ class Kernel:
     combination of parts; called from Python, a kernel is an ordinary function.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any):
+    def __init__(self, function: Callable[..., object], signature: Signature):
         self.function = function
         self.signature = signature
         functools.update_wrapper(self, function)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Call the compiled function."""
         return self.compiled(*arguments)
 
@@ -58,7 +63,7 @@ class Kernel:
         """Name the function and where it comes from."""
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
 
-    def _interpreted(self, *arguments: Any) -> Any:
+    def _interpreted(self, *arguments: object) -> Any:
         with np.errstate(all="ignore"):  # an overflow is the infinity it is, as in compiled code
             return self.function(*arguments)
 
@@ -107,6 +112,6 @@ def kernel_at(address: int) -> Kernel:
     return _PLAIN[address - 1]
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(signature: Signature) -> Callable[[Callable[..., object]], Kernel]:
     """Make a :class:`Kernel` of a function, as a decorator."""
     return lambda function: Kernel(function, signature)

@@ -6,14 +6,14 @@ left over by its binary digits.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.compile import helper
 from driftline.kernels.lanes import INDEX, Lanes, array_of, column_below, index
 
 
-def build_pass(count: int, moving: bool) -> Any:
+def build_pass(count: int, moving: bool) -> Callable[..., None]:
     """Make a pass over one row's features, for ``count`` scores from score k on.
 
     It writes ``vector = values @ weights[columns]``; if it moves,
@@ -53,7 +53,7 @@ def build_pass(count: int, moving: bool) -> Any:
     return sweep
 
 
-def build_passes(moving: bool) -> Any:
+def build_passes(moving: bool) -> Callable[..., None]:
     """Make ``passes(weights, values, columns, first, stop, vector)``, for all scores."""
     sixteen, eight, four, two, one = (build_pass(n, moving) for n in (16, 8, 4, 2, 1))
 

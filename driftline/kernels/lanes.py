@@ -7,9 +7,14 @@ they do on the way, and so a stream in pieces gives the bits of a stream in one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from driftline.kernels.backend import cgutils, ir
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+
+    from driftline.kernels.backend import types
 
 INDEX = ir.IntType(64)
 DOUBLE = ir.DoubleType()
@@ -20,13 +25,22 @@ def index(value: int) -> ir.Constant:
     return ir.Constant(INDEX, value)
 
 
-def array_of(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+def array_of(
+    context: BaseContext, builder: ir.IRBuilder, kind: types.Array, value: ir.Value
+) -> tuple[ir.Value, list[ir.Value]]:
     """Return where an array begins, and its shape."""
     array = context.make_array(kind)(context, builder, value)
     return array.data, cgutils.unpack_tuple(builder, array.shape, kind.ndim)
 
 
-def rows_from(context: Any, builder: Any, kind: Any, value: Any, k: Any, count: int) -> list[Any]:
+def rows_from(
+    context: BaseContext,
+    builder: ir.IRBuilder,
+    kind: types.Array,
+    value: ir.Value,
+    k: ir.Value,
+    count: int,
+) -> list[ir.Value]:
     """Return where some rows of a matrix begin, from row k on; they may have room between them."""
     array = context.make_array(kind)(context, builder, value)
     stride, _ = cgutils.unpack_tuple(builder, array.strides, 2)
@@ -34,13 +48,15 @@ def rows_from(context: Any, builder: Any, kind: Any, value: Any, k: Any, count: 
     return [cgutils.pointer_add(builder, array.data, place) for place in places]
 
 
-def column_at(builder: Any, columns: Any, i: Any) -> Any:
+def column_at(builder: ir.IRBuilder, columns: ir.Value, i: ir.Value) -> ir.Value:
     """Return entry i of the columns, whichever type of integer they have."""
     column = builder.load(builder.gep(columns, [i]))
     return column if column.type == INDEX else builder.zext(column, INDEX)
 
 
-def column_below(builder: Any, columns: Any, i: Any, limit: Any) -> Any:
+def column_below(
+    builder: ir.IRBuilder, columns: ir.Value, i: ir.Value, limit: ir.Value
+) -> ir.Value:
     """Return entry i of the columns, or 0 if it is not below the limit, or negative.
 
     Columns are checked before a loop begins, but lie in memory that others may write to: what is
@@ -53,24 +69,24 @@ def column_below(builder: Any, columns: Any, i: Any, limit: Any) -> Any:
 class Lanes:
     """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
 
-    def __init__(self, builder: Any, number: Any, count: int):
+    def __init__(self, builder: ir.IRBuilder, number: ir.Type, count: int):
         self.builder, self.number, self.count = builder, number, count
         self.bits = 64 if number == DOUBLE else 32
         self.type = ir.VectorType(number, count) if count > 1 else number
         self.zero = ir.Constant(self.type, [0.0] * count if count > 1 else 0.0)
 
-    def _place(self, start: Any, i: Any) -> Any:
+    def _place(self, start: ir.Value, i: ir.Value) -> ir.Value:
         return self.builder.bitcast(self.builder.gep(start, [i]), self.type.as_pointer())
 
-    def load(self, start: Any, i: Any) -> Any:
+    def load(self, start: ir.Value, i: ir.Value) -> ir.Value:
         """Return the numbers from ``start[i]`` on."""
         return self.builder.load(self._place(start, i), align=self.bits // 8)
 
-    def store(self, vector: Any, start: Any, i: Any) -> None:
+    def store(self, vector: ir.Value, start: ir.Value, i: ir.Value) -> None:
         """Write the numbers from ``start[i]`` on."""
         self.builder.store(vector, self._place(start, i), align=self.bits // 8)
 
-    def spread(self, number: Any) -> Any:
+    def spread(self, number: ir.Value) -> ir.Value:
         """Return a vector of this one number."""
         if self.count == 1:
             return number
@@ -78,7 +94,7 @@ class Lanes:
         single = self.builder.insert_element(none, number, first(0))
         return self._pick(single, [0] * self.count)
 
-    def add_product(self, total: Any, a: Any, b: Any) -> Any:
+    def add_product(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """Return ``total + a b``, rounded once where the machine can."""
         width = f"v{self.count}" if self.count > 1 else ""
         signature = ir.FunctionType(self.type, [self.type] * 3)
@@ -86,18 +102,18 @@ class Lanes:
         function = cgutils.get_or_insert_function(self.builder.module, signature, name)
         return self.builder.call(function, [a, b, total])
 
-    def narrow(self, vector: Any) -> Any:
+    def narrow(self, vector: ir.Value) -> ir.Value:
         """Return doubles in this precision."""
         return vector if self.bits == 64 else self.builder.fptrunc(vector, self.type)
 
-    def widen(self, vector: Any) -> Any:
+    def widen(self, vector: ir.Value) -> ir.Value:
         """Return numbers of this precision as doubles."""
         if self.bits == 64:
             return vector
         wide = ir.VectorType(DOUBLE, self.count) if self.count > 1 else DOUBLE
         return self.builder.fpext(vector, wide)
 
-    def total(self, vector: Any) -> Any:
+    def total(self, vector: ir.Value) -> ir.Value:
         """Return the sum over the lanes as a double: halves are added until one number is left."""
         vector, count = self.widen(vector), self.count
         while count > 1:
@@ -107,6 +123,6 @@ class Lanes:
             vector = self.builder.fadd(low, high)
         return self.builder.extract_element(vector, ir.IntType(32)(0)) if self.count > 1 else vector
 
-    def _pick(self, vector: Any, lanes: list[int]) -> Any:
+    def _pick(self, vector: ir.Value, lanes: list[int]) -> ir.Value:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
         return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)

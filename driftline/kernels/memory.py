@@ -5,9 +5,8 @@ A vector that lies across two lines is loaded and stored at the price of two.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 
@@ -17,7 +16,7 @@ __all__ = ["on_lines", "zeros", "zeros_on_lines"]
 LINE = 64
 
 
-def zeros(count: int, dtype: Any = np.float64) -> np.ndarray:
+def zeros(count: int, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
     """Return a vector of zeros, or say that so much memory is not to be had."""
     try:
         return np.zeros(count, dtype)
@@ -29,7 +28,7 @@ def zeros(count: int, dtype: Any = np.float64) -> np.ndarray:
         ) from error
 
 
-def zeros_on_lines(shape: tuple[int, int], dtype: Any, apart: bool) -> np.ndarray:
+def zeros_on_lines(shape: tuple[int, int], dtype: npt.DTypeLike, apart: bool) -> np.ndarray:
     """Return a matrix of zeros at the start of a line; with rows apart, each row is at one."""
     size = np.dtype(dtype).itemsize
     rows, columns = shape

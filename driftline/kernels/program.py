@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.kernels.compile import Kernel
 
@@ -61,7 +61,7 @@ class Program:
     def link(
         cls,
         kernels: Sequence[Kernel | None],
-        params: Sequence[Any],
+        params: Sequence[npt.ArrayLike],
         sizes: tuple[int, int, int, int, int],
         replay: bool = False,
     ) -> Program:

@@ -8,7 +8,7 @@ what is loaded of the inputs. Rows without a step are only read, with the same b
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.compile import helper
@@ -16,7 +16,7 @@ from driftline.kernels.lanes import Lanes, array_of, index, rows_from
 from driftline.kernels.memory import LINE
 
 
-def build_pass(rows: int, moving: bool) -> Any:
+def build_pass(rows: int, moving: bool) -> Callable[..., tuple[float, ...]]:
     """Make ``sweep(weights, k, steps, old, new) -> results`` over some rows from row k on.
 
     For each of them it returns ``weights[k] @ new``, if it moves after ``weights[k] += step old``,

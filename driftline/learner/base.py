@@ -17,12 +17,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket
 from driftline.tasks import Task
 from driftline.trace import Sink
+from driftline.typing import Input, Inputs, Label, Labels, Prediction
 
 __all__ = ["Learner"]
 
@@ -40,25 +41,25 @@ class Learner(ABC):
     # -- rounds
 
     @abstractmethod
-    def ask(self, x: Any) -> Ticket:
+    def ask(self, x: Input) -> Ticket:
         """Predict an input; change nothing but the number of the next ticket."""
 
     @abstractmethod
-    def tell(self, ticket: Ticket, label: Any) -> None:
+    def tell(self, ticket: Ticket, label: Label) -> None:
         """Learn from a ticket, on the state that it was asked of; it is checked as a file is.
 
         One of another learner, from before the last round, or told already is refused.
         """
 
     @abstractmethod
-    def step(self, x: Any, label: Any) -> Any:
+    def step(self, x: Input, label: Label) -> Any:
         """Ask and tell; return what happened in the round, with its ``prediction``."""
 
     @abstractmethod
     def run(
         self,
-        inputs: Any,
-        labels: Any = None,
+        inputs: Inputs,
+        labels: Labels = None,
         *,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -72,17 +73,17 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def learn_rows(self, inputs: Any, labels: Any) -> None:
+    def learn_rows(self, inputs: Inputs, labels: Labels) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
 
     @abstractmethod
-    def learn_row(self, x: Any, label: Any) -> None:
+    def learn_row(self, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but say nothing of the round."""
 
     # -- looking
 
     @abstractmethod
-    def predict(self, x: Any) -> Any:
+    def predict(self, x: Input) -> Prediction:
         """Return what :meth:`ask` would predict now, and change nothing."""
 
     @abstractmethod
@@ -101,7 +102,7 @@ class Learner(ABC):
         """Go on from a state, if it can be one of this learner's."""
 
     @abstractmethod
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """Return a learner of the same parts and state, which goes on by itself."""
 
     @abstractmethod
@@ -112,7 +113,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def grown(self, *, classes: int | None = None, features: int | None = None) -> Any:
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Learner:
         """Return a learner for more classes or features, which otherwise goes on as this one."""
 
     # -- facts

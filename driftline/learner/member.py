@@ -14,19 +14,24 @@ maps share one, so that a committee hands over rows that are mapped already: ``_
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.features import Map, Mapper
+from driftline.features.base import Mapped
 from driftline.inputs import Rows
 from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
 from driftline.trace import Batch, Trace
+from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
 __all__ = ["Member", "Round", "check_longer"]
+
+#: Rows of some kind.
+Met = TypeVar("Met", bound=Rows)
 
 #: How many numbers of mapped rows are kept at a time.
 MOST_NUMBERS = 1 << 18
@@ -35,7 +40,7 @@ MOST_NUMBERS = 1 << 18
 class Round(NamedTuple):
     """What happened in one round."""
 
-    prediction: Any
+    prediction: Prediction
     loss: float
     risk: float
     target_loss: float
@@ -136,14 +141,14 @@ class Member(Shell):
     # -- scores
 
     @abstractmethod
-    def scores(self, x: Any) -> np.ndarray:
+    def scores(self, x: Input) -> np.ndarray:
         """Return the scores of an input."""
 
     @abstractmethod
-    def score_rows(self, inputs: Any) -> np.ndarray:
+    def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them."""
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Return what is predicted at these scores, by a uniform number where that is drawn."""
         return self.task.top_prediction(theta)
 
@@ -157,7 +162,7 @@ class Member(Shell):
 
     # -- rounds of rows as the member meets them
 
-    def step(self, x: Any, label: Any) -> Round:
+    def step(self, x: Input, label: Label) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock:
@@ -169,13 +174,13 @@ class Member(Shell):
 
     @abstractmethod
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         """Play mapped rows, the first with ticket ``number``; refuse the first bad one."""
 
     @abstractmethod
     def _learn_one_mapped(
-        self, row: Rows, label: Any, number: int
+        self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round of a mapped row; nothing changes if it is refused.
 
@@ -184,7 +189,7 @@ class Member(Shell):
         """
 
     @abstractmethod
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
         """Return prediction and mean loss encoding of a mapped row, and change nothing."""
 
     @abstractmethod
@@ -192,7 +197,7 @@ class Member(Shell):
         """Say whether copying the state costs no more than reading inputs of this size."""
 
     @abstractmethod
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Any:
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
         """Grow as :meth:`grown` does; new features come after ``known`` ones of the input."""
 
     @abstractmethod
@@ -201,7 +206,7 @@ class Member(Shell):
 
     # -- what follows
 
-    def grown(self, *, classes: int | None = None, features: int | None = None) -> Any:
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Member:
         """Return a learner for more classes or features, which otherwise goes on as this one."""
         return self._grown(classes, features, self.features)
 
@@ -219,7 +224,7 @@ class Member(Shell):
                 f"mapped inputs have {rows.features} features, but weights are for {known}"
             )
 
-    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
+    def _mapped(self, rows: Met, start: int = 0, stop: int | None = None) -> Met | Mapped:
         """Return rows as the member meets them, each as if it came next; without a map, all."""
         if self.mapper is None:
             return rows
@@ -245,7 +250,7 @@ class Member(Shell):
         return mapper
 
     def _play(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         if self.mapper is not None:
             mapped = self.mapper.piece(rows, start, stop)
@@ -254,7 +259,7 @@ class Member(Shell):
             self.check_mapped(rows)
         self._play_mapped(rows, start, stop, labels, number, room)
 
-    def _learn_one(self, row: Rows, label: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
         self._check_features(row)
         if self.mapper is None:
             return self._learn_one_mapped(row, label, number)
@@ -262,7 +267,7 @@ class Member(Shell):
         self.mapper.remember(row)
         return played
 
-    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
         mapped = self._mapped(row)
         return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
 

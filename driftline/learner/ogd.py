@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from driftline.comparators import check_comparator
+from driftline.comparators.checking import Comparator, check_comparator
 from driftline.decoders import Decoder, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
 from driftline.engines import Block, CompiledEngine, Parts, engine_for
 from driftline.errors import InputError
 from driftline.features import Map
+from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
@@ -36,11 +38,12 @@ from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
 from driftline.theorem import describe, no_theorem
 from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
 
 __all__ = ["OGD"]
 
 
-def _check_kind(part: Any, kind: type, words: str) -> None:
+def _check_kind(part: object, kind: type, words: str) -> None:
     """Refuse what is not a part of some kind."""
     if not isinstance(part, kind):
         raise InputError(f"expected {words}, but got {part!r:.80}")
@@ -117,12 +120,12 @@ class OGD(Member):
         rate: Rate | None = None,
         domain: Domain | None = None,
         *,
-        initial: Any = None,
+        initial: npt.ArrayLike | None = None,
         intercept: bool = False,
         restart: Detector | None = None,
         features: Map | None = None,
         seed: int | None = 0,
-        dtype: Any = np.float64,
+        dtype: npt.DTypeLike = np.float64,
     ):
         _check_kind(loss, Loss, "a loss, such as dl.losses.Logistic(task)")
         if decoder is None:
@@ -160,7 +163,7 @@ class OGD(Member):
 
     # -- rounds
 
-    def learn(self, x: Any, label: Any) -> Round:
+    def learn(self, x: Input, label: Label) -> Round:
         """Learn from one round without predicting: no ticket is used up.
 
         The prediction and target loss in the result are those of a draw at the median.
@@ -171,7 +174,7 @@ class OGD(Member):
             prediction, columns = self._play_one(row, checked, MIDDLE)
             return Round(self.task.prediction(prediction), *columns[:5].tolist())
 
-    def watch(self, comparator: Any) -> Tally:
+    def watch(self, comparator: Comparator | None) -> Tally:
         """Keep account against a comparator from now on, in constant memory.
 
         Its weights are counted from the next round on: those of its round 0 meet that one. The
@@ -197,7 +200,7 @@ class OGD(Member):
 
     # -- looking
 
-    def scores(self, x: Any) -> np.ndarray:
+    def scores(self, x: Input) -> np.ndarray:
         """Return the scores of an input."""
         row = self._row(x)
         with self._turn.lock:
@@ -207,7 +210,7 @@ class OGD(Member):
                 refuse(mapped, 0)
             return self.engine.scores(mapped, 0)
 
-    def score_rows(self, inputs: Any) -> np.ndarray:
+    def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them.
 
         By products of matrices, whose last bits may differ from those of :meth:`scores`.
@@ -222,7 +225,7 @@ class OGD(Member):
             refuse(rows, bad)
         return scores
 
-    def _all_scores(self, rows: Any) -> np.ndarray:
+    def _all_scores(self, rows: Mapped) -> np.ndarray:
         """Return the scores of all rows; of mapped ones in blocks, since they may be wide."""
         if self.mapper is None or rows.rounds == 0:
             return self.engine.all_scores(self._mapped(rows))
@@ -232,7 +235,7 @@ class OGD(Member):
             made.append(self.engine.all_scores(self._mapped(rows, start, stop)))
         return made[0] if len(made) == 1 else np.concatenate(made)
 
-    def distribution(self, x: Any) -> Distribution:
+    def distribution(self, x: Input) -> Distribution:
         """Return predictions and weights with the expected losses that an input's draws have.
 
         Of classes, signs and levels, the draws and their probabilities; see
@@ -240,7 +243,7 @@ class OGD(Member):
         """
         return self.decoder.distribution(self.scores(x))
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Return what the decoder draws at these scores by a uniform number."""
         return self.decoder.draw(theta, uniforms)
 
@@ -407,7 +410,7 @@ class OGD(Member):
         """The largest norm of an input so far."""
         return float(np.sqrt(self.engine.largest_input_sq))
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return the learner's parts as plain data."""
         made = {
             k: v.config() if isinstance(v, Part) else v for k, v in self.parts._asdict().items()
@@ -433,7 +436,7 @@ class OGD(Member):
 
     # -- files
 
-    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _to_saved(self) -> Saved:
         if self._watch is not None:
             raise InputError(
                 "a learner that keeps account against a comparator cannot be saved or copied, and "
@@ -446,7 +449,7 @@ class OGD(Member):
         return {"kind": "OGD", "config": self.config(), "state": state}, arrays
 
     @classmethod
-    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> OGD:
+    def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the learner that :meth:`to_saved` was asked of."""
         config = about["config"]
         names = ("loss", "decoder", "rate", "domain", "restart")
@@ -472,7 +475,7 @@ class OGD(Member):
         return state if self.mapper is None else state.replaced(map=self.mapper.to_saved())
 
     @property
-    def _dtype(self) -> Any:
+    def _dtype(self) -> np.dtype:
         return self.engine.dtype
 
     def _copies(self, rows: Rows) -> bool:
@@ -507,7 +510,7 @@ class OGD(Member):
     def _filled(self, origin: State, keep: bool) -> State | None:
         return self.engine.filled(origin) if keep else None
 
-    def _room(self, labels: Any) -> Batch:
+    def _room(self, labels: CheckedLabels) -> Batch:
         count, table = len(labels), np.empty((len(self._names), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
         width = self.task.prediction_width(labels)
@@ -519,7 +522,7 @@ class OGD(Member):
         return Batch(columns, table=table)
 
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         self.engine.hold(rows)
         assert room.table is not None
@@ -553,7 +556,7 @@ class OGD(Member):
         return played
 
     def _learn_one_mapped(
-        self, row: Rows, label: Any, number: int
+        self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         return self._play_one_mapped(row, label, self._uniform(number))
 
@@ -561,7 +564,7 @@ class OGD(Member):
         return MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
 
     def _play_one(
-        self, row: Rows, label: Any, uniforms: np.ndarray
+        self, row: Rows, label: Label, uniforms: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round by a uniform number; return its prediction, and what is recorded."""
         self._check_features(row)
@@ -571,7 +574,7 @@ class OGD(Member):
         return played
 
     def _play_one_mapped(
-        self, row: Rows, label: Any, uniforms: np.ndarray
+        self, row: Rows, label: Label, uniforms: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         engine, prediction = self.engine, self._prediction
         if self._layout.ragged:
@@ -591,7 +594,7 @@ class OGD(Member):
             raise
 
     def _play_held(
-        self, row: Rows, label: Any, uniforms: np.ndarray, prediction: np.ndarray
+        self, row: Rows, label: Label, uniforms: np.ndarray, prediction: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round of a row that the weights are ready for."""
         engine, columns = self.engine, self._columns
@@ -604,11 +607,11 @@ class OGD(Member):
             refuse(row, 0)
         return prediction[0], columns[:, 0]
 
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
         prediction, mean, _ = self.engine.look(row, self._uniform(number))
         return prediction, mean
 
-    def _check_initial(self, initial: Any) -> np.ndarray:
+    def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:
             weights = np.array(initial, dtype=np.float64, order="C")
         except (TypeError, ValueError) as error:
@@ -627,7 +630,7 @@ class OGD(Member):
             )
         return cast(weights, self.engine.dtype)
 
-    def _check_dtype(self, dtype: Any) -> np.dtype:
+    def _check_dtype(self, dtype: npt.DTypeLike) -> np.dtype:
         kind = float_type(dtype, "weights")
         plain = not self.parts.have_kernels or not COMPILES
         if kind == np.float32 and (self.task.layout.ragged or plain):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from driftline.tasks import Task
+from driftline.typing import Input, Prediction
 
 __all__ = ["Predictor"]
 
@@ -20,13 +20,13 @@ class Predictor:
 
     __slots__ = ("_predict", "rounds", "task")
 
-    def __init__(self, task: Task, rounds: int, predict: Callable[[Any], Any]):
+    def __init__(self, task: Task, rounds: int, predict: Callable[[Input], Prediction]):
         self.task = task
         #: How many rounds the learner had learned from.
         self.rounds = rounds
         self._predict = predict
 
-    def predict(self, x: Any) -> Any:
+    def predict(self, x: Input) -> Prediction:
         """Return the prediction for an input."""
         return self._predict(x)
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,11 +22,12 @@ from driftline.parts import check_flag
 from driftline.state import Draws, archive
 from driftline.tasks import Task
 from driftline.trace import Batch, Sink
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Shell", "checked_stream"]
 
 
-def checked_stream(task: Task, inputs: Any, labels: Any) -> tuple[Rows, Any]:
+def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, CheckedLabels]:
     """Return rows and labels that fit each other and the task."""
     if labels is None:
         try:
@@ -67,8 +68,8 @@ class Shell(Learner):
 
     def run(
         self,
-        inputs: Any,
-        labels: Any = None,
+        inputs: Inputs,
+        labels: Labels = None,
         *,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -113,7 +114,7 @@ class Shell(Learner):
         digest = fingerprint(rows, labels)
         return self._run(rows, labels, digest, seed, progress, audit, sink)
 
-    def learn_rows(self, inputs: Any, labels: Any) -> None:
+    def learn_rows(self, inputs: Inputs, labels: Labels) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
         rows, labels = checked_stream(self.task, inputs, labels)
         self._run(rows, labels, audit=False)
@@ -121,7 +122,7 @@ class Shell(Learner):
     def _run(
         self,
         rows: Rows,
-        labels: Any,
+        labels: CheckedLabels,
         digest: str | None = None,
         seed: int | None = None,
         progress: Callable[[int], None] | None = None,
@@ -156,7 +157,7 @@ class Shell(Learner):
     def _played(
         self,
         rows: Rows,
-        labels: Any,
+        labels: CheckedLabels,
         digest: str | None,
         seed: int | None,
         progress: Callable[[int], None] | None,
@@ -200,7 +201,7 @@ class Shell(Learner):
         """Whether an interruption has left parts of the learner after different rounds."""
         return False
 
-    def ask(self, x: Any) -> Ticket:
+    def ask(self, x: Input) -> Ticket:
         """Predict an input; change nothing but the number of the next ticket.
 
         >>> import driftline as dl
@@ -227,7 +228,7 @@ class Shell(Learner):
                 None if mapped is None else plain(mapped),
             )
 
-    def tell(self, ticket: Ticket, label: Any) -> None:
+    def tell(self, ticket: Ticket, label: Label) -> None:
         """Learn from a ticket and its label.
 
         The ticket must be the learner's own, in this process or another, and the learner must not
@@ -242,7 +243,7 @@ class Shell(Learner):
             x = ticket.checked_input(self._fingerprint(), self.rounds, self._tickets)
             self._learn_one(self._row(x), checked, ticket.number)
 
-    def learn_row(self, x: Any, label: Any) -> None:
+    def learn_row(self, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but say nothing of the round."""
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock:
@@ -252,7 +253,7 @@ class Shell(Learner):
 
     # -- looking
 
-    def predict(self, x: Any) -> Any:
+    def predict(self, x: Input) -> Prediction:
         """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
         row = self._row(x)
         with self._turn.lock:
@@ -273,7 +274,7 @@ class Shell(Learner):
         """
         own = self.copy()
 
-        def predict(x: Any) -> Any:
+        def predict(x: Input) -> Prediction:
             row = own._row(x)
             own._check_features(row)
             return own._look(row, own._tickets)[0]
@@ -289,17 +290,17 @@ class Shell(Learner):
         """
         return archive.write(path, *self.to_saved())
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return parts and state as plain data and arrays."""
         with self._turn.lock:
             return self._to_saved()
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """Return a learner of the same parts and state, which goes on by itself."""
         about, arrays = self.to_saved()
         return type(self).from_saved(about, {k: a.copy() for k, a in arrays.items()})
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[..., Self], Saved]:
         """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
         about, arrays = self.to_saved()
         return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
@@ -314,7 +315,7 @@ class Shell(Learner):
     def _reseed(self, seed: int) -> None:
         self._draws, self._identity = Draws.from_seed(seed, self._BRANCH), ""
 
-    def _row(self, x: Any) -> Rows:
+    def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""
         return self._layout.row(x)
 
@@ -331,19 +332,19 @@ class Shell(Learner):
     _dtype: Any = np.float64
 
     @abstractmethod
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return the parts as plain data."""
 
     @classmethod
     @abstractmethod
-    def from_saved(cls, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the learner that :meth:`to_saved` was asked of."""
 
     @abstractmethod
-    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
+    def _to_saved(self) -> Saved: ...
 
     @abstractmethod
-    def _room(self, labels: Any) -> Batch:
+    def _room(self, labels: CheckedLabels) -> Batch:
         """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
 
     def _meet(self, rows: Rows) -> None:
@@ -352,20 +353,20 @@ class Shell(Learner):
 
     @abstractmethod
     def _play(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         """Play some rows, the first with ticket ``number``; what is refused is not played."""
 
-    def _combine(self, labels: Any, number: int, room: Batch) -> None:
+    def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         """Write what follows from the rounds just played, and nobody learns from."""
         return
 
     @abstractmethod
-    def _learn_one(self, row: Rows, label: Any, number: int) -> Any:
+    def _learn_one(self, row: Rows, label: Label, number: int) -> object:
         """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
 
     @abstractmethod
-    def _look(self, row: Rows, number: int) -> tuple[Any, np.ndarray, Rows | None]:
+    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
         """Return prediction, mean loss encoding, and the mapped row if there is a map."""
 
     @abstractmethod

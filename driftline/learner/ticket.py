@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import Rows, SparseRows
 from driftline.state import archive
+from driftline.typing import Input, Prediction
 
 __all__ = ["Ticket"]
+
+#: A vector or an array of items; of a sparse row, columns, values and the number of features.
+PlainInput: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +36,10 @@ class Ticket:
     number: int
     rounds: int
     learner: str
-    prediction: Any
+    prediction: Prediction
     mean: np.ndarray
-    input: np.ndarray | tuple[np.ndarray, np.ndarray, int]
-    mapped: np.ndarray | tuple[np.ndarray, np.ndarray, int] | None = None
+    input: PlainInput
+    mapped: PlainInput | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as the bytes of a sealed file.
@@ -65,7 +69,7 @@ class Ticket:
                 arrays[name] = given
         return archive.packed(about, arrays)
 
-    def _inputs(self) -> list[tuple[str, Any]]:
+    def _inputs(self) -> list[tuple[str, PlainInput]]:
         pairs = [("input", self.input), ("mapped", self.mapped)]
         return [(name, given) for name, given in pairs if given is not None]
 
@@ -97,7 +101,7 @@ class Ticket:
         if not isinstance(self.learner, str):
             raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
 
-    def checked_input(self, learner: str, rounds: int, tickets: int) -> Any:
+    def checked_input(self, learner: str, rounds: int, tickets: int) -> Input:
         """Return the input as a learner takes it, if the ticket is one of its own and of now."""
         self._check()
         if self.learner != learner:
@@ -116,7 +120,7 @@ class Ticket:
         return unwrapped(self.input)
 
 
-def plain(row: Rows) -> Any:
+def plain(row: Rows) -> PlainInput:
     """Return the input of one round as plain arrays of its own."""
     if isinstance(row, SparseRows):
         columns, values = row.entries(0)
@@ -126,7 +130,7 @@ def plain(row: Rows) -> Any:
     return np.array(array, dtype=None if kept else np.float64, order="C")
 
 
-def unwrapped(given: Any) -> Any:
+def unwrapped(given: PlainInput) -> Input:
     """Return a ticket's input as users give inputs, if it can be one."""
     if isinstance(given, np.ndarray):
         return given

@@ -12,14 +12,16 @@ known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, suc
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
 from driftline.parts import Part, fact
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["Loss", "LossKernels", "check_scores"]
 
@@ -91,7 +93,7 @@ class Loss(Part):
         """
         return None
 
-    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+    def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return numbers that vanish where loss or gradient have a kink or a jump.
 
         None for a loss that is smooth, or smooth but for kinks of the gradient that nobody lists.
@@ -119,7 +121,7 @@ class Loss(Part):
         """Return how many numbers the loss hands on to ``values`` and the decoder."""
         return 0
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         kernels = self._need_kernels("value_and_grad")
         theta = check_scores(theta, self.task)
@@ -168,7 +170,7 @@ class Loss(Part):
         return self.kernels
 
 
-def check_scores(theta: Any, task: Task) -> np.ndarray:
+def check_scores(theta: npt.ArrayLike, task: Task) -> np.ndarray:
     """Return scores as a float64 vector, or say what is wrong with them."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
     if scores.ndim != 1 or scores.size != task.score_size(scores):

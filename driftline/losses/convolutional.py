@@ -61,6 +61,7 @@ from driftline.polytopes import (
 )
 from driftline.regularizers import Entropy, Quadratic, Regularizer
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["ConvolutionalFenchelYoung"]
 
@@ -223,7 +224,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     # -- values
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta = check_scores(theta, self.task)
         target, offset = self.task.encode(label), self.task.offset(label)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from driftline.losses.fenchel_young import FenchelYoung
 from driftline.losses.logistic import SELF_BOUND
 from driftline.regularizers import Entropy
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["CRF"]
 
@@ -64,7 +64,7 @@ class CRF(Loss):
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         if self._entropic is not None:
             value, grad = self._entropic.value_and_grad(theta, label)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from driftline.polytopes import (
 )
 from driftline.regularizers import Entropy, Quadratic, Regularizer
 from driftline.tasks import Task
+from driftline.typing import Json, Label
 
 __all__ = ["FenchelYoung", "SparseMAP", "least_curvature"]
 
@@ -106,7 +107,7 @@ class FenchelYoung(Loss):
         solved = isinstance(self.task.label_hull, SolvedPolytope)
         return solved and isinstance(self.regularizer, Quadratic)
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta = check_scores(theta, self.task)
         target = self.task.encode(label)
@@ -194,7 +195,7 @@ class SparseMAP(FenchelYoung):
         """Name the task and the scale."""
         return f"SparseMAP({self.task!r}, {self.regularizer.scale})"
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return task and scale as plain data."""
         return {
             "type": self.part_name(),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from driftline.kernels import LOSS, argmax, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.losses.smooth_hinge import find_rival, margin_and_ties
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["Hinge"]
 
@@ -93,7 +94,7 @@ class Hinge(Loss):
         """Return the factor of the whole loss, and the threshold."""
         return (1.0, self.kappa)
 
-    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+    def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return the distance to the threshold, and that of the two strongest rivals."""
         margin, *ties = margin_and_ties(theta, label)
         return (margin - self.kappa, *ties)

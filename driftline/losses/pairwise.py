@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from driftline.errors import InputError
 from driftline.losses.base import Loss, check_scores
 from driftline.losses.logistic import SELF_BOUND
 from driftline.tasks import RelevanceTask
+from driftline.typing import Label
 
 __all__ = ["PairwiseLogistic"]
 
@@ -74,7 +74,7 @@ class PairwiseLogistic(Loss):
                 "that there is nothing to learn: give PairwiseLogistic a larger `most`"
             )
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta, target = check_scores(theta, self.task), self.task.encode(label)
         if target.size != theta.size:

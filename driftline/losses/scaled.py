@@ -16,6 +16,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.losses.base import Loss
+from driftline.typing import Label
 
 __all__ = ["Scaled"]
 
@@ -44,7 +45,7 @@ class Scaled(Loss):
         if not (math.isfinite(self.factor) and self.factor > 0.0):
             raise InputError(f"the factor of a loss must be positive, but is {self.factor}")
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the scaled loss and its gradient."""
         value, grad = self.loss.value_and_grad(theta, label)
         return self.factor * value, self.factor * grad
@@ -69,7 +70,7 @@ class Scaled(Loss):
     bounded_rate = _inside("bounded_rate")
     family = _inside("family")
 
-    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+    def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return where the loss inside has its kinks."""
         return self.loss.kinks(theta, label)
 

@@ -17,7 +17,7 @@ has squared norm at most 8 L with one weight vector per class, 4 L with one scor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from driftline.errors import InputError
 from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Task
+from driftline.typing import Label
 
 __all__ = ["SmoothHinge"]
 
@@ -102,7 +103,7 @@ def values_binary(theta, params, work, values, squares):
         squares[k] = (params[0] * hinge_slope(margin)) ** 2
 
 
-def margin_and_ties(theta: np.ndarray, label: Any) -> tuple[float, ...]:
+def margin_and_ties(theta: np.ndarray, label: Label) -> tuple[float, ...]:
     """Return the margin of a label, and by how much its strongest rival leads the next."""
     if np.size(theta) == 1:
         return (float(label * np.ravel(theta)[0]),)
@@ -139,7 +140,7 @@ class SmoothHinge(Loss):
         """One score needs kernels of its own."""
         return self._kernels[self.task.kind]
 
-    def kinks(self, theta: np.ndarray, label: Any) -> tuple[float, ...]:
+    def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return distances to margins 0 and 1, where the curvature jumps, and of the two rivals."""
         margin, *ties = margin_and_ties(theta, label)
         return (margin, margin - 1.0, *ties)

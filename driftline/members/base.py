@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from driftline.parts import check_plain, from_config
 from driftline.state import Draws, State
 from driftline.tasks import Task
 from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
 
 __all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settle"]
 
@@ -61,7 +62,7 @@ def settle(scores, label, t, trace, predictions):
     trace[GRAD, t] = 0.0
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> int:
+def check_whole(name: str, value: object, least: int, most: int) -> int:
     """Return a whole number between two others, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InputError(f"{name} must be a whole number, not {value!r:.80}")
@@ -70,7 +71,7 @@ def check_whole(name: str, value: Any, least: int, most: int) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any, least: float, most: float) -> float:
+def check_number(name: str, value: object, least: float, most: float) -> float:
     """Return a number between two others, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise InputError(f"{name} must be a number, not {value!r:.80}")
@@ -170,7 +171,7 @@ class CountingMember(Member):
         """How many features mapped rows have, None before the first."""
         return self._width
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return task, map and settings as plain data."""
         made = {"kind": type(self).__name__, "task": self.task.config(), **self.settings}
         return made if self.map is None else made | {"features": self.map.config()}
@@ -186,14 +187,14 @@ class CountingMember(Member):
 
     # -- scores
 
-    def scores(self, x: Any) -> np.ndarray:
+    def scores(self, x: Input) -> np.ndarray:
         """Return the scores of an input."""
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
             return self._scored(self._mapped(row))[0]
 
-    def score_rows(self, inputs: Any) -> np.ndarray:
+    def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each."""
         rows = inputs if isinstance(inputs, DenseRows) else rows_of(inputs)
         self._check_features(rows)
@@ -224,17 +225,17 @@ class CountingMember(Member):
     # -- rounds
 
     def _play_mapped(
-        self, rows: Rows, start: int, stop: int, labels: Any, number: int, room: Batch
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         assert room.table is not None
         (inputs,) = _dense(rows).arrays(start, stop)
         self._begin(rows)
-        played = self._advance(inputs, labels, room.table, room["prediction"])
+        played = self._advance(inputs, np.asarray(labels), room.table, room["prediction"])
         if played < len(inputs):
             refuse(rows, start + played)
 
     def _learn_one_mapped(
-        self, row: Rows, label: Any, number: int
+        self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         (inputs,) = _dense(row).arrays(0, 1)
         if self._width is None and not np.isfinite(inputs).all():
@@ -267,7 +268,7 @@ class CountingMember(Member):
         self._rounds += played
         return played
 
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Any, np.ndarray]:
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
         top = int(np.argmax(self._class_scores(row)[0]))
         prediction = 2 * top - 1 if self._sign else top
         return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
@@ -331,7 +332,7 @@ class CountingMember(Member):
             )
         return zeros(size)
 
-    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Any:
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
         task, state, memory, width = self.task, self.state, self.memory, self._width
         if classes is not None:
             more = task.with_classes(classes)
@@ -363,7 +364,7 @@ class CountingMember(Member):
 
     # -- files
 
-    def _to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _to_saved(self) -> Saved:
         for part in (self.task, self.map):
             if part is not None:
                 check_plain(part)
@@ -371,13 +372,13 @@ class CountingMember(Member):
         return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Any:
+    def from_config(cls, config: Json) -> Self:
         """Return a new member as :meth:`config` says it was made."""
         fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
         return cls(**{"features": None, **fields})
 
     @classmethod
-    def from_saved(cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return the member that :meth:`to_saved` was asked of."""
         made = cls.from_config(about["config"])
         made.restore(State.from_saved(about["state"], arrays))
@@ -416,7 +417,7 @@ class CountingMember(Member):
             return origin
         return origin.replaced(memory=self.started(self._width), features=self._width)
 
-    def _room(self, labels: Any) -> Batch:
+    def _room(self, labels: CheckedLabels) -> Batch:
         table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
         columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)

@@ -12,7 +12,7 @@ is in rows of today, so that what is known fades where no rows come.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -163,6 +163,6 @@ class NaiveBayes(CountingMember):
         made[new, bins_of(zero, counts.shape[1])[new]] = seen
         return np.r_[weight, seen, made.ravel()]
 
-    def _parts(self, memory: np.ndarray, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _parts(self, memory: np.ndarray, width: int) -> tuple[float, np.ndarray, np.ndarray]:
         seen, classes = memory[1 : 1 + self._classes], self._classes
         return memory[0], seen, memory[1 + classes :].reshape(width, -1, classes)

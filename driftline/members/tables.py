@@ -13,7 +13,7 @@ The table with the fewest, the first of several, predicts.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -266,7 +266,7 @@ class Tables(CountingMember):
     def _tables(self, memory: np.ndarray, width: int) -> list[tuple[tuple[int, ...], int]]:
         return _tables(width, int(memory[HEAD - 1]) or self._paired(width), *self._bins)
 
-    def _parts(self, memory: np.ndarray, width: int) -> tuple[Any, ...]:
+    def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
         ends = np.cumsum([HEAD, self._classes, len(self._tables(memory, width))])
         head, seen, wrong, counts = np.split(memory, ends)
         return head, seen, wrong, counts.reshape(-1, self._classes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from driftline.certificates import Certificate, best_piecewise, certify
 from driftline.decoders import Argmax
@@ -13,6 +12,8 @@ from driftline.learner import OGD
 from driftline.losses import Logistic, Scaled, SmoothHinge
 from driftline.rates import Polyak
 from driftline.streams import DigitTriples, LabelFlips, Stream
+from driftline.tasks import Task
+from driftline.typing import Json
 
 __all__ = ["BoundRow", "LEARNERS", "bound_table"]
 
@@ -22,17 +23,17 @@ NORMS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 FORMS = ("exact", "weighted", "diameter", "worst_case")
 
 
-def _gap_optimal(task: Any) -> OGD:
+def _gap_optimal(task: Task) -> OGD:
     return OGD(Logistic(task), rate=Polyak(), domain=Ball(20.0))
 
 
-def _free(task: Any) -> OGD:
+def _free(task: Task) -> OGD:
     loss = Scaled(SmoothHinge(task), 4.0)
     return OGD(loss, Argmax(loss), Polyak(monotone=False), Ball(20.0))
 
 
 #: The learners of the table.
-LEARNERS: dict[str, Callable[[Any], OGD]] = {
+LEARNERS: dict[str, Callable[[Task], OGD]] = {
     "Polyak, gap-optimal": _gap_optimal,
     "free Polyak, hinge, c = 4": _free,
 }
@@ -62,7 +63,7 @@ class BoundRow:
         """The bounds that are no better than guessing."""
         return [form for form, value in self.bounds.items() if value >= self.trivial]
 
-    def cells(self) -> dict[str, Any]:
+    def cells(self) -> Json:
         """Return the row for a table; a star marks a vacuous bound."""
         shown = {
             form.replace("_", " "): f"{self.bounds[form]:.0f}{'*' * (form in self.vacuous)}"
@@ -100,7 +101,7 @@ def bound_table(
                     progress()
 
 
-def _row(name: str, make: Callable[[Any], OGD], data: str, stream: Stream, flips: int) -> BoundRow:
+def _row(name: str, make: Callable[[Task], OGD], data: str, stream: Stream, flips: int) -> BoundRow:
     learner = make(stream.task)
     trace = learner.run(stream, seed=0)
     bounds: dict[str, float] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from driftline.paper import costs, methods, ranking, sources, structured
 from driftline.paper.experiment import Experiment, Maker
+from driftline.paper.methods import Method
 from driftline.streams import LabelFlips, OCRWords, PlantedSequences, RankedQueries
 from driftline.tasks import (
     NDCG,
@@ -35,7 +35,9 @@ def _relevance(title: str, task: RelevanceTask, **real: Maker) -> Experiment:
     )
 
 
-def _structured(title: str, task: Task, made: Any, rounds: int, **real: Maker) -> Experiment:
+def _structured(
+    title: str, task: Task, made: tuple[Method, ...], rounds: int, **real: Maker
+) -> Experiment:
     return Experiment(
         made,
         structured.GROUPS,

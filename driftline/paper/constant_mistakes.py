@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from driftline.plotting import COLOURS, new_figure
 from driftline.rates import Polyak
 from driftline.streams.base import Stream, check_count
 from driftline.tasks import Multiclass
+from driftline.typing import Json
+
+if TYPE_CHECKING:
+    from driftline.certificates import Certificate
 
 __all__ = ["HalfwayFlip", "constant_mistakes"]
 
@@ -108,7 +112,7 @@ def constant_mistakes(
     seeds: int = 3,
     margin: float = 0.25,
     folder: Path | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Play streams of growing length whose labels flip half-way.
 
     Parameters
@@ -154,13 +158,13 @@ def constant_mistakes(
     return rows
 
 
-def _certificate(learner: OGD, stream: HalfwayFlip, seed: int) -> Any:
+def _certificate(learner: OGD, stream: HalfwayFlip, seed: int) -> Certificate:
     learner.watch(stream.comparator)
     learner.run(stream, seed=seed)
     return certify(learner)
 
 
-def _draw(rows: list[dict[str, Any]], margin: float, folder: Path) -> Path:
+def _draw(rows: list[Json], margin: float, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     figure = new_figure(8.6, 4.4)
     panel = figure.subplots()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from driftline.paper.least_cost import LeastCost
 from driftline.paper.methods import Method
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
 from driftline.regularizers import Entropy, Quadratic, Regularizer
-from driftline.tasks import CostSensitive
+from driftline.tasks import CostSensitive, Task
 
 __all__ = ["COSTS", "GROUPS", "NOT_SURE", "cost_methods"]
 
@@ -60,16 +59,16 @@ def cost_methods() -> tuple[Method, ...]:
     return tuple(made)
 
 
-def _convolutional(regularizer: Regularizer, rate: Rate) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _convolutional(regularizer: Regularizer, rate: Rate) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         loss = ConvolutionalFenchelYoung(task, regularizer)
         return OGD(loss, Convolutional(loss), rate, Ball(60.0))
 
     return make
 
 
-def _logistic(step: float, sure: bool) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _logistic(step: float, sure: bool) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         loss = FenchelYoung(task, Entropy())
         return OGD(loss, LeastCost(loss, sure), Constant(step), Unbounded())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from driftline.paper.catalog import EXPERIMENTS
 from driftline.paper.results import Mean, Results
 from driftline.plotting import COLOURS, new_figure
 from driftline.streams.base import segment_starts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw"]
 
@@ -57,7 +60,7 @@ def _panels(results: Results, methods: dict[str, str], path: Path, reference: st
 
 
 def _draw_panel(
-    panel: Any,
+    panel: Axes,
     results: Results,
     data: str,
     flips: int,
@@ -89,7 +92,7 @@ def _draw_panel(
 
 
 def _draw_curve(
-    panel: Any, results: Results, data: str, flips: int, name: str, label: str, **style: Any
+    panel: Axes, results: Results, data: str, flips: int, name: str, label: str, **style: Any
 ) -> None:
     """Draw the mean over trials, in its 95% band."""
     curves = np.array([run.curve for run in results.select(data, flips, name)])

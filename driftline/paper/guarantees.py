@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.table import Table
 
@@ -12,6 +11,7 @@ from driftline.paper.constant_mistakes import constant_mistakes as constant_mist
 from driftline.paper.hinge_appendix import hinge_appendix as hinge_appendix
 from driftline.paper.hinge_appendix import hinge_numbers as hinge_numbers
 from driftline.paper.play_lower_bound import play_lower_bound as play_lower_bound
+from driftline.typing import Json
 
 __all__ = [
     "bound_table",
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-def rows_table(rows: Sequence[dict[str, Any]], title: str, caption: str = "") -> Table:
+def rows_table(rows: Sequence[Json], title: str, caption: str = "") -> Table:
     """Return rows with the same names as a table for the terminal.
 
     >>> rows_table([{"rounds": 10, "loss": 0.5}], "One run").row_count
@@ -38,7 +38,7 @@ def rows_table(rows: Sequence[dict[str, Any]], title: str, caption: str = "") ->
     return table
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

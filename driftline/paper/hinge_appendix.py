@@ -8,13 +8,13 @@ bound as the margin m tends to 1. For the smooth hinge this ratio is never above
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline.losses import Hinge, Loss, SmoothHinge
 from driftline.plotting import COLOURS, new_figure
 from driftline.tasks import Multiclass
+from driftline.typing import Json
 
 __all__ = ["hinge_appendix", "hinge_numbers"]
 
@@ -43,7 +43,7 @@ def _look(loss: Loss, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, ratios
 
 
-def hinge_numbers() -> list[dict[str, Any]]:
+def hinge_numbers() -> list[Json]:
     """Return what each loss does near its critical margins.
 
     Returns

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.decoders import Decoder
 from driftline.losses import FenchelYoung
+from driftline.typing import Prediction
 
 __all__ = ["LeastCost"]
 
@@ -37,7 +38,7 @@ class LeastCost(Decoder):
         """Return the costs of the prediction."""
         return self.loss.task.encode_loss(self.draw(theta))
 
-    def draw(self, theta: np.ndarray, uniforms: Any = None) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray | None = None) -> Prediction:
         """Return the prediction."""
         mu = self.loss.mean_prediction(theta)
         if self.sure:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from driftline.decoders import Argmax, GapOptimal, StepOptimal, UniformMix
+from driftline.decoders import Argmax, Decoder, GapOptimal, StepOptimal, UniformMix
 from driftline.domains import Ball, Domain, Unbounded
 from driftline.learner import OGD
-from driftline.losses import Logistic, Scaled, SmoothHinge
+from driftline.losses import Logistic, Loss, Scaled, SmoothHinge
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
+from driftline.tasks import Task
 
 __all__ = ["CLASSIFIERS", "DOMAIN", "GROUPS", "Method"]
 
@@ -31,10 +32,10 @@ class Method:
 
     name: str
     group: str
-    make: Callable[[Any], OGD]
+    make: Callable[[Task], OGD]
 
 
-def _paper(rate: Callable[[int], Rate]) -> Callable[[Any], OGD]:
+def _paper(rate: Callable[[int], Rate]) -> Callable[[Task], OGD]:
     def make(task: Any) -> OGD:
         loss = Logistic(task, base=2.0)
         return OGD(loss, UniformMix(loss), rate(task.classes), DOMAIN)
@@ -42,24 +43,24 @@ def _paper(rate: Callable[[int], Rate]) -> Callable[[Any], OGD]:
     return make
 
 
-def _random(decoder: Callable[[Any], Any]) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _random(decoder: Callable[[Loss], Decoder]) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         loss = Logistic(task, base=2.0)
         return OGD(loss, decoder(loss), Polyak(), DOMAIN)
 
     return make
 
 
-def _certain(surrogate: Callable[[Any], Any], factor: float, rate: Rate) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _certain(surrogate: Callable[[Task], Loss], factor: float, rate: Rate) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         loss = Scaled(surrogate(task), factor)
         return OGD(loss, Argmax(loss), rate, DOMAIN)
 
     return make
 
 
-def _sgd(step: float, domain: Domain) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _sgd(step: float, domain: Domain) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         loss = Logistic(task, base=math.e)
         return OGD(loss, Argmax(loss), Constant(step), domain)
 

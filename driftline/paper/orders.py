@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline.decoders import Decoder
 from driftline.losses import Loss
+from driftline.typing import Prediction
 
 __all__ = ["RandomOrder"]
 
@@ -34,7 +35,7 @@ class RandomOrder(Decoder):
         size = np.size(theta)
         return np.full(size, -task.discounts(size).mean())
 
-    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Put the documents in the order of random numbers."""
         generator = np.random.default_rng(int(uniforms[0] * 2**53))
         return self.loss.task.best_prediction(generator.random(np.size(theta)))

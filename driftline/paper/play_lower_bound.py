@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from driftline.rates import AdaGrad, Constant, Polyak, Rate
 from driftline.streams import LowerBound
 from driftline.streams.base import check_count
 from driftline.tasks import Multiclass
+from driftline.typing import Json
 
 __all__ = ["play_lower_bound"]
 
@@ -43,7 +43,7 @@ def _rates() -> dict[str, Rate]:
 
 def play_lower_bound(
     rounds_fixed: int = 500, rounds_path: int = 500, seeds: int = 10
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Play the lower bound's stream with all pairs of decoder and rate.
 
     Parameters

@@ -8,13 +8,14 @@ With scores :math:`\theta` and grades y of d documents, pointwise
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
 from driftline.tasks import RelevanceTask
+from driftline.typing import Label
 
 __all__ = ["PointwiseSquares", "RankNet"]
 
@@ -32,7 +33,7 @@ class PointwiseSquares(Loss):
 
     self_bound: ClassVar[float] = 1.0
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         rest = check_scores(theta, self.task) - self.task.check_label(label)
         return 0.5 * float(rest @ rest) / rest.size, rest / rest.size
@@ -56,7 +57,7 @@ class RankNet(Loss):
 
     self_bound: ClassVar[float] = 0.5
 
-    def value_and_grad(self, theta: np.ndarray, label: Any) -> tuple[float, np.ndarray]:
+    def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         theta, grades = check_scores(theta, self.task), self.task.check_label(label)
         better, worse = np.nonzero(grades[:, np.newaxis] > grades)

@@ -9,11 +9,13 @@ import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline import files
+from driftline.typing import Json
 
 __all__ = ["Mean", "Results", "Run"]
 
@@ -38,7 +40,7 @@ class Mean(NamedTuple):
     half: float
 
     @classmethod
-    def of(cls, values: Any) -> Mean:
+    def of(cls, values: npt.ArrayLike) -> Mean:
         """Return mean and interval by Student's distribution; the half is nan for one value."""
         values = np.asarray(values, dtype=np.float64)
         if len(values) < 2:
@@ -59,7 +61,7 @@ class Mean(NamedTuple):
 class Results:
     """All runs of an experiment."""
 
-    settings: dict[str, Any]
+    settings: Json
     points: list[int]
     runs: list[Run]
 
@@ -85,7 +87,7 @@ class Results:
             self.methods(group), key=lambda name: self.mean(data, flips, name, "mistakes").value
         )
 
-    def summary(self) -> list[dict[str, Any]]:
+    def summary(self) -> list[Json]:
         """Return a row for every stream and method."""
         rows = []
         for data in self.settings["data"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from driftline.errors import InputError
 from driftline.paper.experiment import Maker
@@ -15,7 +15,7 @@ from driftline.tasks import LabelRanking, Multilabel, RelevanceTask, Task
 __all__ = ["digits", "mulan", "planted", "ranking", "relevance"]
 
 
-def digits(source: Any) -> Maker:
+def digits(source: Literal["digits", "mnist"]) -> Maker:
     """Return triples of digits."""
     return lambda rounds, flips, seed: DigitTriples(rounds, flips, seed, source)
 

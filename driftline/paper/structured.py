@@ -12,7 +12,7 @@ from driftline.learner import OGD
 from driftline.losses import CRF, Logistic, Loss, Scaled, SparseMAP
 from driftline.paper.methods import Method
 from driftline.rates import AdaGrad, Constant, Polyak, Rate
-from driftline.tasks import Sequence
+from driftline.tasks import Sequence, Task
 
 __all__ = [
     "CHAIN_GROUPS",
@@ -42,7 +42,7 @@ CHAIN_GROUPS = {
 }
 
 
-def chain_methods() -> Any:
+def chain_methods() -> tuple[Method, ...]:
     """Return the methods for sequences, with and without transitions."""
     rates: dict[str, Rate] = {
         "Constant": Constant(input_norm=12.0),
@@ -55,7 +55,7 @@ def chain_methods() -> Any:
     return (*chain, *alone)
 
 
-def _chain(rate: Rate, transitions: bool) -> Callable[[Any], OGD]:
+def _chain(rate: Rate, transitions: bool) -> Callable[[Task], OGD]:
     def make(task: Any) -> OGD:
         loss = Scaled(CRF(Sequence(task.tags, transitions)), 2.0)
         return OGD(loss, Argmax(loss), rate, Ball(60.0))
@@ -63,7 +63,9 @@ def _chain(rate: Rate, transitions: bool) -> Callable[[Any], OGD]:
     return make
 
 
-def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], Decoder]) -> Any:
+def structured_methods(
+    loss: Callable[[Task], Loss], decoder: Callable[[Loss], Decoder]
+) -> tuple[Method, ...]:
     """Return the methods for a task, from its loss and its random decoder."""
     rates: dict[str, Rate] = {
         "Constant": Constant(),
@@ -79,8 +81,10 @@ def structured_methods(loss: Callable[[Any], Loss], decoder: Callable[[Loss], De
     return (*random, *certain, lean)
 
 
-def _random(loss: Any, decoder: Any, rate: Rate) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _random(
+    loss: Callable[[Task], Loss], decoder: Callable[[Loss], Decoder], rate: Rate
+) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         made = loss(task)
         chosen = decoder(made)
         return OGD(made, chosen, _above(rate, chosen), _ball(task))
@@ -88,8 +92,10 @@ def _random(loss: Any, decoder: Any, rate: Rate) -> Callable[[Any], OGD]:
     return make
 
 
-def _certain(loss: Any, rate: Rate, factor: float = 2.0) -> Callable[[Any], OGD]:
-    def make(task: Any) -> OGD:
+def _certain(
+    loss: Callable[[Task], Loss], rate: Rate, factor: float = 2.0
+) -> Callable[[Task], OGD]:
+    def make(task: Task) -> OGD:
         plain = loss(task)
         made = Scaled(plain, factor * Argmax(plain).kappa)
         chosen = Argmax(made)
@@ -98,7 +104,7 @@ def _certain(loss: Any, rate: Rate, factor: float = 2.0) -> Callable[[Any], OGD]
     return make
 
 
-def _ball(task: Any) -> Ball:
+def _ball(task: Task) -> Ball:
     """Leave every score as much room as one class has in the paper's ball."""
     return Ball(20.0 * math.sqrt(task.dim))
 
@@ -110,13 +116,13 @@ def _above(rate: Rate, decoder: Decoder) -> Rate:
     return rate
 
 
-def multilabel_methods() -> Any:
+def multilabel_methods() -> tuple[Method, ...]:
     """Return the methods for tags: the logistic loss and the coordinatewise decoder."""
     sgd = (Method(f"SGD, step {step:g}", "sgd", _tag_sgd(step)) for step in (0.01, 0.1, 1.0))
     return (*structured_methods(Logistic, Coordinatewise), *sgd)
 
 
-def _tag_sgd(step: float) -> Callable[[Any], OGD]:
+def _tag_sgd(step: float) -> Callable[[Task], OGD]:
     def make(task: Any) -> OGD:
         loss = Scaled(Logistic(task, base=math.e), task.labels)  # a sum over tags, not a mean
         return OGD(loss, Argmax(loss), Constant(step), Unbounded())
@@ -124,12 +130,12 @@ def _tag_sgd(step: float) -> Callable[[Any], OGD]:
     return make
 
 
-def sparsemap_methods() -> Any:
+def sparsemap_methods() -> tuple[Method, ...]:
     """Return the methods for other polytopes: SparseMAP at twice the scale that has a gap."""
     return structured_methods(_sparsemap, NearestVertex)
 
 
-def _sparsemap(task: Any) -> Loss:
+def _sparsemap(task: Task) -> Loss:
     ratio = SparseMAP(task, 1.0).nearest_vertex_ratio
     assert ratio is not None
     return SparseMAP(task, 2.0 * ratio)

@@ -11,9 +11,9 @@ with the scale, the first one grows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from driftline.losses import ConvolutionalFenchelYoung
 from driftline.paper import sources
 from driftline.paper.experiment import Maker
 from driftline.rates import Polyak
-from driftline.regularizers import Entropy, Quadratic
+from driftline.regularizers import Entropy, Quadratic, Regularizer
 from driftline.streams import Stream
 from driftline.tasks import NDCG, Multiclass, Multilabel, PrecisionAtK
 
@@ -37,7 +37,7 @@ SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SHARES = (0.0, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3, 0.5, 1.0)
 
 #: For every task how to make a stream, and the regularizers to look at.
-SWEEPS: dict[str, tuple[Maker, tuple[Any, ...]]] = {
+SWEEPS: dict[str, tuple[Maker, tuple[Callable[[float], Regularizer], ...]]] = {
     "ndcg": (sources.relevance(NDCG(4)), (Quadratic,)),
     "precision": (sources.relevance(PrecisionAtK(3)), (Quadratic,)),
     "multiclass": (sources.planted(Multiclass(5)), (Entropy, Quadratic)),
@@ -82,7 +82,7 @@ class Point(NamedTuple):
     guess: float
 
 
-def sweep(settings: SweepSettings, progress: Any = None) -> list[Point]:
+def sweep(settings: SweepSettings, progress: Callable[[], object] | None = None) -> list[Point]:
     """Play the streams with the Polyak rate at every scale, for every regularizer."""
     maker, regularizers = SWEEPS[settings.task]
     seeds = np.random.SeedSequence((settings.seed, settings.flips)).generate_state(settings.trials)
@@ -97,7 +97,7 @@ def sweep(settings: SweepSettings, progress: Any = None) -> list[Point]:
     return points
 
 
-def _totals(settings: SweepSettings, stream: Stream, regularizer: Any) -> tuple[float, ...]:
+def _totals(settings: SweepSettings, stream: Stream, regularizer: Regularizer) -> tuple[float, ...]:
     """Return all totals of a point, for one stream."""
     loss = ConvolutionalFenchelYoung(stream.task, regularizer)
     decoder, ball = Convolutional(loss), Ball(settings.diameter)

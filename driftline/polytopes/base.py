@@ -7,9 +7,10 @@ whose mean is a given point. Ties go to the lowest index.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.kernels import Kernel
@@ -107,7 +108,7 @@ class Polytope(Part):
         """Draw a vertex whose mean is ``point``, by one uniform number."""
         return self.decompose(point).draw(uniforms[0])
 
-    def check(self, point: Any) -> np.ndarray:
+    def check(self, point: npt.ArrayLike) -> np.ndarray:
         """Return a point as a float64 vector of the right size."""
         vector = np.ascontiguousarray(point, dtype=np.float64)
         if vector.shape != (self.dim,):

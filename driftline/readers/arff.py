@@ -11,12 +11,15 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.readers.lines import Lines, read_bytes, shorten, sparse_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Arff", "read_arff", "read_mulan"]
 
@@ -44,7 +47,7 @@ class Arff(NamedTuple):
 
     names: list[str]
     kinds: list[tuple[str, ...] | None]
-    values: Any
+    values: np.ndarray | csr_array
 
 
 def read_arff(path: str | Path) -> Arff:
@@ -198,7 +201,9 @@ def split_sparse(lines: Lines, text: str, count: int) -> tuple[Sequence[int], li
     return places, [pair[1] for pair in pairs]
 
 
-def read_mulan(arff_path: str | Path, xml_path: str | Path) -> tuple[Any, np.ndarray]:
+def read_mulan(
+    arff_path: str | Path, xml_path: str | Path
+) -> tuple[np.ndarray | csr_array, np.ndarray]:
     """Return inputs and labels of a multi-label set: an ARFF file and an XML list of its labels.
 
     Returns

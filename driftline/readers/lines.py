@@ -7,11 +7,14 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from driftline.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Lines", "find_file", "finite", "read_bytes", "shorten", "sparse_rows", "whole"]
 
@@ -107,7 +110,9 @@ def shorten(text: str) -> str:
     return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
 
 
-def sparse_rows(values: list[float], columns: list[int], starts: list[int], width: int) -> Any:
+def sparse_rows(
+    values: list[float], columns: list[int], starts: list[int], width: int
+) -> csr_array:
     """Return a CSR array in canonical form: columns ascend, and no zero is stored."""
     from scipy.sparse import csr_array
 

@@ -10,7 +10,7 @@ import struct
 import zlib
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +87,7 @@ def read_ocr(path: str | Path) -> Words:
     )
 
 
-def _load(path: str | Path) -> list[Any]:
+def _load(path: str | Path) -> list[np.void]:
     """Return one record per word; ``dataset`` is a cell array of structs, or a struct array."""
     from scipy.io import loadmat
 
@@ -125,13 +125,13 @@ def _check_parts(content: bytes) -> None:
         start += 8 + size
 
 
-def _is_whole(array: Any) -> bool:
+def _is_whole(array: np.ndarray) -> bool:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
         return False
     return array.dtype.kind != "f" or bool((np.isfinite(array) & (array == np.rint(array))).all())
 
 
-def _look(value: Any) -> str:
+def _look(value: object) -> str:
     if isinstance(value, np.void):
         return f"a struct with {value.dtype.names}"
     if not isinstance(value, np.ndarray):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.readers.lines import Lines, finite, shorten, sparse_rows, whole
+from driftline.typing import Inputs
 
 __all__ = ["Ranking", "entries", "read_svmlight"]
 
@@ -31,7 +32,7 @@ class Ranking(NamedTuple):
         The rows of query q are ``starts[q]:starts[q + 1]``.
     """
 
-    inputs: Any
+    inputs: Inputs
     grades: np.ndarray
     starts: np.ndarray
 

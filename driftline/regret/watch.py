@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from driftline.comparators.checking import Comparator
 from driftline.engines import Block, Engine, Parts
 from driftline.errors import InputError
 from driftline.regret.tally import Watched
@@ -23,7 +23,7 @@ class Watch:
     Rounds are counted from the first that is watched.
     """
 
-    def __init__(self, engine: Engine, comparator: Any):
+    def __init__(self, engine: Engine, comparator: Comparator):
         self.engine, self.comparator = engine, comparator
         self.rounds = 0
         self._weights: np.ndarray | None = None

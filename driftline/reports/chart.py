@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 __all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
 
@@ -27,8 +27,8 @@ class Line:
     """A line of a chart: where it goes, what it is called, and which colour it has."""
 
     name: str
-    x: Any
-    y: Any
+    x: npt.ArrayLike
+    y: npt.ArrayLike
     colour: int
     dashed: bool = False
     run: int = 0
@@ -64,11 +64,11 @@ class _Frame:
     def __init__(self, x: tuple[float, float], y: tuple[float, float]):
         self.x, self.y = x, y
 
-    def across(self, value: Any) -> Any:
+    def across(self, value: npt.ArrayLike) -> np.ndarray:
         low, high = self.x
         return LEFT + (np.asarray(value) - low) / max(high - low, 1e-12) * (WIDTH - LEFT - RIGHT)
 
-    def up(self, value: Any) -> Any:
+    def up(self, value: npt.ArrayLike) -> np.ndarray:
         low, high = self.y
         share = (np.asarray(value) - low) / max(high - low, 1e-12)
         return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
@@ -122,7 +122,7 @@ def line_chart(
     return _figure(title, made, [(line.name, line.colour, line.dashed) for line in lines])
 
 
-def share_chart(title: str, x: Any, shares: np.ndarray, names: Sequence[str]) -> str:
+def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[str]) -> str:
     """Return shares that add up to 1, stacked on each other."""
     x, stacked = np.asarray(x, float), np.cumsum(shares, axis=1)
     kept = _kept(len(x))

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -181,7 +180,7 @@ def _table(data: ReportData, of: str) -> str:
     return table + heat_map(f"Rows are true, columns predicted{of}", names, counts)
 
 
-def _share(part: Any, whole: Any) -> str:
+def _share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.3g}%" if whole else "-"
 
 

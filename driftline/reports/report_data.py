@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from driftline.committee import CommitteeTrace
 from driftline.detectors import Cusum
 from driftline.errors import InputError
 from driftline.trace import Trace
+from driftline.typing import Json, Labels
 
 __all__ = ["ReportData", "in_short"]
 
@@ -47,7 +47,7 @@ class ReportData:
     counts: np.ndarray | None = None
     bounds: dict[str, float | str] = field(default_factory=dict)
     trivial: float | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Json = field(default_factory=dict)
     findings: list[str] = field(default_factory=list)
     random: bool = False
     expected: np.ndarray | None = None
@@ -66,7 +66,7 @@ class ReportData:
     def of(
         cls,
         trace: Trace | CommitteeTrace,
-        labels: Any = None,
+        labels: Labels = None,
         *,
         name: str = "run",
         certificate: Certificate | CommitteeCertificate | None = None,
@@ -116,7 +116,7 @@ def _blocks(rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _chances(data: ReportData, trace: Trace | CommitteeTrace, starts: np.ndarray) -> None:
     """Say whether predictions are random, and what was expected of them; of a vote nobody knows."""
-    parts: list[Any] = [trace, *getattr(trace, "members", ())]
+    parts: list[Trace | CommitteeTrace] = [trace, *getattr(trace, "members", ())]
     certain = [np.allclose(part.risk, part.target_loss) for part in parts]
     data.random = not all(certain)
     if not certain[0]:
@@ -138,7 +138,7 @@ def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
 
 
 def _confusion(
-    data: ReportData, prediction: Any, labels: Any, classes: Sequence[str] | None
+    data: ReportData, prediction: np.ndarray, labels: Labels, classes: Sequence[str] | None
 ) -> None:
     """Count what was predicted for what, or for tags how often each was right."""
     made, truth = np.asarray(prediction), labels if isinstance(labels, list) else np.asarray(labels)
@@ -163,7 +163,7 @@ def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -
     data.findings = list(certificate.findings)
 
 
-def in_short(index: int, config: dict[str, Any]) -> str:
+def in_short(index: int, config: Json) -> str:
     """Return a member in few words: those of its kind, or its rate and its domain."""
     if "kind" in config:
         return f"{index} {config['kind']}"

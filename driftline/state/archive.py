@@ -14,12 +14,12 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline import files
 from driftline.errors import InputError
+from driftline.typing import Json, Saved
 from driftline.version import __version__
 
 __all__ = ["Writer", "packed", "read", "unpacked", "write"]
@@ -35,12 +35,12 @@ DTYPES = ("float64", "float32", "int64", "bool")
 NAME = re.compile(r"[a-z0-9_][a-z0-9_.]{0,99}\.npy")
 
 
-def write(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Path:
+def write(path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Path:
     """Write a file, in whole or not at all; when this returns, it is on the disk."""
     return files.replace(path, packed(about, arrays))
 
 
-def packed(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+def packed(about: Json, arrays: dict[str, np.ndarray]) -> bytes:
     """Return the bytes of a file; equal content has equal bytes, whenever it is written."""
     made = io.BytesIO()
     writer = Writer(made.write)
@@ -53,7 +53,7 @@ def packed(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 class Writer:
     """A file of plain data that is written from its beginning to its end, array by array."""
 
-    def __init__(self, write: Callable[[bytes], Any]):
+    def __init__(self, write: Callable[[bytes], object]):
         self._out = _Sealing(write)
         self._archive = zipfile.ZipFile(self._out, "w")  # type: ignore[call-overload]
 
@@ -62,7 +62,7 @@ class Writer:
         with self._archive.open(_entry(f"{name}.npy"), "w", force_zip64=True) as content:
             np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
 
-    def finish(self, about: dict[str, Any]) -> None:
+    def finish(self, about: Json) -> None:
         """Write the text about the arrays, and the seal."""
         text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
         self._archive.writestr(_entry(ABOUT), text)
@@ -78,11 +78,11 @@ class Writer:
 class _Sealing:
     """What a ZIP file is written to: bytes go on as they come, but for the last two."""
 
-    def __init__(self, write: Callable[[bytes], Any]):
-        self._write: Callable[[bytes], Any] = write
+    def __init__(self, write: Callable[[bytes], object]):
+        self._write: Callable[[bytes], object] = write
         self._last, self._hash = b"", hashlib.sha256()
 
-    def write(self, content: Any) -> int:
+    def write(self, content: bytes | bytearray | memoryview) -> int:
         """Write some bytes at the end."""
         known = self._last + bytes(content)
         self._last = known[-2:]
@@ -111,7 +111,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return made
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read(path: str | Path) -> Saved:
     """Return what :func:`write` was given, or refuse the file."""
     path = Path(path)
     if not path.is_file():
@@ -119,7 +119,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return unpacked(path.read_bytes(), path)
 
 
-def unpacked(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def unpacked(content: bytes, name: str | Path) -> Saved:
     """Return what :func:`packed` was given, or refuse the bytes; ``name`` is for messages."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -141,7 +141,7 @@ def _sealed(content: bytes) -> bytes:
     return bare[:-2] + len(seal).to_bytes(2, "little") + seal
 
 
-def _read(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(archive: zipfile.ZipFile, size: int) -> Saved:
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if names.count(ABOUT) != 1 or len(set(names)) != len(names):

@@ -12,6 +12,7 @@ import numpy as np
 from driftline.errors import DAMAGE, InputError
 from driftline.files import path_of
 from driftline.state import archive
+from driftline.typing import Json
 
 __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind"]
 
@@ -54,19 +55,19 @@ def load(path: str | Path) -> Any:
     return loaded(path, *archive.read(path_of(path)))
 
 
-def member_kind(name: Any) -> Any:
+def member_kind(name: object) -> Any:
     """Return the class of members of a committee that has this name, if there is one."""
     if not isinstance(name, str) or KINDS.get(name) not in MEMBERS:
         raise InputError(f"there are no members of the kind {name!r:.80}")
     return _kind(name)
 
 
-def member_from(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+def member_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the member that ``to_saved`` was asked of."""
     return member_kind(about.get("kind")).from_saved(about, arrays)
 
 
-def learner_from(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Any:
+def learner_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the member or the committee that ``to_saved`` was asked of."""
     if about.get("kind") == "Committee":
         return _kind("Committee").from_saved(about, arrays)
@@ -77,7 +78,7 @@ def _kind(name: str) -> Any:
     return getattr(import_module(f"driftline.{KINDS[name]}"), name)
 
 
-def loaded(path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def loaded(path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Any:
     """Return the learner of a file that was read."""
     kind = str(about.get("kind"))
     if kind not in KINDS:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.state.draws import KEYS
 from driftline.state.state import State
+from driftline.typing import Json
 
 __all__ = ["old_key", "old_state"]
 
@@ -20,7 +20,7 @@ __all__ = ["old_key", "old_state"]
 SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MEMORY = range(10)
 
 
-def old_key(generator: Any) -> int:
+def old_key(generator: Json) -> int:
     """Return a key for draws from now on: the old generator's own numbers cannot be gone on with.
 
     Equal files get equal keys.
@@ -29,7 +29,7 @@ def old_key(generator: Any) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()) % KEYS
 
 
-def old_state(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray], first: State) -> State:
+def old_state(about: Json, arrays: Mapping[str, np.ndarray], first: State) -> State:
     """Return the state of a learner whose new one is ``first``, but for its draws."""
     vector, memory = arrays["state"], first.rate_memory
     assert memory is not None

@@ -13,12 +13,12 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.state.state import State
+from driftline.typing import Json, Saved
 
 __all__ = ["ORIGIN", "origin", "read"]
 
@@ -33,7 +33,7 @@ NAME = re.compile(rf"((\d{{1,4}}\.)?({ARRAYS})|weights|member_risk|shares|scalin
 DTYPES = ("float64", "float32", "int64", "bool")
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read(path: str | Path) -> Saved:
     """Return what is in the file as plain data and arrays, in the layout of today's files."""
     size = Path(path).stat().st_size
     with zipfile.ZipFile(path) as file:
@@ -58,14 +58,14 @@ def read(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return about | {"kind": "CommitteeTrace"}, arrays
 
 
-def _member(about: dict[str, Any], arrays: dict[str, np.ndarray], start: str) -> dict[str, Any]:
+def _member(about: Json, arrays: dict[str, np.ndarray], start: str) -> Json:
     """Return what is said of one learner's trace; its weights get the name they have today."""
     if f"{start}first_weights" in arrays:
         arrays[f"{start}origin"] = arrays.pop(f"{start}first_weights")
     return about | {"kind": "Trace", "transposed": False}
 
 
-def origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State | None:
+def origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
     """Return the state before the first round: its weights, all that such traces tell of it.
 
     The first sealed ones have a vector beside the weights, the first number of which is their

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.typing import Saved
 
 __all__ = ["State"]
 
@@ -54,7 +55,7 @@ class State:
     weights: np.ndarray | None = None
     rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
-    map: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None
+    map: Saved | None = None
     memory: np.ndarray | None = None
 
     @property
@@ -94,7 +95,7 @@ class State:
 
     # -- files
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
@@ -105,7 +106,7 @@ class State:
         return {"version": VERSION, **fields}, {k: a for k, a in arrays.items() if a is not None}
 
     @classmethod
-    def from_saved(cls, about: Any, arrays: Mapping[str, np.ndarray]) -> State:
+    def from_saved(cls, about: object, arrays: Mapping[str, np.ndarray]) -> State:
         """Return the state that :meth:`to_saved` was asked of, if its fields can be those of one.
 
         Fields that the file does not have keep their defaults. Whether the state fits a learner's
@@ -159,7 +160,7 @@ ARRAYS = ("weights", "rate_memory", "detector_memory", "memory")
 MAP = "map."
 
 
-def _count(value: Any) -> bool:
+def _count(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**53
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.comparators import Piecewise
 from driftline.errors import InputError
 from driftline.tasks import Task
+from driftline.typing import Inputs, Labels
 
 __all__ = ["Stream", "check_count", "check_noise", "segment_starts", "unit_vectors"]
 
@@ -21,8 +20,8 @@ class Stream:
     """
 
     task: Task
-    inputs: Any
-    labels: Any
+    inputs: Inputs
+    labels: Labels
     comparator: Piecewise | None = None
     starts: np.ndarray
 
@@ -31,7 +30,7 @@ class Stream:
         return len(self.labels)
 
 
-def check_count(value: Any, least: int, what: str) -> int:
+def check_count(value: float, least: int, what: str) -> int:
     """Return a whole number that is at least ``least``."""
     if int(value) != value or value < least:
         raise InputError(f"{what} must be a whole number of at least {least}, but is {value}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.streams.base import Stream, check_count, segment_starts
 from driftline.tasks import Task
+from driftline.typing import Inputs
 
 __all__ = ["Relabelled"]
 
@@ -37,7 +36,7 @@ class Relabelled(Stream):
     def __init__(
         self,
         task: Task,
-        inputs: Any,
+        inputs: Inputs,
         labels: np.ndarray,
         rounds: int | None = None,
         flips: int = 0,
@@ -57,7 +56,7 @@ class Relabelled(Stream):
             self.labels[start:] = self.labels[start:][:, order]
 
 
-def unit_rows(inputs: Any) -> Any:
+def unit_rows(inputs: Inputs) -> Inputs:
     """Return an array or CSR matrix with its rows scaled to norm 1, zero rows as they are."""
     if not hasattr(inputs, "tocsr"):
         norms = np.linalg.norm(inputs, axis=1, keepdims=True)

@@ -16,12 +16,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.inputs import Layout, OneVector
 from driftline.kernels import Kernel
 from driftline.parts import Part, fact
 from driftline.polytopes import Hull, Polytope
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["Distribution", "Task", "TaskKernels"]
 
@@ -76,7 +78,7 @@ class Task(Part):
         return OneVector(self.dim)
 
     @fact
-    def all_labels(self) -> Sequence[Any]:
+    def all_labels(self) -> Sequence[Label]:
         """All labels, where they are few."""
         return ()
 
@@ -105,7 +107,7 @@ class Task(Part):
         """Number of scores."""
         raise InputError(f"{type(self).__name__} does not say its number of scores `dim`")
 
-    def size_of(self, label: Any) -> int:
+    def size_of(self, label: Label) -> int:
         """Return how many scores a round with this label has."""
         return self.dim
 
@@ -145,7 +147,7 @@ class Task(Part):
         """Return the hull of loss encodings that scores of this size belong to."""
         return Hull(self.dim, lambda v: self.encode_loss(self.best_prediction(-v)))
 
-    def idle(self, label: Any) -> bool:
+    def idle(self, label: Label) -> bool:
         """Say whether a label asks for nothing: its rounds have no loss and make no step."""
         return False
 
@@ -166,7 +168,7 @@ class Task(Part):
 
     # -- labels as users give them
 
-    def check_label(self, label: Any) -> Any:
+    def check_label(self, label: Label) -> Label:
         """Return the label as the kernels take it, or raise :class:`InputError`."""
         return label
 
@@ -174,7 +176,7 @@ class Task(Part):
         """Return the task with more classes or tags, where these can become more."""
         raise InputError(f"only classes and tags can become more, not {self!r}")
 
-    def any_label(self, size: int) -> Any:
+    def any_label(self, size: int) -> Label:
         """Return some label of a round with so many scores, as :meth:`check_label` does.
 
         Compiled code that only looks takes it where the true one is not known.
@@ -183,19 +185,19 @@ class Task(Part):
             return self.check_label(self.all_labels[0])
         return np.zeros(size if self.layout.ragged else self.label_size, dtype=np.int64)
 
-    def check_labels(self, labels: Any) -> Any:
+    def check_labels(self, labels: Labels) -> CheckedLabels:
         """Check many labels at once: an integer array with a row per label."""
         return [self.check_label(label) for label in labels]
 
-    def label(self, checked: Any) -> Any:
+    def label(self, checked: Label) -> Label:
         """Return a label as users give it from what :meth:`check_label` made of it."""
         return checked if self.kernels is None else self.prediction(checked)
 
-    def prediction(self, row: Any) -> Any:
+    def prediction(self, row: np.ndarray) -> Prediction:
         """Return a prediction as users get it from one row of integers."""
         return int(row[0]) if row.size == 1 else row.copy()
 
-    def prediction_width(self, labels: Any) -> int:
+    def prediction_width(self, labels: CheckedLabels) -> int:
         """Return how many integers the predictions for these labels take."""
         return self.prediction_size
 
@@ -205,18 +207,18 @@ class Task(Part):
 
     # -- the decomposition
 
-    def encode(self, label: Any) -> np.ndarray:
+    def encode(self, label: Label) -> np.ndarray:
         """Return rho(label)."""
         target, _ = self._encode(label)
         return target
 
-    def offset(self, label: Any) -> float:
+    def offset(self, label: Label) -> float:
         """Return c(label)."""
         if self.kernels is None:
             return 0.0
         return self._encode(label)[1]
 
-    def encode_loss(self, prediction: Any) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the loss encoding of a prediction."""
         kernels = self._need_kernels("encode_loss")
         row = self._prediction_row(prediction)
@@ -224,11 +226,11 @@ class Task(Part):
         kernels.encode_loss(row, self._params(out.size), out)
         return out
 
-    def sized_loss_encoding(self, prediction: Any, size: int) -> np.ndarray:
+    def sized_loss_encoding(self, prediction: Prediction, size: int) -> np.ndarray:
         """Return the loss encoding of a prediction in a round with so many scores."""
         return self.encode_loss(prediction)
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the target loss of a prediction."""
         value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)
         return max(0.0, float(value))
@@ -237,21 +239,21 @@ class Task(Part):
         """Return the mean loss encoding of a random label, used as prediction, of this mean."""
         raise InputError(f"{type(self).__name__} does not predict labels")
 
-    def mean_guess(self, labels: Any = None) -> float | None:
+    def mean_guess(self, labels: Labels = None) -> float | None:
         """Return what the guess costs on average of these labels; of all, None if they differ."""
         return self.guess_loss
 
     # -- predictions
 
-    def best_prediction(self, mu: np.ndarray) -> Any:
+    def best_prediction(self, mu: np.ndarray) -> Prediction:
         """Return the prediction of least expected loss when ``mu`` is the mean of rho."""
         raise InputError(f"{type(self).__name__} does not define best_prediction")
 
-    def top_prediction(self, theta: np.ndarray) -> Any:
+    def top_prediction(self, theta: np.ndarray) -> Prediction:
         """Return the prediction that has the highest score (MAP)."""
         return self.best_prediction(theta)
 
-    def top_label(self, theta: np.ndarray) -> Any:
+    def top_label(self, theta: np.ndarray) -> Label:
         """Return the label that has the highest score."""
         return self.top_prediction(theta)
 
@@ -261,7 +263,7 @@ class Task(Part):
         width = self.prediction_size or scores.shape[1]
         return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return what a committee predicts whose members, of these weights, predict these.
 
         The prediction of least mean loss if the members' were labels, drawn by their weights.
@@ -287,7 +289,7 @@ class Task(Part):
         """Return a distribution over predictions whose mean loss encoding is ``mean``."""
         raise InputError(f"{type(self).__name__} does not define decompose")
 
-    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction whose expected loss encoding is ``mean``."""
         if self.kernels is None:
             return draw_atom(self.decompose(mean), uniforms[0])
@@ -307,20 +309,20 @@ class Task(Part):
             raise InputError(f"{type(self).__name__} defines neither {method} nor kernels")
         return self.kernels
 
-    def _encode(self, label: Any) -> tuple[np.ndarray, float]:
+    def _encode(self, label: Label) -> tuple[np.ndarray, float]:
         kernels = self._need_kernels("encode")
         row = self.check_label(label)
         target = np.empty(self.size_of(row))
         offset = kernels.encode(row, self._params(target.size), target)
         return target, float(offset)
 
-    def _prediction_row(self, prediction: Any) -> np.ndarray:
+    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
         """Predictions are labels unless a task says otherwise."""
         row: np.ndarray = self.check_label(prediction)
         return row
 
 
-def draw_atom(distribution: Distribution, uniform: float) -> Any:
+def draw_atom(distribution: Distribution, uniform: float) -> Prediction:
     """Draw from a distribution by one uniform number."""
     index = np.searchsorted(np.cumsum(distribution.weights), uniform, side="right")
     return distribution.atoms[min(int(index), len(distribution.atoms) - 1)]
@@ -335,7 +337,7 @@ def mean_rows(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
 LABELS = ("labels", "a label", "tags")
 
 
-def whole_numbers(values: Any, what: str) -> np.ndarray:
+def whole_numbers(values: npt.ArrayLike, what: str) -> np.ndarray:
     """Return a copy of ``values`` in int64, refusing anything that is not a whole number.
 
     It is always a copy, contiguous: what is checked afterwards is what compiled code reads, and

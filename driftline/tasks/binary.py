@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Affine, Cube
 from driftline.tasks.base import Distribution, Task, TaskKernels, mean_rows, whole_numbers
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["Binary"]
 
@@ -67,7 +68,7 @@ class Binary(Task):
     #: The loss encoding is this multiple of the label itself.
     loss_factor: ClassVar[float] = -0.5
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return the sign as a row of one integer."""
         if type(label) is not int:
             number = whole_numbers(label, "a label")
@@ -78,7 +79,7 @@ class Binary(Task):
             raise InputError(f"label {label} is neither -1 nor +1")
         return np.array((label,), dtype=np.int64)
 
-    def check_labels(self, labels: Any) -> np.ndarray:
+    def check_labels(self, labels: Labels) -> np.ndarray:
         """Return the signs as rows of one integer."""
         numbers = whole_numbers(labels, "labels")
         if numbers.ndim != 1:
@@ -110,7 +111,7 @@ class Binary(Task):
         """Return the sign of the mean label, -1 for 0."""
         return 1 if np.ravel(mu)[0] > 0.0 else -1
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> int:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> int:
         """Return the sign of the mean prediction, -1 for 0."""
         mean = sum(w * p for w, p in zip(weights.tolist(), predictions, strict=True))
         return 1 if mean > 0.0 else -1

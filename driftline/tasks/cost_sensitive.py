@@ -10,12 +10,13 @@ Asymmetric costs, classes in a hierarchy and the option to reject are all of thi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.tasks.finite import Finite
+from driftline.typing import Json
 
 __all__ = ["CostSensitive"]
 
@@ -50,6 +51,6 @@ class CostSensitive(Finite):
         """Name the costs."""
         return f"CostSensitive(costs={tuple(map(tuple, self.loss_matrix.tolist()))})"
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return the costs as plain data."""
         return {"type": self.part_name(), "costs": self.loss_matrix.tolist()}

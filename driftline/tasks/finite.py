@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.polytopes import Hull, Polytope, Simplex
 from driftline.tasks.base import Distribution
 from driftline.tasks.multiclass import check_class, check_classes
 from driftline.tasks.plurality import PluralityTask
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["Finite"]
 
@@ -40,8 +42,8 @@ class Finite(PluralityTask):
     5.0
     """
 
-    encodings: Any
-    loss_encodings: Any
+    encodings: npt.ArrayLike
+    loss_encodings: npt.ArrayLike
     offsets: Any = None
 
     def __post_init__(self) -> None:
@@ -126,28 +128,28 @@ class Finite(PluralityTask):
         losses = self.loss_matrix
         return float(min(losses.mean(axis=1).max(), losses.max(axis=0).min()))
 
-    def check_label(self, label: Any) -> int:
+    def check_label(self, label: Label) -> int:
         """Return the label as an integer."""
         return int(check_class(label, len(self.label_matrix), "label")[0])
 
-    def check_labels(self, labels: Any) -> np.ndarray:
+    def check_labels(self, labels: Labels) -> np.ndarray:
         """Return the labels as a vector of integers."""
         return check_classes(labels, len(self.label_matrix))[:, 0]
 
-    def encode(self, label: Any) -> np.ndarray:
+    def encode(self, label: Label) -> np.ndarray:
         """Return the row of a label."""
         return self.label_matrix[self.check_label(label)].copy()
 
-    def encode_loss(self, prediction: Any) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the row of a prediction."""
         row = check_class(prediction, len(self.prediction_matrix), "prediction")[0]
         return self.prediction_matrix[row].copy()
 
-    def offset(self, label: Any) -> float:
+    def offset(self, label: Label) -> float:
         """Return the offset of a label."""
         return self.offsets[self.check_label(label)]
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the entry of the loss matrix."""
         row = check_class(prediction, len(self.prediction_matrix), "prediction")[0]
         return float(self.loss_matrix[self.check_label(label), row])

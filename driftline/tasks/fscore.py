@@ -19,13 +19,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.polytopes import Hull, Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
+from driftline.typing import Label, Prediction
 
 __all__ = ["FScore"]
 
@@ -91,7 +92,7 @@ class FScore(Task):
         sizes = np.arange(1.0, self.labels + 1.0)
         return 2.0 / (sizes[:, np.newaxis] + sizes)
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return a 0/1 vector."""
         tags = whole_numbers(label, "tags")
         if tags.shape != (self.labels,) or not np.isin(tags, (0, 1)).all():
@@ -106,7 +107,7 @@ class FScore(Task):
         """Return a row for every prediction."""
         return rows
 
-    def encode(self, label: Any) -> np.ndarray:
+    def encode(self, label: Label) -> np.ndarray:
         """Return the tags in the column of their number."""
         tags = self.check_label(label)
         out = np.zeros(self.dim)
@@ -116,7 +117,7 @@ class FScore(Task):
             self._columns(out)[:, tags.sum() - 1] = tags
         return out
 
-    def encode_loss(self, prediction: Any) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return minus what each tag earns, for every size of the label."""
         tags = self.check_label(prediction)
         out = np.zeros(self.dim)
@@ -126,11 +127,11 @@ class FScore(Task):
             self._columns(out)[:] = -np.outer(tags, self._shares[tags.sum() - 1])
         return out
 
-    def offset(self, label: Any) -> float:
+    def offset(self, label: Label) -> float:
         """Return 1."""
         return 1.0
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the F1 score."""
         left, right = self.check_label(prediction), self.check_label(label)
         total = int(left.sum() + right.sum())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Simplex
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.plurality import PluralityTask
+from driftline.typing import Label, Labels
 
 __all__ = ["Multiclass", "check_class", "check_classes"]
 
@@ -122,11 +123,11 @@ class Multiclass(PluralityTask):
         """The expected loss of guessing uniformly."""
         return 1.0 - 1.0 / self.classes
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return the class as a row of one integer."""
         return check_class(label, self.classes, "label")
 
-    def check_labels(self, labels: Any) -> np.ndarray:
+    def check_labels(self, labels: Labels) -> np.ndarray:
         """Return the classes as rows of one integer."""
         return check_classes(labels, self.classes)
 
@@ -149,7 +150,7 @@ class Multiclass(PluralityTask):
         return Distribution(atoms, weights[atoms])
 
 
-def check_class(label: Any, classes: int, what: str) -> np.ndarray:
+def check_class(label: Label, classes: int, what: str) -> np.ndarray:
     """Return one class as a row of one integer, or say what is wrong with it."""
     if type(label) is not int:
         number = whole_numbers(label, f"a {what}")
@@ -161,7 +162,7 @@ def check_class(label: Any, classes: int, what: str) -> np.ndarray:
     return np.array((label,), dtype=np.int64)
 
 
-def check_classes(labels: Any, classes: int) -> np.ndarray:
+def check_classes(labels: Labels, classes: int) -> np.ndarray:
     """Return classes as rows of one integer, or say which one is wrong."""
     numbers = whole_numbers(labels, "labels")
     if numbers.ndim != 1:

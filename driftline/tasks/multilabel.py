@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Cube, Polytope
 from driftline.tasks.base import TaskKernels, mean_rows
 from driftline.tasks.structured import VectorTask, refuse_first
+from driftline.typing import Prediction
 
 __all__ = ["Multilabel"]
 
@@ -109,7 +110,7 @@ class Multilabel(VectorTask):
         """Return the tags of positive score, a row each."""
         return (scores > 0.0).astype(np.int64)
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> np.ndarray:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> np.ndarray:
         """Return the tags with more than half of the weight behind them."""
         rows = [np.reshape(prediction, (1, -1)) for prediction in predictions]
         return self.average_rows(rows, weights[np.newaxis])[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from driftline.polytopes import Permutahedron
 from driftline.polytopes.permutahedron import random_ranks, swapping_room
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.relevance import DISCOUNTS, RelevanceTask, encode
+from driftline.typing import Label, Prediction
 
 __all__ = ["NDCG"]
 
@@ -125,13 +126,13 @@ class NDCG(RelevanceTask):
         """Return room to draw an order."""
         return swapping_room(size)
 
-    def _prediction_row(self, prediction: Any) -> np.ndarray:
+    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
         ranks = whole_numbers(prediction, "ranks")
         if ranks.ndim != 1 or not np.array_equal(np.sort(ranks), np.arange(ranks.size)):
             raise InputError(f"a prediction must be an order of 0, 1, ..., but is {ranks.tolist()}")
         return ranks
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return one minus the normalised discounted cumulative gain."""
         ranks, grades = self._prediction_row(prediction), self.check_label(label)
         if ranks.size != grades.size:

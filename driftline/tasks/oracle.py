@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Oracle(VectorTask):
     """
 
     size: int
-    maximize: Callable[[np.ndarray], Any]
+    maximize: Callable[[np.ndarray], np.ndarray]
     loss_factor: float
     squared_norm: float
     gamma: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from driftline.errors import InputError
 from driftline.polytopes import OrderSimplex, Polytope
 from driftline.tasks.multiclass import check_class, check_classes
 from driftline.tasks.structured import StructuredTask
+from driftline.typing import Label, Labels
 
 __all__ = ["Ordinal"]
 
@@ -66,15 +67,15 @@ class Ordinal(StructuredTask):
             return 0.5 / math.sqrt(self.levels - 1), 2.0
         return 0.5 / (self.levels - 1), 2.0
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return the level as a row of one integer."""
         return check_class(label, self.levels, "label")
 
-    def check_labels(self, labels: Any) -> np.ndarray:
+    def check_labels(self, labels: Labels) -> np.ndarray:
         """Return the levels as rows of one integer."""
         return check_classes(labels, self.levels)
 
-    def encode(self, label: Any) -> np.ndarray:
+    def encode(self, label: Label) -> np.ndarray:
         """Return the cumulative encoding."""
         level = self.check_label(label)[0]
         return np.where(np.arange(self.levels - 1) < level, 1.0, -1.0)

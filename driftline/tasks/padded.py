@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.tasks.base import Task
+from driftline.typing import Label, Labels
 
 __all__ = ["PaddedTask"]
 
@@ -14,7 +13,7 @@ __all__ = ["PaddedTask"]
 class PaddedTask(Task):
     """Base of tasks with one entry of the prediction for every entry of the label."""
 
-    def label(self, checked: Any) -> np.ndarray:
+    def label(self, checked: Label) -> np.ndarray:
         """Return a label as users give it."""
         return checked
 
@@ -26,6 +25,6 @@ class PaddedTask(Task):
         """Return the padded rows."""
         return rows
 
-    def prediction_width(self, labels: Any) -> int:
+    def prediction_width(self, labels: Labels) -> int:
         """Return the length of the longest label."""
         return max(len(label) for label in labels)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from driftline.kernels import VOTE, kernel
 from driftline.tasks.base import Task
+from driftline.typing import Prediction
 
 __all__ = ["PluralityTask"]
 
@@ -31,7 +31,7 @@ def most_weight(predictions, weights, behind, out):
 class PluralityTask(Task):
     """Base of tasks in which no prediction lies between others."""
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> int:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> int:
         """Return the prediction with most weight behind it, the lowest of several."""
         totals: dict[int, float] = {}
         for prediction, weight in zip(predictions, weights.tolist(), strict=True):

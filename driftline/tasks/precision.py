@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from driftline.kernels import DRAW, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Permutahedron, Polytope
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.relevance import RelevanceTask, encode
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["PrecisionAtK"]
 
@@ -86,7 +87,7 @@ class PrecisionAtK(RelevanceTask):
         """As many as are chosen."""
         return self.k
 
-    def prediction_width(self, labels: Any) -> int:
+    def prediction_width(self, labels: Labels) -> int:
         """Return how many are chosen."""
         return self.k
 
@@ -100,11 +101,11 @@ class PrecisionAtK(RelevanceTask):
             return Permutahedron((1.0,) * size)
         return Hypersimplex(size, self.k)
 
-    def sized_loss_encoding(self, prediction: Any, size: int) -> np.ndarray:
+    def sized_loss_encoding(self, prediction: Prediction, size: int) -> np.ndarray:
         """Return the loss encoding of a prediction among so many items."""
         return self.encode_loss(prediction, size)
 
-    def encode_loss(self, prediction: Any, size: int | None = None) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction, size: int | None = None) -> np.ndarray:
         """Return -1 for every chosen item; of how many, says ``size`` or the task."""
         size = self.items if size is None else size
         if size is None:
@@ -113,12 +114,12 @@ class PrecisionAtK(RelevanceTask):
         out[self._chosen(prediction, size)] = -1.0
         return out
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the share of relevant items that were not chosen, of those that could be."""
         target, offset = self._encode(label)
         return max(0.0, float(target @ self.encode_loss(prediction, target.size)) + offset)
 
-    def _chosen(self, prediction: Any, size: int) -> np.ndarray:
+    def _chosen(self, prediction: Prediction, size: int) -> np.ndarray:
         chosen = whole_numbers(prediction, "chosen items")
         count = min(self.k, size)
         if chosen.shape != (count,) or len(set(chosen.tolist())) < count:
@@ -131,7 +132,7 @@ class PrecisionAtK(RelevanceTask):
         """Choose the largest entries, the lowest index of equal ones."""
         return np.sort(np.argsort(-np.asarray(mu), kind="stable")[: self.k])
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> np.ndarray:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> np.ndarray:
         """Return the items with most weight behind them."""
         size = int(max(np.max(chosen) for chosen in predictions)) + 1
         behind = np.zeros(max(size, len(predictions[0])))

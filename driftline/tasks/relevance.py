@@ -13,7 +13,7 @@ is predicted, and no step is made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
 from driftline.tasks.base import whole_numbers
 from driftline.tasks.padded import PaddedTask
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["RelevanceTask", "encode"]
 
@@ -142,7 +143,7 @@ class RelevanceTask(PaddedTask):
         """One grade per document."""
         return self.dim
 
-    def size_of(self, label: Any) -> int:
+    def size_of(self, label: Label) -> int:
         """One score per document."""
         return len(label)
 
@@ -156,7 +157,7 @@ class RelevanceTask(PaddedTask):
 
     # -- labels
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return one query's grades as a vector."""
         grades = whole_numbers(label, self.what)
         if grades.ndim != 1 or grades.size != (self.items or grades.size) or grades.size == 0:
@@ -171,7 +172,7 @@ class RelevanceTask(PaddedTask):
             )
         return grades
 
-    def check_labels(self, labels: Any) -> Any:
+    def check_labels(self, labels: Labels) -> CheckedLabels:
         """Return every query's grades: a list, or rows where the documents are fixed."""
         checked = []
         for t, label in enumerate(labels):
@@ -187,22 +188,22 @@ class RelevanceTask(PaddedTask):
         mean[np.argsort(-np.asarray(theta), kind="stable")] = -self.discounts(mean.size)
         return mean
 
-    def guess_of(self, label: Any) -> float:
+    def guess_of(self, label: Label) -> float:
         """Return the expected loss of an order drawn uniformly."""
         target, offset = self._encode(label)
         return offset - float(target.sum() * self.discounts(target.size).mean())
 
-    def mean_guess(self, labels: Any = None) -> float | None:
+    def mean_guess(self, labels: Labels = None) -> float | None:
         """Return the mean of what guessing costs, which depends on the grades."""
         return None if labels is None else float(np.mean([self.guess_of(y) for y in labels]))
 
-    def average(self, predictions: Sequence[Any], weights: np.ndarray) -> Any:
+    def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return the order of the mean discounts that documents earn by their ranks."""
         discounts = self.discounts(len(predictions[0]))
         return self.best_prediction(
             sum(w * discounts[p] for w, p in zip(weights, predictions, strict=True))
         )
 
-    def idle(self, label: Any) -> bool:
+    def idle(self, label: Label) -> bool:
         """Say whether no document has any gain, so that there is nothing to predict."""
         return not self.encode(label).any()

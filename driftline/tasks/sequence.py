@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from driftline.inputs import VectorPerPosition
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.tasks.base import Distribution, whole_numbers
 from driftline.tasks.padded import PaddedTask
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["Sequence"]
 
@@ -103,7 +104,7 @@ class Sequence(PaddedTask):
         """How many scores a round has."""
         return "as many scores as positions and transitions need"
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return the tags as a vector of integers."""
         tags = whole_numbers(label, "tags")
         if tags.ndim != 1 or tags.size == 0:
@@ -112,20 +113,20 @@ class Sequence(PaddedTask):
             raise InputError(f"label {tags.tolist()} has a tag outside 0..{self.tags - 1}")
         return tags
 
-    def check_labels(self, labels: Any) -> list[np.ndarray]:
+    def check_labels(self, labels: Labels) -> list[np.ndarray]:
         """Return every label as a vector of integers."""
         return [self.check_label(label) for label in labels]
 
-    def encode(self, label: Any) -> np.ndarray:
+    def encode(self, label: Label) -> np.ndarray:
         """Return unit vectors and pairs."""
         tags = self.check_label(label)
         return self.hull(len(tags)).vertex(tags)
 
-    def offset(self, label: Any) -> float:
+    def offset(self, label: Label) -> float:
         """Return 0."""
         return 0.0
 
-    def encode_loss(self, prediction: Any) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the share of a position for every other tag."""
         return self.loss_of_mean(self.encode(prediction))
 
@@ -136,7 +137,7 @@ class Sequence(PaddedTask):
         hull.split(out)[0][:] = (1.0 - hull.split(mean)[0]) / hull.length
         return out
 
-    def loss(self, prediction: Any, label: Any) -> float:
+    def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the share of wrong tags."""
         left, right = self.check_label(prediction), self.check_label(label)
         if left.shape != right.shape:

@@ -7,7 +7,7 @@ prediction with a given mean loss encoding is drawing a vertex with a given mean
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from driftline.errors import InputError
 from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["StructuredTask", "VectorTask", "refuse_first"]
 
@@ -47,7 +48,7 @@ class StructuredTask(Task):
         """Return the label hull, stretched by the factor."""
         return Affine(self.label_hull, self.loss_factor)
 
-    def from_vertex(self, vertex: np.ndarray) -> Any:
+    def from_vertex(self, vertex: np.ndarray) -> Prediction:
         """Return the label that a vertex encodes."""
         raise InputError(f"{type(self).__name__} does not define from_vertex")
 
@@ -67,15 +68,15 @@ class StructuredTask(Task):
             raise InputError(f"{type(self).__name__} does not know its constants")
         return constants
 
-    def label(self, checked: Any) -> Any:
+    def label(self, checked: Label) -> Label:
         """Return a label as users give it."""
         return self.prediction(checked)
 
-    def offset(self, label: Any) -> float:
+    def offset(self, label: Label) -> float:
         """Return the constant."""
         return self.constant_offset
 
-    def encode_loss(self, prediction: Any) -> np.ndarray:
+    def encode_loss(self, prediction: Prediction) -> np.ndarray:
         """Return the multiple of the prediction's encoding."""
         return self.loss_of_mean(self.encode(prediction))
 
@@ -83,7 +84,7 @@ class StructuredTask(Task):
         """Return the multiple of a mean encoding."""
         return self.loss_factor * mean
 
-    def best_prediction(self, mu: np.ndarray) -> Any:
+    def best_prediction(self, mu: np.ndarray) -> Prediction:
         """Return the label of the best vertex in the direction of the mean encoding."""
         return self.from_vertex(self.label_hull.maximize(mu))
 
@@ -93,7 +94,7 @@ class StructuredTask(Task):
         atoms = np.array([self.from_vertex(vertex) for vertex in mixture.vertices])
         return Distribution(atoms, mixture.weights)
 
-    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Any:
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a label with this mean loss encoding."""
         vertex = self.label_hull.sample(np.asarray(mean) / self.loss_factor, uniforms)
         return self.from_vertex(vertex)
@@ -123,11 +124,11 @@ class VectorTask(StructuredTask):
         """Return a row for every prediction."""
         return rows
 
-    def check_label(self, label: Any) -> np.ndarray:
+    def check_label(self, label: Label) -> np.ndarray:
         """Return one label as a vector."""
         return self.check_labels(np.asarray(label)[np.newaxis])[0]
 
-    def check_labels(self, labels: Any) -> np.ndarray:
+    def check_labels(self, labels: Labels) -> np.ndarray:
         """Return labels as rows."""
         rows = whole_numbers(labels, "labels")
         if rows.ndim != 2 or rows.shape[1] != self.label_size:

@@ -6,13 +6,15 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import DAMAGE, InputError
 from driftline.state import State, archive, old_trace
 from driftline.trace.batch import Batch
+from driftline.typing import Json, Saved
 
 __all__ = [
     "BATCHES",
@@ -27,6 +29,8 @@ __all__ = [
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = ("gap", "restarted")
+
+Made = TypeVar("Made")
 
 #: How many batches the columns of a streamed trace come in.
 BATCHES = "batches"
@@ -61,7 +65,7 @@ class Trace:
     origin: State | None = None
     gap: np.ndarray | None = None
     restarted: np.ndarray | None = None
-    config: dict[str, Any] = field(default_factory=dict)
+    config: Json = field(default_factory=dict)
     digest: str = ""
 
     def __len__(self) -> int:
@@ -113,7 +117,7 @@ class Trace:
         """Return the columns by name."""
         return {name: getattr(self, name) for name in COLUMNS}
 
-    def to_frame(self, constructor: Callable[[dict[str, Any]], Any]) -> Any:
+    def to_frame(self, constructor: Callable[[dict[str, Any]], Made]) -> Made:
         """Return a data frame, as in ``trace.to_frame(pandas.DataFrame)``."""
         columns: dict[str, Any] = self.to_dict()
         if columns["prediction"].ndim > 1:
@@ -128,7 +132,7 @@ class Trace:
 
     @classmethod
     def of(
-        cls, batch: Batch, task: Any, config: dict[str, Any], origin: State | None, digest: str = ""
+        cls, batch: Batch, task: Any, config: Json, origin: State | None, digest: str = ""
     ) -> Trace:
         """Return the trace of a run from its rounds."""
         columns: dict[str, Any] = {
@@ -148,7 +152,7 @@ class Trace:
         columns: dict[str, Any] = joined([trace.columns() for trace in traces])
         return replace(traces[0], **columns)
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""
         arrays = self.columns()
         about = {"kind": "Trace", "config": self.config, "digest": self.digest, "origin": None}
@@ -158,7 +162,7 @@ class Trace:
         return about, arrays
 
     @classmethod
-    def from_saved(cls, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Trace:
         """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
         config, digest = about["config"], about["digest"]
         if not isinstance(config, dict) or not isinstance(digest, str):
@@ -199,7 +203,7 @@ def column(
     arrays: Mapping[str, np.ndarray],
     name: str,
     rounds: int | None = None,
-    dtype: Any = np.float64,
+    dtype: npt.DTypeLike = np.float64,
     ndims: tuple[int, ...] = (1,),
 ) -> np.ndarray:
     """Return a column of a trace, if it has this type and as many rounds, and finite entries."""
@@ -245,7 +249,9 @@ def with_suffix(path: str | Path) -> Path:
     return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
 
 
-def read_file(path: str | Path, kind: str, make: Callable[..., Any]) -> Any:
+def read_file(
+    path: str | Path, kind: str, make: Callable[[Json, dict[str, np.ndarray]], Made]
+) -> Made:
     """Return what a function makes of a trace's file, of today or of version 0.1.0."""
     path = Path(path)
     if not path.is_file():
@@ -267,7 +273,7 @@ def read_file(path: str | Path, kind: str, make: Callable[..., Any]) -> Any:
         raise InputError(f"{path} is not a trace: {told}") from error
 
 
-def _joined_batches(arrays: dict[str, np.ndarray], count: Any) -> dict[str, np.ndarray]:
+def _joined_batches(arrays: dict[str, np.ndarray], count: object) -> dict[str, np.ndarray]:
     """Return the arrays of a streamed file as those of a trace that was saved in whole."""
     if type(count) is not int or not 1 <= count <= len(arrays):
         raise InputError(f"{len(arrays)} arrays cannot be {count!r:.80} batches")
@@ -285,7 +291,7 @@ def _joined_batches(arrays: dict[str, np.ndarray], count: Any) -> dict[str, np.n
     return rest | joined(batches)
 
 
-def _origin(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> State | None:
+def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
     """Return what a learner was, if it can be one; a learner checks it against its parts."""
     if "transposed" in about:
         return old_trace.origin(about, arrays)

@@ -12,6 +12,7 @@ from driftline.errors import InputError
 from driftline.state import archive
 from driftline.trace.sink import Sink
 from driftline.trace.trace import BATCHES, batch_name, with_suffix
+from driftline.typing import Json
 
 __all__ = ["TraceFile"]
 
@@ -52,7 +53,7 @@ class TraceFile(Sink):
         if self._stack is not None:
             raise InputError(f"{self.path} is being written already: a sink is for one run")
         self._waiting: list[Any] = []
-        self._about: dict[str, Any] = {}
+        self._about: Json = {}
         self._rounds = self._batches = 0
         with ExitStack() as stack:
             handle = files.disk.open(stack.enter_context(files.drafted(self.path)))

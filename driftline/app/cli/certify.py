@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from driftline.app.cli.traces import read_trace
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from driftline.comparators import Piecewise
 
 __all__ = ["certify"]
 
@@ -69,7 +74,9 @@ def certify(
         raise click.exceptions.Exit(1)
 
 
-def _arrays(path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
+def _arrays(
+    path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()
+) -> dict[str, np.ndarray]:
     """Return arrays of a file by name; those of ``more`` only if they are there."""
     import numpy as np
 
@@ -88,7 +95,7 @@ def _arrays(path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()) -> d
     return {name: have[name] for name in (*names, *more) if name in have}
 
 
-def _comparator(path: Path) -> Any:
+def _comparator(path: Path) -> Piecewise:
     from driftline.comparators import Fixed, Piecewise
     from driftline.errors import InputError
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from driftline.app.cli.options import MODEL
 from driftline.app.cli.traces import read_trace
+
+if TYPE_CHECKING:
+    from driftline.committee import Committee
+    from driftline.typing import Json
 
 __all__ = ["inspect"]
 
@@ -44,7 +48,7 @@ def inspect(file: Path, as_json: bool) -> None:
             click.echo(" " * (width + 2) + line)
 
 
-def _found(file: Path) -> dict[str, Any]:
+def _found(file: Path) -> Json:
     """Return what is in a file, by name."""
     import zipfile
 
@@ -65,12 +69,12 @@ def _found(file: Path) -> dict[str, Any]:
     return _table_model(file) if "table" in about else _learner(file, about)
 
 
-def _trace(file: Path) -> dict[str, Any]:
+def _trace(file: Path) -> Json:
     made = read_trace(file)
     committee = hasattr(made, "members")
     kind = f"trace of a committee of {len(made.members)}" if committee else "trace of a learner"
     totals = {"target loss": float(made.target_loss.sum()), "risk": float(made.risk.sum())}
-    found: dict[str, Any] = {"kind": kind, "rounds": len(made), **totals}
+    found: Json = {"kind": kind, "rounds": len(made), **totals}
     found["mean loss"] = round(totals["target loss"] / max(1, len(made)), 6)
     if committee:
         found["members' risk"] = [round(v, 2) for v in made.member_risk.sum(axis=0).tolist()]
@@ -81,23 +85,23 @@ def _trace(file: Path) -> dict[str, Any]:
     return found
 
 
-def _journal(file: Path) -> dict[str, Any]:
+def _journal(file: Path) -> Json:
     from driftline.app.runs import Journal
 
     made = Journal.load(file)
-    found: dict[str, Any] = {"kind": f"journal, {made!r}", "rounds": made.rounds}
+    found: Json = {"kind": f"journal, {made!r}", "rounds": made.rounds}
     for name in made.names:
         if "." not in name:
             found[name.replace("_", " ")] = made.total(name)
     return found
 
 
-def _table_model(file: Path) -> dict[str, Any]:
+def _table_model(file: Path) -> Json:
     from driftline.app.runs import Model
 
     made = Model.load(file)
     encoder, labels = made.encoder, made.encoder.labels
-    found: dict[str, Any] = {
+    found: Json = {
         "kind": f"model of a table, learner {made.about}",
         "task": repr(made.learner.task),
         "rounds": made.rounds,
@@ -119,7 +123,7 @@ def _table_model(file: Path) -> dict[str, Any]:
     return found | {"guarantee": made.learner.describe().split("\n")[0], **_members(made.learner)}
 
 
-def _members(committee: Any) -> dict[str, Any]:
+def _members(committee: Committee) -> Json:
     """Return the members with their weights, in few words."""
     found = {}
     for j, (member, weight) in enumerate(zip(committee.members, committee.weights, strict=True)):
@@ -127,7 +131,7 @@ def _members(committee: Any) -> dict[str, Any]:
     return found
 
 
-def _learner(file: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _learner(file: Path, about: Json) -> Json:
     from driftline.state.loading import load
 
     made = load(file)

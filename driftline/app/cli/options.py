@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from driftline.app.tables import Options, Table
 
 __all__ = [
     "FILE",
@@ -26,7 +29,7 @@ __all__ = [
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 READING = (
     click.option(
@@ -124,12 +127,12 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def table_of(file: Path, options: dict[str, Any]) -> Any:
+def table_of(file: Path, options: dict[str, Any]) -> Table:
     """Open the table."""
     return opener_of(file, options, marked=False)()
 
 
-def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Any]:
+def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Table]:
     """Return what opens the table, in which positions can be asked for."""
     from driftline.app import tables
 
@@ -181,7 +184,7 @@ def said_before(context: click.Context) -> list[str]:
     return made
 
 
-def wishes_of(options: dict[str, Any], ignore: list[str]) -> Any:
+def wishes_of(options: dict[str, Any], ignore: list[str]) -> Options:
     """Return what was said about columns."""
     from driftline.app.tables import Options
 

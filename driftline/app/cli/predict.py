@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -55,7 +55,7 @@ def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, A
         _predict(model, file, target, quiet, options)
 
 
-def _predict(path: Path, file: Path, target: Any, quiet: bool, options: dict[str, Any]) -> None:
+def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[str, Any]) -> None:
     import numpy as np
 
     from driftline.app.cli.screen import amount, console_of

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Progress"]
 
@@ -10,7 +13,7 @@ __all__ = ["Progress"]
 class Progress:
     """A bar on a terminal, nothing elsewhere."""
 
-    def __init__(self, console: Any, quiet: bool = False):
+    def __init__(self, console: Console, quiet: bool = False):
         from rich import progress
 
         self._bar = progress.Progress(
@@ -25,13 +28,13 @@ class Progress:
             transient=True,
             disable=quiet or not console.is_terminal,
         )
-        self._task: Any = self._bar.add_task("", total=None, rows=0, rate="", loss=0.0, saved="")
+        self._task = self._bar.add_task("", total=None, rows=0, rate="", loss=0.0, saved="")
 
     def __enter__(self) -> Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def show(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -22,6 +23,16 @@ from driftline.app.cli.options import (
     wishes_of,
 )
 from driftline.app.cli.trouble import FAILURES, Trouble, failing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from driftline.app.runs import Reading, Run
+    from driftline.app.runs.audit_buffer import AuditBuffer
+    from driftline.app.runs.guarantee import Guarantee
+    from driftline.app.runs.lock import Lock
+    from driftline.app.runs.outputs import Outputs
+    from driftline.app.runs.start import Start
 
 __all__ = ["run"]
 
@@ -105,10 +116,10 @@ def run(file: Path, **options: Any) -> None:
 class Started(NamedTuple):
     """All that a run needs."""
 
-    source: Any
-    run: Any
-    outputs: Any
-    notes: Any
+    source: Reading
+    run: Run
+    outputs: Outputs
+    notes: Console
 
 
 def _run(file: Path, options: dict[str, Any]) -> None:
@@ -131,7 +142,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
             _play(file, started, again, options)
 
 
-def _start(file: Path, folder: Path, options: dict[str, Any]) -> Any:
+def _start(file: Path, folder: Path, options: dict[str, Any]) -> Start:
     """Find out how the run begins."""
     from driftline.app.cli.options import opener_of
     from driftline.app.runs.start import Command, begin
@@ -148,7 +159,9 @@ def _learning(options: dict[str, Any]) -> dict[str, Any]:
     return {named.get(name, name): options[name] for name in sorted(options.keys() - {*ANYWAY})}
 
 
-def _begin(file: Path, lock: Any, start: Any, options: dict[str, Any], notes: Any) -> Started:
+def _begin(
+    file: Path, lock: Lock, start: Start, options: dict[str, Any], notes: Console
+) -> Started:
     """Find out what is in the table, make the model or take it up."""
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.outputs import Outputs
@@ -174,7 +187,9 @@ def _begin(file: Path, lock: Any, start: Any, options: dict[str, Any], notes: An
         skip = options["skip"] or 0
     elif not quiet:
         notes.print(f"going on after row {rows:,} of {file}", style="dim", soft_wrap=True)
-    queries = state.queries if rows and state.inputs[-1].mark == start.known.mark else ()
+    queries: Sequence[str] = ()
+    if rows and state is not None and state.inputs[-1].mark == start.known.mark:
+        queries = state.queries
     source = Reading(
         table,
         run.model.encoder,
@@ -215,7 +230,7 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
         raise click.exceptions.Exit(128 + signal)
 
 
-def _words(file: Path, again: list[str], outputs: Any, rows: int) -> list[str]:
+def _words(file: Path, again: list[str], outputs: Outputs, rows: int) -> list[str]:
     """Return how to go on: the same again, but for a pipe, whose rows are gone."""
     from driftline.app.runs.inputs import is_pipe
 
@@ -225,7 +240,7 @@ def _words(file: Path, again: list[str], outputs: Any, rows: int) -> list[str]:
     return [*words, "--skip", str(rows)]
 
 
-def _audit_buffer(options: dict[str, Any]) -> Any:
+def _audit_buffer(options: dict[str, Any]) -> AuditBuffer | None:
     """Return where rounds are kept for an audit, None if nowhere."""
     from driftline.app.runs.audit_buffer import MOST, AuditBuffer
 
@@ -262,7 +277,7 @@ def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
     return trouble, stop.asked
 
 
-def _tell_done(file: Path, folder: Path, start: Any, options: dict[str, Any]) -> None:
+def _tell_done(file: Path, folder: Path, start: Start, options: dict[str, Any]) -> None:
     """Say that there is nothing to do."""
     from driftline.app.cli.screen import console_of
     from driftline.app.runs.outputs import SUMMARY, sweep_audit
@@ -308,14 +323,14 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     screen.print("\n".join(lines), soft_wrap=True)
 
 
-def _lost(outputs: Any) -> str:
+def _lost(outputs: Outputs) -> str:
     """Say what is left when a run fails on the way."""
     if not outputs.saved:
         return "nothing of this run is saved"
     return f"what was learned from {outputs.saved:,} rows is saved: the same command goes on there"
 
 
-def _where(guarantee: Any, run: Any) -> str:
+def _where(guarantee: Guarantee, run: Run) -> str:
     """Say of which rounds a certificate is, unless these are all there are."""
     if run.model.rounds == run.rounds:
         return ""
@@ -338,7 +353,7 @@ def _stem(file: Path) -> str:
     return name
 
 
-def _refuse_constant(run: Any, saved: Path) -> None:
+def _refuse_constant(run: Run, saved: Path) -> None:
     labels = run.model.encoder.labels
     if labels.kind == "classes" and len(labels.values) < 2:
         raise Trouble(

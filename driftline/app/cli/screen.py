@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from driftline.app.runs.guarantee import Guarantee
 
 __all__ = ["amount", "console_of", "far_lines", "guarantee_lines", "score_lines", "short"]
 
@@ -15,7 +20,7 @@ LOSSES = {
 }
 
 
-def console_of(err: bool = False) -> Any:
+def console_of(err: bool = False) -> Console:
     """Return a console that does not colour or break what is no terminal."""
     from rich.console import Console
 
@@ -64,7 +69,7 @@ def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
     return [*lines, f"  and {more} more columns"] if more > 0 else lines
 
 
-def guarantee_lines(made: Any, where: str = "") -> list[str]:
+def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
     """Return the certificate in a few lines; ``where`` says of which rounds it is."""
     lines = [f"certificate{where}", *_bound_lines(made), *_paid_lines(made)]
     if made.guessing is not None:
@@ -72,7 +77,7 @@ def guarantee_lines(made: Any, where: str = "") -> list[str]:
     return lines + _audit_lines(made)
 
 
-def _bound_lines(made: Any) -> list[str]:
+def _bound_lines(made: Guarantee) -> list[str]:
     if not math.isfinite(made.bound):
         why = "without an audit" if made.alone else "is known for a vote under this loss"
         return [f"  bound        none {why}"]
@@ -103,7 +108,7 @@ def _paid_lines(made: Any) -> list[str]:
     return [paid]
 
 
-def _audit_lines(made: Any) -> list[str]:
+def _audit_lines(made: Guarantee) -> list[str]:
     audit = made.certificate
     if audit is None:
         return [f"  audit        none: {made.reason}"]

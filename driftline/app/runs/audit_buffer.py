@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
+from driftline.typing import CheckedLabels, Inputs
 
 __all__ = ["AuditBuffer", "stacked"]
 
@@ -60,20 +60,20 @@ class AuditBuffer:
         """Return one trace of all rounds; without a digest, since rows were met in pieces."""
         return CommitteeTrace.join(self.traces)
 
-    def inputs(self) -> Any:
+    def inputs(self) -> Inputs:
         """Return all inputs as a learner takes them."""
         return stacked(self.rounds)[0]
 
-    def labels(self) -> Any:
+    def labels(self) -> CheckedLabels:
         """Return all labels as a learner takes them."""
         return stacked(self.rounds)[1]
 
 
-def stacked(rounds: list[Rounds]) -> tuple[Any, Any]:
+def stacked(rounds: list[Rounds]) -> tuple[Inputs, CheckedLabels]:
     """Return inputs and labels of rounds that follow each other."""
     inputs, labels = [part.inputs for part in rounds], [part.labels for part in rounds]
     if isinstance(labels[0], list):
-        made: Any = [label for part in labels for label in part]
+        made: CheckedLabels = [label for part in labels for label in part]
     else:
         made = np.concatenate(labels)
     if isinstance(inputs[0], list):
@@ -85,7 +85,7 @@ def stacked(rounds: list[Rounds]) -> tuple[Any, Any]:
     return np.concatenate(inputs), made
 
 
-def _entries(inputs: Any) -> int:
+def _entries(inputs: Inputs) -> int:
     if isinstance(inputs, list):
         return sum(group.size for group in inputs)
     return int(inputs.nnz * 2 if hasattr(inputs, "indptr") else inputs.size)

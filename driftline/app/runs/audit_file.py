@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from driftline.errors import InputError
 from driftline.files import Appended
 from driftline.state import archive
 from driftline.state.loading import DAMAGE
+from driftline.typing import Inputs, Json, Labels
 
 __all__ = ["AuditFile"]
 
@@ -79,7 +80,7 @@ def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
         arrays["lengths"] = np.array([len(group) for group in inputs], dtype=np.int64)
         arrays |= {"inputs": np.concatenate(inputs), "labels": np.concatenate(labels)}
     else:
-        arrays["labels"] = labels
+        arrays["labels"] = np.asarray(labels)
         if hasattr(inputs, "indptr"):
             about |= {"width": inputs.shape[1], "index": inputs.indices.dtype.name}
             arrays |= {"inputs": inputs.data, "indices": inputs.indices.astype(np.int64)}
@@ -89,9 +90,9 @@ def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
     return archive.packed(about, arrays)
 
 
-def _rounds(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Rounds:
-    inputs: Any = arrays["inputs"]
-    labels: Any = arrays["labels"]
+def _rounds(about: Json, arrays: dict[str, np.ndarray]) -> Rounds:
+    inputs: Inputs = arrays["inputs"]
+    labels: Labels = arrays["labels"]
     if "lengths" in arrays:
         ends = np.cumsum(arrays["lengths"])[:-1]
         inputs, labels = np.split(inputs, ends), np.split(labels, ends)

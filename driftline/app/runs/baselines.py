@@ -8,6 +8,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.tasks import Task
+from driftline.typing import Labels
 
 __all__ = ["Baselines", "baselines_of"]
 
@@ -18,7 +19,7 @@ class Baselines(Protocol):
     #: What they are called.
     names: tuple[str, str]
 
-    def losses(self, labels: Any) -> np.ndarray:
+    def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
         ...
 
@@ -53,7 +54,7 @@ class OfClasses:
         self.steps, self.last, self.leader = steps, 0, 0
         self.counts: dict[int, int] = {}
 
-    def losses(self, labels: Any) -> np.ndarray:
+    def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
         codes, counts, leader = np.asarray(labels), self.counts, self.leader
         leaders = []
@@ -90,7 +91,7 @@ class OfTags:
         self.tags, self.rounds = tags, 0
         self.last, self.counts = np.zeros((2, tags or 1), dtype=np.int64)
 
-    def losses(self, labels: Any) -> np.ndarray:
+    def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
         tags = np.asarray(labels)
         before = np.vstack([np.zeros_like(tags[:1]) + self.last, tags[:-1]])
@@ -121,7 +122,7 @@ class OfDocuments:
     def __init__(self, task: Task):
         self.task: Any = task
 
-    def losses(self, labels: Any) -> np.ndarray:
+    def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each."""
         task = self.task
         pairs = [(task.loss(np.arange(len(y)), y), task.guess_of(y)) for y in labels]
@@ -135,7 +136,7 @@ class OfDocuments:
         """Nothing was remembered."""
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     """Return a count from a file, if it can be one."""
     if not isinstance(value, int) or not 0 <= value < 2**62:
         raise InputError(f"expected a whole number, 0 or more, but saw {value!r}")

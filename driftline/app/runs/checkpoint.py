@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from driftline.app.runs.run import Run
 from driftline.errors import InputError
 from driftline.state import archive
 from driftline.state.loading import DAMAGE
+from driftline.typing import Json
 
 __all__ = ["Audit", "Checkpoint", "Extent"]
 
@@ -30,7 +31,7 @@ class Extent(NamedTuple):
     digest: str = ""
 
     @classmethod
-    def from_config(cls, config: Any) -> Extent:
+    def from_config(cls, config: Sequence[Any]) -> Extent:
         """Return what was a list in a file."""
         length, digest = config
         if type(length) is not int or length < 0:
@@ -113,9 +114,7 @@ class Checkpoint:
             raise InputError(f"{path} is damaged or was edited: {error}") from error
 
     @classmethod
-    def _from_saved(
-        cls, model: Model, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> Checkpoint:
+    def _from_saved(cls, model: Model, about: Json, arrays: Mapping[str, np.ndarray]) -> Checkpoint:
         journal = Journal.from_saved(about["journal"], arrays[JOURNAL])
         run = Run(model, journal=journal)
         run.rounds, run.rows = int(about["rounds"]), int(about["rows"])

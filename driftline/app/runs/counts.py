@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.typing import Labels
 
 __all__ = ["Counts"]
 
@@ -38,7 +37,7 @@ class Counts:
         made.table, made.tags = table, tags
         return made
 
-    def add(self, labels: Any, predictions: np.ndarray) -> None:
+    def add(self, labels: Labels, predictions: np.ndarray) -> None:
         """Count some rounds; labels that are neither classes nor tags are not counted."""
         if self.table is None:
             return

@@ -11,7 +11,9 @@ from driftline.app.runs.model import Model
 from driftline.certificates import best_piecewise, certify
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.committee.vote import vote_factor
+from driftline.comparators import Piecewise
 from driftline.domains import Ball
+from driftline.typing import Inputs, Json, Labels
 
 __all__ = ["Guarantee", "guarantee_of"]
 
@@ -63,7 +65,7 @@ class Guarantee:
         """Whether guessing is as good as the bound."""
         return self.guessing is not None and not self.bound < self.guessing
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return all numbers by name; bounds that do not exist are None."""
         made = self.certificate
         return {
@@ -142,7 +144,7 @@ def _audited(
     return made, comparator is not None
 
 
-def _in_hindsight(member: Any, inputs: Any, labels: Any, thorough: bool) -> Any:
+def _in_hindsight(member: Any, inputs: Inputs, labels: Labels, thorough: bool) -> Piecewise | None:
     """Return weights fitted afterwards, None if that would take long."""
     if not hasattr(inputs, "shape"):  # a list of many rows a round
         work = PLAIN_ROUND * len(labels)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from driftline.app.tables import BEGINNING, Mark, Table
 from driftline.errors import InputError
+from driftline.typing import Json
 
 __all__ = ["UNSAID", "Found", "Input", "find", "is_pipe"]
 
@@ -37,13 +38,13 @@ class Input(NamedTuple):
         place = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape"))
         return cls(file.name, place.hexdigest(), skip)
 
-    def to_config(self) -> dict[str, Any]:
+    def to_config(self) -> Json:
         """Return all as plain data."""
         marks = {"head": self.head._asdict(), "mark": self.mark._asdict()}
         return self._asdict() | marks
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Input:
+    def from_config(cls, config: Json) -> Input:
         """Return what :meth:`to_config` was asked of."""
         marks = [Mark.from_config(config[name]) for name in ("head", "mark")]
         skip = config["skip"]

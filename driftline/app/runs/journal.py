@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
 from driftline.state import archive
 from driftline.state.loading import DAMAGE
+from driftline.typing import Json
 
 __all__ = ["Journal"]
 
@@ -98,7 +98,7 @@ class Journal:
         about, blocks = self.to_saved()
         return archive.write(path, about, {"blocks": blocks})
 
-    def to_saved(self) -> tuple[dict[str, Any], np.ndarray]:
+    def to_saved(self) -> tuple[Json, np.ndarray]:
         """Return all of the journal as plain data and an array."""
         about = {"kind": "Journal", "names": self.names, "most": self.most}
         return about | {"span": self.span, "rounds": self.rounds}, self._blocks
@@ -113,7 +113,7 @@ class Journal:
             raise InputError(f"{path} is no journal, or damaged: {error}") from error
 
     @classmethod
-    def from_saved(cls, about: dict[str, Any], blocks: np.ndarray) -> Journal:
+    def from_saved(cls, about: Json, blocks: np.ndarray) -> Journal:
         """Return the journal that :meth:`to_saved` was asked of."""
         made = cls([str(name) for name in about["names"]], int(about["most"]))
         made.span, made.rounds = int(about["span"]), int(about["rounds"])

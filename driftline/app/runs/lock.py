@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import Any
 
 from driftline import files
 from driftline.errors import InputError
@@ -79,7 +78,7 @@ class Lock:
         os.close(self._handle)
         return False
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         files.disk.remove(self.path)
         os.close(self._handle)
         if self._made:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline.app.runs.baselines import baselines_of
 from driftline.app.tables import Encoder
 from driftline.app.tables.columns import Memory
-from driftline.committee import Committee, named
+from driftline.committee import Committee, CommitteeTrace, named
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
+from driftline.typing import Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Model"]
 
@@ -69,14 +69,14 @@ class Model:
             places = columns.numbers
         return {name: counts[j] for name, j in places.items() if counts[j]}
 
-    def scaled(self, inputs: Any) -> Any:
+    def scaled(self, inputs: Inputs) -> Inputs:
         """Return inputs as the committee takes them, and remember the scale of documents."""
         if self.scaling is None or not inputs:
             return inputs
         ends = np.cumsum([len(documents) for documents in inputs])[:-1]
         return np.split(self.scaling.transform(np.concatenate(inputs)), ends)
 
-    def learn(self, inputs: Any, labels: Any, audit: bool = False) -> Any:
+    def learn(self, inputs: Inputs, labels: Labels, audit: bool = False) -> CommitteeTrace:
         """Play rounds and return their trace; classes that are new are added first.
 
         Inputs are as :meth:`scaled` returns them.
@@ -99,7 +99,7 @@ class Model:
         if labels.kind == "classes" and (classes := labels.task.dim) > self.learner.task.dim:
             self.learner = self.learner.grown(classes=classes)
 
-    def predict(self, inputs: Any) -> Any:
+    def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning anything; random ones are drawn from seed 0."""
         learner = self.learner
         if self.scaling is not None:
@@ -109,7 +109,7 @@ class Model:
             return self._predict_together(inputs)
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
 
-    def _drawn(self, scores: Sequence[np.ndarray]) -> Any:
+    def _drawn(self, scores: Sequence[np.ndarray]) -> Prediction:
         """Return the vote on one input from the scores that members give it.
 
         Random decoders draw anew for every input, while ``learner.predict`` says again and again
@@ -120,7 +120,7 @@ class Model:
         made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
         return vote_one(learner.task, made, learner.shares.now)
 
-    def _predict_together(self, inputs: Any) -> np.ndarray:
+    def _predict_together(self, inputs: Inputs) -> np.ndarray:
         """Return the votes on many rows by one product of matrices."""
         learner, task = self.learner, self.learner.task
         scores = learner.score_rows(inputs)
@@ -128,16 +128,16 @@ class Model:
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
         return task.predictions(vote(task, made, weights))
 
-    def loss_of(self, prediction: Any, label: Any) -> float:
+    def loss_of(self, prediction: Prediction, label: Label) -> float:
         """Return the loss of a prediction; a class that was never learned counts as wrong."""
-        task: Any = self.learner.task
+        task = self.learner.task
         return float(prediction != label) if task.zero_one else float(task.loss(prediction, label))
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data."""
         return archive.write(path, *self.to_saved())
 
-    def to_saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def to_saved(self) -> Saved:
         """Return all of the model as plain data and arrays."""
         self._grow()  # a class may have been met in rows that were not learned from any more
         about, arrays = self.learner.to_saved()
@@ -160,9 +160,7 @@ class Model:
         return cls.from_saved(path, *archive.read(path))
 
     @classmethod
-    def from_saved(
-        cls, path: str | Path, about: dict[str, Any], arrays: dict[str, np.ndarray]
-    ) -> Model:
+    def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Model:
         """Return the model of a file that was read."""
         if "table" not in about or about.get("kind") != "Committee":
             raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from driftline.app.runs.start import MODEL, RESULTS, Start
 from driftline.app.runs.telling import report_data_of
 from driftline.errors import InputError
 from driftline.reports import write_report
+from driftline.typing import Json
 
 __all__ = ["Outputs", "sweep", "sweep_audit"]
 
@@ -47,7 +48,9 @@ class Outputs:
         What was said about learning; None if it went on from a model.
     """
 
-    def __init__(self, lock: Lock, run: Run, start: Start, options: Any = None):
+    def __init__(
+        self, lock: Lock, run: Run, start: Start, options: Mapping[str, Any] | None = None
+    ):
         self.lock, self.folder, self.run, self.start = lock, lock.folder, run, start
         self.schedule = Schedule()
         state = start.state or Checkpoint(run, options=options)
@@ -165,7 +168,7 @@ class Outputs:
             self._audit = None
         files.remove(self.folder / AUDIT)
 
-    def finish(self, summary: dict[str, Any], trace: bool) -> list[Path]:
+    def finish(self, summary: Json, trace: bool) -> list[Path]:
         """Write everything else; return all files."""
         run = self.run
         made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
@@ -182,7 +185,7 @@ class Outputs:
     def __enter__(self) -> Outputs:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         for file in (self._predictions, self._audit):
             if file is not None:
                 file.close()

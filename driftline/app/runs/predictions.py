@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.tables.values import number
+from driftline.typing import CheckedLabels
 
 __all__ = ["PredictionFile", "escaped"]
 
@@ -26,7 +27,9 @@ class PredictionFile:
     the number of the first round to come. Labels that begin like a formula are escaped.
     """
 
-    def __init__(self, write: Callable[[str], Any], model: Model, labelled: bool, first: int = 1):
+    def __init__(
+        self, write: Callable[[str], object], model: Model, labelled: bool, first: int = 1
+    ):
         self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
         self._write = write
 
@@ -35,7 +38,7 @@ class PredictionFile:
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
         self._rows([["round", *more]])
 
-    def write(self, predictions: Any, rounds: Rounds, losses: Any = None) -> None:
+    def write(self, predictions: CheckedLabels, rounds: Rounds, losses: Any = None) -> None:
         """Write some rounds."""
         numbers = range(self.next, self.next + rounds.played)
         said = self._shown(predictions)
@@ -46,14 +49,14 @@ class PredictionFile:
             self._rows(zip(numbers, said, strict=True))
         self.next += rounds.played
 
-    def _shown(self, codes: Any) -> list[str]:
+    def _shown(self, codes: CheckedLabels) -> list[str]:
         texts = self.labels.shown(codes)
         if self.labels.kind == "ranking":  # numbers
             return texts
         safe = {text: escaped(text) for text in set(texts)}
         return [safe[text] for text in texts]
 
-    def _rows(self, rows: Any) -> None:
+    def _rows(self, rows: Iterable[Iterable[object]]) -> None:
         made = io.StringIO()
         csv.writer(made, lineterminator="\n").writerows(rows)
         self._write(made.getvalue())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from driftline.app.tables import Batch
+from driftline.typing import Inputs
 
 __all__ = ["Queries"]
 
@@ -31,7 +31,7 @@ class Queries:
 
     def add(self, batch: Batch) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return documents and grades of all queries that have ended; grades if there are any."""
-        inputs: Any = batch.inputs
+        inputs: Inputs = batch.inputs
         inputs = inputs.toarray() if hasattr(inputs, "indptr") else inputs
         texts = [text.strip() for text in batch.queries or ()]
         changes = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from driftline.app.runs.queries import Queries
 from driftline.app.tables import BEGINNING, Batch, Encoder, Mark, Piece, Table
 from driftline.app.tables.columns import Memory
 from driftline.errors import InputError
+from driftline.typing import Inputs, Labels
 
 __all__ = ["Position", "Reading", "Rounds"]
 
@@ -25,8 +28,8 @@ class Rounds(NamedTuple):
     what columns remember after these, None if nothing.
     """
 
-    inputs: Any
-    labels: Any
+    inputs: Inputs
+    labels: Labels
     played: int
     rows: int
     memory: Memory | None = None
@@ -148,6 +151,8 @@ class Reading:
         columns = self.bound.encoder.columns
         return None if isinstance(columns, int) else columns.memory(rows)
 
-    def _gathered(self, documents: list[Any], grades: list[Any], memory: Memory | None) -> Rounds:
+    def _gathered(
+        self, documents: list[np.ndarray], grades: list[np.ndarray], memory: Memory | None
+    ) -> Rounds:
         labels = grades if self.bound.labelled else None
         return Rounds(documents, labels, len(documents), sum(map(len, documents)), memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
+from driftline.typing import Json
 
 __all__ = ["BatchResult", "Run"]
 
@@ -93,7 +94,7 @@ class Run:
         names = ("learner", *self.model.baselines.names)
         return dict(zip(names, (self.totals / max(1, self.rounds)).tolist(), strict=True))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """Return what there is to say, as plain data."""
         labels = self.model.encoder.labels
         return {

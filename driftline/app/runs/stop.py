@@ -32,11 +32,11 @@ class Stop:
                     self._before[number] = signal.signal(number, self._note)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 
-    def _note(self, number: int, _: Any) -> None:
+    def _note(self, number: int, _: object) -> None:
         again, self.asked = bool(self.asked), number
         if again or self._reading:
             raise KeyboardInterrupt

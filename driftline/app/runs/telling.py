@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from driftline.app.runs.run import Run
+from driftline.learner import Member
 from driftline.reports import ReportData
 from driftline.reports.report_data import in_short
+from driftline.typing import Json
 
 __all__ = ["report_data_of"]
 
 
-def report_data_of(run: Run, summary: dict[str, Any]) -> ReportData:
+def report_data_of(run: Run, summary: Json) -> ReportData:
     """Tell a run from its journal and its summary."""
     journal, labels = run.journal, run.model.encoder.labels
     members = run.model.learner.members
@@ -47,7 +49,7 @@ def report_data_of(run: Run, summary: dict[str, Any]) -> ReportData:
     return data
 
 
-def _starts(ends: np.ndarray, again: np.ndarray, members: Any) -> list[int]:
+def _starts(ends: np.ndarray, again: np.ndarray, members: Sequence[Member]) -> list[int]:
     """Return where blocks begin in which all members that can have started again."""
     able = sum(member.restarts for member in members)
     starts = np.r_[0, ends[:-1]]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.values import FLAGS, decimal_comma, is_missing, number
 from driftline.errors import InputError
+from driftline.typing import Json
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Column", "Columns", "Memory"]
 
@@ -105,7 +109,7 @@ class Columns:
         """Where each column of numbers stands among the features."""
         return {column.name: place for column, place in self._plain}
 
-    def encode(self, piece: Piece, positions: Mapping[str, int]) -> Any:
+    def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray | csr_array:
         """Return the features, one row each."""
         if not self.sparse:
             return self._encode(piece, positions)
@@ -205,7 +209,7 @@ class Columns:
 
     # -- saving
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return all as plain data."""
         sums, counts = self.learned or (self.sums, self.counts)
         return {
@@ -218,7 +222,7 @@ class Columns:
         }
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Columns:
+    def from_config(cls, config: Json) -> Columns:
         """Return what :meth:`config` was asked of."""
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
         if any(column.kind not in ("number", "flag", "text") for column in columns):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from driftline.app.tables.columns import Columns
 from driftline.app.tables.labels import Labels
 from driftline.app.tables.piece import Piece, Table
 from driftline.errors import InputError
+from driftline.typing import Inputs, Json
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Batch", "Encoder", "close_to", "matching"]
 
@@ -23,7 +27,7 @@ class Batch(NamedTuple):
     ``queries`` are the texts that say which documents belong together, None without a ranking.
     """
 
-    inputs: Any
+    inputs: Inputs
     labels: np.ndarray | None
     piece: Piece
     queries: Sequence[str] | None = None
@@ -106,7 +110,7 @@ class Encoder:
                 f"out by --ignore {_few(more, ',')}"
             )
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return all as plain data."""
         columns = self.columns if isinstance(self.columns, int) else self.columns.config()
         return {
@@ -117,7 +121,7 @@ class Encoder:
         }
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Encoder:
+    def from_config(cls, config: Json) -> Encoder:
         """Return what :meth:`config` was asked of."""
         columns, query = config["columns"], config["query"]
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
@@ -140,7 +144,7 @@ class Bound(NamedTuple):
         made = labels.encode(piece, self.positions) if self.labelled else None
         try:
             if isinstance(columns, int):
-                inputs: Any = _widened(piece, columns)
+                inputs: Inputs = _widened(piece, columns)
             else:
                 inputs = columns.encode(piece, self.positions)
         except InputError:
@@ -186,7 +190,7 @@ def _few(names: Sequence[str], sign: str = ", ") -> str:
     return sign.join([*names[:5], *(["..."] if len(names) > 5 else [])])
 
 
-def _widened(piece: Piece, width: int) -> Any:
+def _widened(piece: Piece, width: int) -> csr_array:
     """Return rows of a known number of features."""
     from scipy.sparse import csr_array
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from driftline.app.tables.piece import Piece
 from driftline.app.tables.values import FLAGS, is_missing, number
 from driftline.errors import InputError
 from driftline.tasks import NDCG, Multiclass, Multilabel, Ordinal, Task
+from driftline.typing import CheckedLabels, Json
 
 __all__ = ["KINDS", "MOST_CLASSES", "Labels"]
 
@@ -155,7 +155,7 @@ class Labels:
                 f"rows without labels if the column is left out by --ignore {self.names[column]}",
             )
 
-    def shown(self, codes: Any) -> list[str]:
+    def shown(self, codes: CheckedLabels) -> list[str]:
         """Return labels or predictions as texts, for people and files."""
         if self.kind == "tags":
             return [";".join(n for n, c in zip(self.names, row, strict=True) if c) for row in codes]
@@ -166,13 +166,13 @@ class Labels:
 
     # -- saving
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Json:
         """Return all as plain data."""
         names = ("kind", "names", "values", "whole", "highest")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Labels:
+    def from_config(cls, config: Json) -> Labels:
         """Return what :meth:`config` was asked of."""
         names, values = list(map(str, config["names"])), list(map(str, config["values"]))
         return cls(config["kind"], names, values, bool(config["whole"]), int(config["highest"]))

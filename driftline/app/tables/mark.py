@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from driftline.errors import InputError
+from driftline.typing import Json
 
 __all__ = ["BEGINNING", "Mark"]
 
@@ -25,7 +25,7 @@ class Mark(NamedTuple):
     digest: str = ""
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Mark:
+    def from_config(cls, config: Json) -> Mark:
         """Return a mark from plain data."""
         numbers = [config[name] for name in cls._fields[:-1]]
         if not all(type(n) is int and 0 <= n < 2**62 for n in numbers):

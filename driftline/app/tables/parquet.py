@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline.app.tables.mark import Mark
 from driftline.app.tables.piece import Piece
 from driftline.errors import InputError
+
+if TYPE_CHECKING:
+    from pyarrow import Array, RecordBatch
 
 __all__ = ["ParquetTable"]
 
@@ -38,8 +41,8 @@ class ParquetTable:
         self.name, self.rows, self._done = str(path), rows, 0
         self._digest = _Digest() if marked else None
         self._last: Any = None  # the last batch, and what is left of it to be read
-        self._rest: Any = None
-        self._trouble: Any = (ArrowException, OSError)
+        self._rest: RecordBatch | None = None
+        self._trouble: tuple[type[Exception], ...] = (ArrowException, OSError)
         try:
             self._file = parquet.ParquetFile(path)
         except self._trouble as error:
@@ -103,7 +106,7 @@ class ParquetTable:
             self._last = batch.slice(0, more)
             self._done += self._last.num_rows
 
-    def _next(self) -> Any:
+    def _next(self) -> RecordBatch | None:
         """Return the next batch, None after the last."""
         if self._rest is not None:
             batch, self._rest = self._rest, None
@@ -128,7 +131,7 @@ class ParquetPiece(Piece):
 
     unit = "row"
 
-    def __init__(self, name: str, batch: Any, first: int):
+    def __init__(self, name: str, batch: RecordBatch, first: int):
         super().__init__(name, range(batch.num_rows), first)  # type: ignore[arg-type]
         self.batch, self.first = batch, first
 
@@ -171,7 +174,7 @@ class _Digest:
     def copy(self) -> _Digest:
         return _Digest(self.columns)
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Add the values of all columns."""
         self.columns = self.columns or [hashlib.sha256() for _ in batch.columns]
         for digest, column in zip(self.columns, batch.columns, strict=True):
@@ -182,7 +185,7 @@ class _Digest:
         return hashlib.sha256(parts.encode()).hexdigest()
 
 
-def _bytes(column: Any) -> bytes:
+def _bytes(column: Array) -> bytes:
     """Return values as bytes, whatever memory they lie in and whatever batch they are of."""
     if column.to_numpy(zero_copy_only=False).dtype.kind in "fiu":
         there = np.asarray(column.is_valid()).astype(np.uint8)[:, np.newaxis]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from driftline.app.tables.mark import Mark
 from driftline.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Piece", "Table"]
 
@@ -46,7 +49,7 @@ class Piece:
         except ValueError:
             return None
 
-    def entries(self, columns: Sequence[int]) -> Any:
+    def entries(self, columns: Sequence[int]) -> csr_array | None:
         """Return columns as a CSR matrix; None unless all are plain numbers."""
         from scipy.sparse import csr_array
 

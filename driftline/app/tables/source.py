@@ -11,12 +11,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import finalize
 
 from driftline.errors import InputError
 
 __all__ = ["Source"]
+
+Made = TypeVar("Made")
 
 GZIP = b"\x1f\x8b"
 #: What files of other kinds begin with, and what to do about them.
@@ -60,7 +62,7 @@ class Source:
             ) from None
         self._raw = self._open()
         first = self._raw.peek(16)[:16]
-        whole: Any = self._raw
+        whole: io.BufferedReader = self._raw
         if first[:2] == GZIP:
             whole = io.BufferedReader(gzip.GzipFile(fileobj=self._raw), 1 << 18)
             first = self._guarded(lambda: whole.peek(16))[:16]
@@ -155,7 +157,7 @@ class Source:
         """Return an error that says where it was found; by default in the last line read."""
         return InputError(f"{self.name}, line {self.number if line is None else line}: {message}")
 
-    def _guarded(self, read: Callable[[], Any]) -> Any:
+    def _guarded(self, read: Callable[[], Made]) -> Made:
         """Read, and say in plain words what is wrong with the bytes."""
         try:
             return read()
@@ -169,7 +171,7 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

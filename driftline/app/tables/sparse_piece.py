@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.values import number
 from driftline.readers.lines import sparse_rows
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["SparsePiece"]
 
@@ -47,7 +50,7 @@ class SparsePiece(Piece):
             made[:, j] = values
         return made
 
-    def entries(self, columns: Sequence[int]) -> Any:
+    def entries(self, columns: Sequence[int]) -> csr_array | None:
         """Return columns as a CSR matrix; None unless all are plain numbers."""
         if any(number(self.zeros[column]) != 0.0 for column in columns):
             return super().entries(columns)

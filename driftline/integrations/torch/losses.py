@@ -13,6 +13,7 @@ from driftline.decoders import Decoder
 from driftline.errors import InputError
 from driftline.losses import CRF, Loss
 from driftline.tasks import Sequence
+from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["CRFLoss", "SurrogateLoss"]
 
@@ -23,7 +24,7 @@ class _Values(torch.autograd.Function):
     """The loss of every row of scores. Gradients come with the values, and are kept."""
 
     @staticmethod
-    def forward(ctx: Any, scores: torch.Tensor, loss: Loss, labels: Many[Any]) -> torch.Tensor:
+    def forward(ctx: Any, scores: torch.Tensor, loss: Loss, labels: Many[Label]) -> torch.Tensor:
         rows = scores.detach().cpu().double().numpy()
         made = [loss.value_and_grad(row, label) for row, label in zip(rows, labels, strict=True)]
         grads = np.array([grad for _, grad in made]).reshape(rows.shape)
@@ -79,7 +80,7 @@ class SurrogateLoss(torch.nn.Module):
             raise InputError(f"a decoder is needed: SurrogateLoss({self.loss!r}, decoder)")
         return self._decoder
 
-    def forward(self, scores: torch.Tensor, labels: Any) -> torch.Tensor:
+    def forward(self, scores: torch.Tensor, labels: Labels) -> torch.Tensor:
         """Return the loss of a batch."""
         if scores.ndim != 2 or not scores.is_floating_point():
             raise InputError(
@@ -89,7 +90,7 @@ class SurrogateLoss(torch.nn.Module):
         values = _Values.apply(scores, self.loss, _listed(labels, len(scores)))
         return _reduced(values, self.reduction)
 
-    def risk(self, scores: torch.Tensor, labels: Any) -> torch.Tensor:
+    def risk(self, scores: torch.Tensor, labels: Labels) -> torch.Tensor:
         """Return the expected target loss of the decoder, which has no gradient."""
         rows = scores.detach().cpu().double().numpy()
         pairs = zip(rows, _listed(labels, len(rows)), strict=True)
@@ -97,7 +98,7 @@ class SurrogateLoss(torch.nn.Module):
         made = torch.as_tensor(risks, dtype=scores.dtype, device=scores.device)
         return _reduced(made, self.reduction)
 
-    def predict(self, scores: torch.Tensor) -> list[Any]:
+    def predict(self, scores: torch.Tensor) -> list[Prediction]:
         """Return the most probable prediction for every row."""
         rows = scores.detach().cpu().double().numpy()
         found = [self.decoder.distribution(row) for row in rows]
@@ -127,7 +128,7 @@ class CRFLoss(torch.nn.Module):
         self,
         unary: torch.Tensor,
         transitions: torch.Tensor,
-        labels: Any,
+        labels: Labels,
         lengths: Many[int] | None = None,
     ) -> torch.Tensor:
         """Return the loss of a batch."""
@@ -162,7 +163,7 @@ def _reduced(values: torch.Tensor, reduction: str) -> torch.Tensor:
     return values.mean() if reduction == "mean" else values.sum()
 
 
-def _listed(labels: Any, count: int) -> list[Any]:
+def _listed(labels: Labels, count: int) -> list[Label]:
     """Return labels as NumPy or Python has them, one for every row."""
     if isinstance(labels, torch.Tensor):
         if labels.ndim == 0:

@@ -79,7 +79,7 @@ class Polyak(torch.optim.Optimizer):
         super().add_param_group(param_group)
 
     @torch.no_grad()
-    def step(self, loss: Any, risk: Any) -> float:
+    def step(self, loss: float | torch.Tensor, risk: float | torch.Tensor) -> float:
         """Move the parameters; return the step, 0 for none, as where risk exceeds loss.
 
         ``loss`` and ``risk`` are the surrogate and the expected target loss of this round, as in
@@ -118,5 +118,5 @@ class Polyak(torch.optim.Optimizer):
                 p.mul_(self.diameter / 2.0 / norm)
 
 
-def _number(value: Any) -> float:
+def _number(value: float | torch.Tensor) -> float:
     return float(value.detach()) if isinstance(value, torch.Tensor) else float(value)

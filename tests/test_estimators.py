@@ -557,3 +557,19 @@ def test_scores_of_other_lengths_are_named():
     X, y, qid = queries()
     with pytest.raises(dl.InputError, match="expected"):
         dl.DriftRanker().fit(X, y, qid=qid).score(X, y[:-1], qid=qid)
+
+
+def test_classes_named_in_every_call_change_nothing():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(60, 4)), generator.integers(0, 3, 60)
+    once, always = (
+        dl.estimators.DriftClassifier(random_state=0),
+        dl.estimators.DriftClassifier(random_state=0),
+    )
+    for t in range(60):
+        once.partial_fit(X[t : t + 1], y[t : t + 1], classes=None if t else [0, 1, 2])
+        always.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1, 2] if t % 2 else (2, 1, 0))
+    np.testing.assert_array_equal(once.predict_proba(X), always.predict_proba(X))
+    assert always.partial_fit(X[:1], y[:1], classes=[0, 3]).classes_.tolist() == [0, 1, 2, 3]
+    with pytest.raises(dl.InputError, match="do not go with"):
+        always.partial_fit(X[:1], y[:1], classes=["a", "b"])

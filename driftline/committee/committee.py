@@ -222,7 +222,10 @@ class Committee(Shell):
             j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
             risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
             return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
-        predictions = [self.task.prediction(numbers) for numbers in made]
+        if isinstance(made, np.ndarray) and made.shape[1] == 1:  # a quarter faster than one by one
+            predictions = self.task.predictions(made).tolist()
+        else:
+            predictions = [self.task.prediction(numbers) for numbers in made]
         prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
         if self.task.zero_one:
             loss = float(prediction != label)

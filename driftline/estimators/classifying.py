@@ -60,7 +60,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         ``classes`` may name classes that have not been seen yet, in any call.
         """
         known = self.__dict__
-        if classes is None and "learner_" in known and self._learn_plain(X, y):
+        if "learner_" in known and self._knows(classes) and self._learn_plain(X, y):
             return self
         first = "learner_" not in known
         X, y = self._checked(X, y, reset=first)
@@ -139,6 +139,16 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def _log_chances(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of every class's probability."""
         raise NotImplementedError
+
+    def _knows(self, classes: npt.ArrayLike | None) -> bool:
+        """Say whether these classes are plainly known: many name them in every call."""
+        if classes is None:
+            return True
+        try:
+            values = np.asarray(classes)
+            return values.ndim == 1 and self._labels.codes(values) is not None
+        except (AttributeError, TypeError, ValueError):  # rows of tags, or nothing to compare
+            return False
 
     def _plain_codes(self, y: Given, count: int) -> CheckedLabels | None:
         """Return labels as the learner takes them, None if they are not plainly good."""

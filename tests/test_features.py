@@ -127,6 +127,25 @@ def after(part, rows):
     return mapper
 
 
+# -- rows that a map bears
+
+
+@every_map
+def test_no_map_refuses_rows_of_the_size_that_it_bears(part):
+    """A committee counts on it: one call then maps a row and learns from it."""
+    rng, size = np.random.default_rng(0), min(part.bears(6) / 2, 1e300)
+    rows = rng.choice([-size, -1.0, 0.0, 1e-300, 1.0, size], (300, 6))
+    mapper = part.mapper()
+    for row in [*rows[:40], *table(rows=40), *rows[40:]]:
+        assert np.isfinite(dense(mapper.piece(rows_of(row[np.newaxis]), 0, 1))).all()
+
+
+def test_a_chain_bears_what_all_its_maps_do():
+    assert Chain(Ranks(), Fourier(5)).bears(3) == math.inf
+    assert Union(Ranks(), Fourier(5)).bears(3) == Fourier(5).bears(3) == 1e12
+    assert Chain(Products(), Fourier(5)).bears(3) == 0.0
+
+
 # -- rows in any pieces
 
 

@@ -63,6 +63,10 @@ class Group(NamedTuple):
         """Return a row as the map shows it, None where there is no map."""
         return None if self.mapper is None else self.mapper.look_at(row)
 
+    def piece(self, row: Rows) -> Rows | None:
+        """Return a row as the map shows it, and let the map learn from it at once."""
+        return None if self.mapper is None else self.mapper.piece(row, 0, 1)
+
     def remember(self, row: Rows) -> None:
         """Let the map learn from a row that was played."""
         if self.mapper is not None:
@@ -159,6 +163,7 @@ class Committee(Shell):
         self._together = [[j for j in group.members if fuses[j]] for group in self._groups]
         self._alone = [[j for j in group.members if not fuses[j]] for group in self._groups]
         self._fused: list[FusedStep | None] = [None] * len(self._groups)  # until there are weights
+        self._bearable: float | None = None  # until the number of features is known
         self._sure = all(member.never_refuses for member in self.members)
         self.shares = Shares(len(self.members))
         nats = [member.nats for member in self.members]
@@ -256,11 +261,12 @@ class Committee(Shell):
             if len(groups) == 1 and groups[0].mapper is None:
                 rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
                 return self._play_groups([rest], checked, number)
-            mapped = [group.look_at(row) for group in groups]
+            borne = before is None and self._bears_maps(row)
+            mapped = [group.piece(row) if borne else group.look_at(row) for group in groups]
             rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
             seen = [rest if own is None else own for own in mapped]
             made, columns = self._play_groups(seen, checked, number)
-            for group in groups:
+            for group in () if borne else groups:
                 group.remember(row)
         except BaseException:
             if before is not None:
@@ -287,9 +293,13 @@ class Committee(Shell):
                 predictions, theirs = fused.play(row, checked, number)
                 if len(together) == len(self.members):
                     return predictions, theirs
-                columns[:, together] = theirs
-                for j, prediction in zip(together, predictions, strict=True):
-                    made[j] = prediction
+                if together[-1] - together[0] + 1 == len(together):  # a slice is faster
+                    own_places = slice(together[0], together[-1] + 1)
+                    columns[:, own_places], made[own_places] = theirs, predictions
+                else:
+                    columns[:, together] = theirs
+                    for j, prediction in zip(together, predictions, strict=True):
+                        made[j] = prediction
             for j in group.members if fused is None else self._alone[g]:
                 prediction, column = self.members[j]._learn_one_mapped(row, checked, number)
                 made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
@@ -567,6 +577,13 @@ class Committee(Shell):
     def _bears(self, rows: Rows) -> bool:
         """Say whether no member can refuse rows that are finite."""
         return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
+
+    def _bears_maps(self, row: Rows) -> bool:
+        """Say whether no map can refuse a row."""
+        if self._bearable is None:
+            maps = [group.map for group in self._groups if group.map is not None]
+            self._bearable = min((part.bears(row.features) for part in maps), default=math.inf)
+        return largest_entry(row) < self._bearable
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         members = [(member, member._checkpoint(weights)) for member in self.members]

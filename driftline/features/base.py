@@ -53,6 +53,10 @@ class Map(Part, ABC):
         """Return how many numbers are kept at most while a row is mapped."""
         return self.width(features)
 
+    def bears(self, features: int) -> float:
+        """Return a size: no row is refused whose entries are all below it; 0 if none is known."""
+        return 0.0
+
     def suits(self, features: int, sparse: bool) -> bool:
         """Say whether the map is for rows of this shape: a committee does without it on others."""
         return True

@@ -98,6 +98,15 @@ class Chain(_Several):
             features = part.width(features)
         return self.maps[-1].norm(features)
 
+    def bears(self, features: int) -> float:
+        """Ask the first map, if every other bears the norm of what it is given."""
+        size = self.maps[0].bears(features)
+        for one, two in itertools.pairwise(self.maps):
+            longest, features = one.norm(features), one.width(features)
+            if not longest < two.bears(features):
+                return 0.0
+        return size
+
     def width(self, features: int) -> int:
         """As wide as the last map makes them."""
         for part in self.maps:
@@ -127,6 +136,10 @@ class Union(_Several):
     def norm(self, features: int) -> float:
         """Return the root of the sum of all squares."""
         return math.sqrt(sum(part.norm(features) ** 2 for part in self.maps))
+
+    def bears(self, features: int) -> float:
+        """Ask the one that bears least."""
+        return min(part.bears(features) for part in self.maps)
 
     def width(self, features: int) -> int:
         """Count the features of all maps."""

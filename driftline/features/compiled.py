@@ -43,6 +43,10 @@ class CompiledMap(Map):
     def width(self, features: int) -> int:
         """Return how many features mapped rows have."""
 
+    def bears(self, features: int) -> float:
+        """Return the size from which on cells are refused."""
+        return self.largest_cell
+
     def check_features(self, features: int) -> None:
         """Refuse rows with more or fewer features than the map is for."""
         if self.width(features) > LARGEST_INDEX:

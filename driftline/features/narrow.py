@@ -64,6 +64,10 @@ class Narrow(Map):
         """Ask the map inside."""
         return self.map.norm(features)
 
+    def bears(self, features: int) -> float:
+        """Ask the map inside."""
+        return self.map.bears(features)
+
 
 class NarrowMapper(Mapper):
     """The mapper of the map inside, for rows that suit it."""

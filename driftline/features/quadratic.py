@@ -106,6 +106,10 @@ class Quadratic(Map):
         """Square the norm of standardised rows, 3 at most."""
         return 9.0
 
+    def bears(self, features: int) -> float:
+        """Refuse nothing that is finite."""
+        return math.inf
+
     def width(self, features: int) -> int:
         """Count pairs and squares."""
         return Products().width(features)

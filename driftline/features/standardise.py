@@ -52,6 +52,10 @@ class Standardise(Map):
         """One more with a constant."""
         return features + (self.constant is not False)
 
+    def bears(self, features: int) -> float:
+        """Refuse nothing that is finite."""
+        return math.inf
+
     def norm(self, features: int) -> float:
         """Cells are 3 at most, and divided by the root of their number."""
         if self.constant is True:

@@ -36,7 +36,7 @@ def _batches(case, X, y, classes):
         {
             "OGD": lambda: learner(classes).run(X, y),
             "OGD, batches": lambda: fit(one),
-            "auto": lambda: dl.auto(dl.tasks.Multiclass(classes)).run(X, y),
+            "auto": lambda: dl.auto(dl.tasks.Multiclass(classes), effort="fast").run(X, y),
             "auto, batches": lambda: fit("auto"),
         }
     )

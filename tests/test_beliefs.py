@@ -67,7 +67,7 @@ def fitted():
     yield dl.DriftClassifier(), flips.inputs, flips.labels
     yield dl.DriftClassifier("polyak"), digits.inputs, digits.labels
     yield dl.DriftMultilabelClassifier(), tags.inputs, tags.labels
-    yield dl.DriftOrdinalClassifier(), levels.inputs, levels.labels
+    yield dl.DriftOrdinalClassifier("fast"), levels.inputs, levels.labels
 
 
 @pytest.mark.parametrize("case", range(5))
@@ -103,13 +103,13 @@ def prequential(learner, inputs, labels):
 @pytest.mark.parametrize("flips", [1, 20])
 def test_chances_are_worth_as_much_as_the_best_members(flips):
     stream = DigitTriples(rounds=3000, flips=flips, seed=4)
-    paid, members = prequential(dl.auto(stream.task), stream.inputs, stream.labels)
+    paid, members = prequential(dl.auto(stream.task, effort="fast"), stream.inputs, stream.labels)
     assert paid <= 1.01 * members.min() + math.log(4 * 6) / 3000
 
 
 def test_beliefs_go_on_after_a_file(tmp_path):
     stream = DigitTriples(rounds=400, flips=2, seed=4)
-    one = dl.auto(stream.task)
+    one = dl.auto(stream.task, effort="fast")
     one.run(stream.inputs[:200], stream.labels[:200])
     two = dl.load(one.save(tmp_path / "model"))
     np.testing.assert_array_equal(one.beliefs, two.beliefs)

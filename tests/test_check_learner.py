@@ -106,12 +106,12 @@ GOOD = {
     "mixed draw": functools.partial(mixed, "draw"),
     "own": lambda: Own(drawing()),
     "own committee": lambda: Own(voting()),
-    "auto binary": lambda: dl.auto(T.Binary()),
-    "auto tags": lambda: dl.auto(T.Multilabel(3)),
-    "auto levels": lambda: dl.auto(T.Ordinal(4)),
-    "auto queries": lambda: dl.auto(T.NDCG(2)),
-    "auto chains": lambda: dl.auto(T.Sequence(2)),
-    "auto unscaled": lambda: dl.auto(T.Multiclass(4), scaling=False),
+    "auto binary": lambda: dl.auto(T.Binary(), effort="fast"),
+    "auto tags": lambda: dl.auto(T.Multilabel(3), effort="fast"),
+    "auto levels": lambda: dl.auto(T.Ordinal(4), effort="fast"),
+    "auto queries": lambda: dl.auto(T.NDCG(2), effort="fast"),
+    "auto chains": lambda: dl.auto(T.Sequence(2), effort="fast"),
+    "auto unscaled": lambda: dl.auto(T.Multiclass(4), scaling=False, effort="fast"),
 }
 
 

@@ -340,7 +340,7 @@ STREAMS = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_step_equals_run_in_one_piece_or_many(name, combine):
     stream = STREAMS[name]
-    made = [dl.auto(stream.task) for _ in range(3)]
+    made = [dl.auto(stream.task, effort="fast") for _ in range(3)]
     for committee in made:
         committee.combine = combine
     whole = made[0].run(stream)
@@ -369,7 +369,7 @@ def test_step_equals_run_in_one_piece_or_many(name, combine):
 
 def test_a_committee_is_about_as_good_as_its_best_member():
     streams = [dl.streams.DigitTriples(rounds=3000, flips=5, seed=seed) for seed in range(5)]
-    traces = [dl.auto(stream.task).run(stream) for stream in streams]
+    traces = [dl.auto(stream.task, effort="fast").run(stream) for stream in streams]
     best = np.mean([trace.member_risk.sum(axis=0).min() for trace in traces])
     mean = np.mean([trace.target_loss.sum() for trace in traces])
     assert mean <= max(1.05 * best, best + 10)
@@ -377,7 +377,7 @@ def test_a_committee_is_about_as_good_as_its_best_member():
 
 def test_a_refused_stream_leaves_everybody_as_they_were():
     stream = STREAMS["classes"]
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.run(stream)
     weights, members = committee.weights, [m.weights for m in committee.members]
     seen = committee.scaling.state.copy()
@@ -395,7 +395,7 @@ def test_a_refused_stream_leaves_everybody_as_they_were():
 
 def test_a_member_that_fails_late_takes_all_others_back():
     stream = STREAMS["classes"]
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.run(stream)
     before = committee.to_saved()
     last = committee.members[-1]
@@ -416,8 +416,8 @@ def test_a_member_that_fails_late_takes_all_others_back():
 def test_sparse_rows_step_by_step_and_in_one_run(scaling):
     stream = STREAMS["classes"]
     rows = sparse.csr_array(stream.inputs)
-    whole = dl.auto(stream.task, scaling=scaling).run(rows, stream.labels)
-    committee = dl.auto(stream.task, scaling=scaling)
+    whole = dl.auto(stream.task, scaling=scaling, effort="fast").run(rows, stream.labels)
+    committee = dl.auto(stream.task, scaling=scaling, effort="fast")
     for t in range(len(stream.labels)):
         seen = committee.predict(rows[[t]])
         made = committee.step(rows[[t]], stream.labels[t])
@@ -451,8 +451,8 @@ def test_bad_committees_are_named():
         (lambda: dl.Committee([]), "1 member or more"),
         (lambda: dl.Committee([one, two]), "the same task"),
         (lambda: dl.Committee([one], "average"), "'vote' or 'draw'"),
-        (lambda: dl.auto(T.Task()), "does not say its number of scores"),
-        (lambda: dl.auto(OfThreeScores()), "no committee is known"),
+        (lambda: dl.auto(T.Task(), effort="fast"), "does not say its number of scores"),
+        (lambda: dl.auto(OfThreeScores(), effort="fast"), "no committee is known"),
     ):
         with pytest.raises(dl.InputError, match=words):
             make()

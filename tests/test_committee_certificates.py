@@ -164,7 +164,7 @@ def random_members(stream):
 
 def play(name, combine="vote", rounds=None):
     stream = STREAMS[name]
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.combine = combine
     stop = len(stream) if rounds is None else rounds
     inputs, labels = stream.inputs[:stop], stream.labels[:stop]
@@ -235,13 +235,13 @@ def test_members_are_certified_on_the_inputs_that_they_saw():
     trace, (inputs, labels) = play("classes")
     comparator = some_comparator(trace)
     made = dl.certify(trace, comparator, inputs, labels)
-    scaled = dl.auto(STREAMS["classes"].task).scaling.transform(inputs)
+    scaled = dl.auto(STREAMS["classes"].task, effort="fast").scaling.transform(inputs)
     np.testing.assert_array_equal(trace.scaled(inputs), scaled)
     alone = dl.certify(trace.members[3], comparator, scaled, labels)
     for name in ("expected", "exact", "diameter", "worst_case", "comparator_loss"):
         assert getattr(made.members[3], name) == pytest.approx(getattr(alone, name))
     assert made.scaled and "act on the scaled inputs" in str(made)
-    free = dl.auto(STREAMS["classes"].task, scaling=False).run(inputs, labels)
+    free = dl.auto(STREAMS["classes"].task, scaling=False, effort="fast").run(inputs, labels)
     assert free.scaled(inputs) is inputs
     assert not dl.certify(free, None, inputs, labels).scaled
 
@@ -267,7 +267,7 @@ def test_comparators_are_shrunk_or_given_one_by_one():
 @pytest.mark.parametrize("combine", ["vote", "draw"])
 def test_a_run_that_goes_on_has_no_regret_bound(combine):
     stream = STREAMS["classes"]
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.combine = combine
     cut = [(0, 80), (80, 200)]
     parts = [(stream.inputs[a:b], stream.labels[a:b]) for a, b in cut]
@@ -282,7 +282,7 @@ def test_a_run_that_goes_on_has_no_regret_bound(combine):
     assert all(isinstance(bound, str) for bound in later.bounds().values())
     assert later.vacuous == {} and "had seen 80 rounds before" in str(later)
     assert later.to_dict()["regret_bound"] is None
-    whole = dl.auto(stream.task)
+    whole = dl.auto(stream.task, effort="fast")
     whole.combine = combine
     everything = dl.certify(whole.run(stream), None, stream)
     for name in ("total", "average", "sampled_average"):
@@ -410,7 +410,7 @@ def test_losses_above_the_largest_void_the_regret_bound():
 
 def test_the_best_sequence_is_used_where_it_pays():
     stream = dl.streams.LabelFlips(rounds=4000, flips=1, seed=0)
-    trace = dl.auto(stream.task).run(stream)
+    trace = dl.auto(stream.task, effort="fast").run(stream)
     made = dl.certify(trace, None, stream)
     sequences = (4000.0, *([0.0] * 3))
     turned = dataclasses.replace(made, sequences=sequences)
@@ -440,7 +440,7 @@ def test_a_saved_trace_makes_the_same_certificate(name, tmp_path):
 
 def test_pieces_are_saved_with_what_they_started_from(tmp_path):
     stream = STREAMS["classes"]
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.run(stream.inputs[:80], stream.labels[:80])
     rest = stream.inputs[80:], stream.labels[80:]
     trace = committee.run(*rest, audit=True)
@@ -501,15 +501,15 @@ def test_sparse_rows_are_certified_too():
 
     stream = STREAMS["classes"]
     rows = csr_array(stream.inputs)
-    trace = dl.auto(stream.task, scaling=False).run(rows, stream.labels)
-    dense = dl.auto(stream.task, scaling=False).run(stream)
+    trace = dl.auto(stream.task, scaling=False, effort="fast").run(rows, stream.labels)
+    dense = dl.auto(stream.task, scaling=False, effort="fast").run(stream)
     made, wanted = dl.certify(trace, None, rows, stream.labels), dl.certify(dense, None, stream)
     assert made.valid and made.average == pytest.approx(wanted.average)
 
 
 def test_a_committee_says_what_its_vote_may_cost():
-    assert "at most 2 times the weighted" in dl.auto(T.Multilabel(3)).describe()
-    assert "not bounded by the weighted" in dl.auto(T.NDCG(2)).describe()
+    assert "at most 2 times the weighted" in dl.auto(T.Multilabel(3), effort="fast").describe()
+    assert "not bounded by the weighted" in dl.auto(T.NDCG(2), effort="fast").describe()
 
 
 # -- bad input
@@ -534,7 +534,7 @@ def test_bad_input_is_named():
         dl.certify(trace)
     with pytest.raises(dl.InputError, match=r"shapes \(200, 5\) and \(200, 6\)"):
         dl.certify(dataclasses.replace(trace, weights=trace.weights[:, 1:]), None, inputs, labels)
-    committee = dl.auto(STREAMS["classes"].task)
+    committee = dl.auto(STREAMS["classes"].task, effort="fast")
     with pytest.raises(dl.InputError, match="expected a trace.*but got Committee"):
         dl.certify(committee)
     short = committee.run(inputs[:2], labels[:2], audit=False)

@@ -27,7 +27,7 @@ def drawn(task, dtype=np.float64):
 
 
 def auto(task, dtype=np.float64):
-    return dl.auto(task, dtype=dtype)
+    return dl.auto(task, dtype=dtype, effort="fast")
 
 
 def flips(rounds=300, features=7, classes=3):
@@ -76,7 +76,7 @@ def test_rounds_together_have_the_bits_of_a_run(make, dtype, calls):
 def test_tags_and_signs_together(task, calls):
     X, y = flips()
     labels = 2 * (y > 0) - 1 if isinstance(task, tasks.Binary) else (X[:, :4] > 0).astype(int)
-    ran, stepped = dl.auto(task), dl.auto(task)
+    ran, stepped = dl.auto(task, effort="fast"), dl.auto(task, effort="fast")
     ran.run(X, labels)
     for x, label in zip(X, labels, strict=True):
         stepped.step(x, label)

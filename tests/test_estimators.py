@@ -50,7 +50,11 @@ def sequences():
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [dl.DriftClassifier(), dl.DriftMultilabelClassifier(), dl.DriftOrdinalClassifier()]
+    [
+        dl.DriftClassifier("fast"),
+        dl.DriftMultilabelClassifier("fast"),
+        dl.DriftOrdinalClassifier(learner="fast"),
+    ]
 )
 def test_all_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -74,7 +78,7 @@ def test_scikit_learn_is_imported_only_when_an_estimator_is_used():
 # -- learning
 
 
-@pytest.mark.parametrize("how", ["auto", "paper", plain])
+@pytest.mark.parametrize("how", ["fast", "paper", plain])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_one_row_at_a_time_is_the_same_as_batches_and_as_the_learner_itself(how, form):
     X, y = digits(120)
@@ -86,9 +90,9 @@ def test_one_row_at_a_time_is_the_same_as_batches_and_as_the_learner_itself(how,
     once = dl.DriftClassifier(how).fit(X, y)
     for one in (whole, once):
         assert (single.predict_proba(X) == one.predict_proba(X)).all()
-    if how is not plain and how != "auto":
+    if how is not plain and how != "fast":
         return
-    learner = dl.auto(T.Multiclass(3)) if how == "auto" else plain(T.Multiclass(3))
+    learner = dl.auto(T.Multiclass(3), effort="fast") if how == "fast" else plain(T.Multiclass(3))
     learner.run(X, y)
     assert (learner.score_rows(X) == once.learner_.score_rows(X)).all()
     assert single.n_rounds_ == 120
@@ -226,7 +230,7 @@ def test_labels_of_another_kind_are_refused():
 @pytest.mark.parametrize(
     "how, words",
     [
-        ("fast", "one of 'auto', 'balanced', .* or a function"),
+        ("quick", "one of 'auto', 'fast', .* or a function"),
         (lambda task: 3, "expected an OGD or a Committee"),
         (lambda task: plain(T.Multiclass(7)), "for Multiclass"),
     ],
@@ -327,7 +331,9 @@ def fitted(name):
         case "classes as tags":
             return dl.DriftMultilabelClassifier("paper").fit(X, NAMES[y]), (X, NAMES[y])
         case "levels":
-            return dl.DriftOrdinalClassifier(levels=NAMES.tolist()).fit(*levels()), levels()
+            return dl.DriftOrdinalClassifier(learner="fast", levels=NAMES.tolist()).fit(
+                *levels()
+            ), levels()
         case "ranking":
             X, y, qid = queries()
             return dl.DriftRanker().fit(X, y, qid=qid), (X, y)
@@ -414,7 +420,7 @@ def test_files_that_were_edited_are_refused(change, tmp_path):
 
 def test_learners_are_pickled_without_their_compiled_code(tmp_path):
     X, y = digits(100)
-    for learner in (plain(T.Multiclass(3)), dl.auto(T.Multiclass(3))):
+    for learner in (plain(T.Multiclass(3)), dl.auto(T.Multiclass(3), effort="fast")):
         learner.run(X, y)
         (tmp_path / "learner").write_bytes(pickle.dumps(learner))
         code = f"import pickle; one = pickle.load(open({str(tmp_path / 'learner')!r}, 'rb'))"
@@ -461,7 +467,7 @@ def test_draws_of_tags_have_their_distribution():
 
 def test_levels_keep_their_order():
     X, y = levels()
-    model = dl.DriftOrdinalClassifier(levels=NAMES.tolist()).fit(X, y)
+    model = dl.DriftOrdinalClassifier(learner="fast", levels=NAMES.tolist()).fit(X, y)
     assert model.classes_.tolist() == NAMES.tolist()
     np.testing.assert_allclose(model.decoding_distribution(X).sum(axis=1), 1.0)
     assert set(model.sample_predict(X, 0)) <= set(NAMES)
@@ -528,7 +534,7 @@ def test_draws_of_classes_as_tags_come_in_the_order_of_the_classes():
 @pytest.mark.parametrize("levels", [np.arange(3), list(np.arange(3)), (0, 1, 2)], ids=repr)
 def test_levels_of_numpy_are_saved(levels, tmp_path):
     X, y = digits()
-    model = dl.DriftOrdinalClassifier(levels=levels).fit(X, y)
+    model = dl.DriftOrdinalClassifier(learner="fast", levels=levels).fit(X, y)
     again = dl.load(model.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 

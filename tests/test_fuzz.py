@@ -26,7 +26,7 @@ def learner_for(rng, task):
         return dl.OGD(dl.losses.Logistic(task), dtype=dtype)
     if rng.random() < 0.3 and any(task == fuzzing.TASKS[name][0] for name in names[:2]):
         return others(task)[rng.integers(4)]
-    return dl.auto(task, scaling=bool(rng.random() < 0.7))
+    return dl.auto(task, scaling=bool(rng.random() < 0.7), effort="fast")
 
 
 def others(task):
@@ -113,7 +113,7 @@ def saved_learners(folder):
             dl.OGD(dl.losses.Logistic(task), rate=dl.rates.AdaGrad()),
             dl.OGD(dl.losses.Logistic(task), restart=dl.detectors.Cusum(), dtype=np.float32),
             dl.OGD(dl.losses.Logistic(task), domain=dl.domains.Unbounded()),
-            dl.auto(task),
+            dl.auto(task, effort="fast"),
             dl.DriftClassifier(),
         )
     ):
@@ -216,7 +216,7 @@ def test_threads_that_share_a_learner_are_refused_or_wait_for_their_turn():
     X, y = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
     for learner in (dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3))), None):
         if learner is None:
-            learner = dl.auto(dl.tasks.Multiclass(3), scaling=False)
+            learner = dl.auto(dl.tasks.Multiclass(3), scaling=False, effort="fast")
         played, refused = [], []
 
         def play(seed, learner=learner, played=played, refused=refused):

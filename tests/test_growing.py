@@ -26,7 +26,7 @@ def test_a_learner_that_grew_goes_on(make, thin):
 
 
 def test_nothing_changes_without_new_classes():
-    one = dl.auto(STREAM.task)
+    one = dl.auto(STREAM.task, effort="fast")
     one.run(STREAM.inputs[:200], STREAM.labels[:200])
     two = one.grown(classes=3)
     rest = STREAM.inputs[200:], STREAM.labels[200:]
@@ -35,10 +35,10 @@ def test_nothing_changes_without_new_classes():
 
 def test_what_cannot_grow_says_so():
     with pytest.raises(InputError, match="not only 2"):
-        dl.auto(STREAM.task).grown(classes=2)
+        dl.auto(STREAM.task, effort="fast").grown(classes=2)
     with pytest.raises(InputError, match="only classes and tags"):
-        dl.auto(dl.tasks.Binary()).grown(classes=3)
-    fresh = dl.auto(STREAM.task).grown(classes=7)
+        dl.auto(dl.tasks.Binary(), effort="fast").grown(classes=3)
+    fresh = dl.auto(STREAM.task, effort="fast").grown(classes=7)
     assert fresh.run(STREAM.inputs, STREAM.labels).target_loss.mean() < 0.3
 
 
@@ -47,7 +47,7 @@ def test_what_cannot_grow_says_so():
     "make",
     [
         dl.auto,
-        lambda task: dl.auto(task, scaling=False),
+        lambda task: dl.auto(task, scaling=False, effort="fast"),
         lambda task: dl.OGD(dl.losses.Logistic(task), intercept=True),
     ],
 )
@@ -69,18 +69,18 @@ def test_a_learner_of_longer_rows_is_one_that_always_had_them(make, thin):
 
 
 def test_rows_do_not_become_shorter():
-    one = dl.auto(STREAM.task)
+    one = dl.auto(STREAM.task, effort="fast")
     assert one.grown(features=3).features is None
     one.run(STREAM)
     with pytest.raises(InputError, match="not only 3"):
         one.grown(features=3)
     with pytest.raises(InputError, match="only plain rows"):
-        dl.auto(dl.tasks.NDCG(2)).grown(features=3)
+        dl.auto(dl.tasks.NDCG(2), effort="fast").grown(features=3)
 
 
 def test_tags_become_more():
     stream = dl.streams.Planted(dl.tasks.Multilabel(3), rounds=200, flips=0, seed=0)
-    one = dl.auto(dl.tasks.Multilabel(2))
+    one = dl.auto(dl.tasks.Multilabel(2), effort="fast")
     one.run(stream.inputs[:100], stream.labels[:100, :2])
     trace = one.grown(classes=3).run(stream.inputs[100:], stream.labels[100:])
     assert trace.target_loss[-50:].mean() < 0.2
@@ -95,7 +95,7 @@ def test_a_scaling_makes_old_scores_smaller_as_features_come():
     np.testing.assert_allclose(
         plain.grown(features=256).score_rows(longer), plain.score_rows(inputs)
     )
-    committee = dl.auto(stream.task)
+    committee = dl.auto(stream.task, effort="fast")
     committee.run(stream)
     made = committee.grown(features=256).score_rows(longer)
     ratio = made / committee.score_rows(inputs)

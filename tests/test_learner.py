@@ -153,7 +153,7 @@ def test_chunks_equal_one_piece_to_the_bit():
 def test_an_interrupted_run_was_never_begun():
     X, y = data(rounds=700)
     learner = make_learner("Logistic", "UniformMix", "polyak", 3)
-    committee = dl.auto(dl.tasks.Multiclass(3))
+    committee = dl.auto(dl.tasks.Multiclass(3), effort="fast")
     for one in (learner, committee):
         other = copy.deepcopy(one)
         one.run(X[:300], y[:300])

@@ -60,7 +60,7 @@ def test_no_task_is_left_out():
 @every_task
 def test_members_say_which_of_them_have_a_guarantee_beforehand(name):
     """All can be certified; those with free or monotone rates that never start again have one."""
-    members = dl.auto(TASKS[name]).members
+    members = dl.auto(TASKS[name], effort="fast").members
     assert 2 <= len(members) <= 6
     assert len({repr(member) for member in members}) == len(members)
     beforehand = 0
@@ -78,7 +78,10 @@ def test_members_say_which_of_them_have_a_guarantee_beforehand(name):
 @every_task
 def test_step_equals_run(name):
     stream = stream_of(TASKS[name])
-    whole, one = dl.auto(stream.task).run(stream), dl.auto(stream.task)
+    whole, one = (
+        dl.auto(stream.task, effort="fast").run(stream),
+        dl.auto(stream.task, effort="fast"),
+    )
     rounds = zip(stream.inputs, stream.labels, strict=True)
     steps = [one.step(x, label) for x, label in rounds]
     np.testing.assert_array_equal(whole.target_loss, [made.target_loss for made in steps])
@@ -86,7 +89,7 @@ def test_step_equals_run(name):
 
 
 def test_functions_are_not_saved(tmp_path):
-    committee = dl.auto(TASKS["oracles"])
+    committee = dl.auto(TASKS["oracles"], effort="fast")
     with pytest.raises(dl.InputError, match="Oracle has a function as 'maximize'"):
         committee.save(tmp_path / "model")
     with pytest.raises(dl.InputError, match="nor copied"):
@@ -98,7 +101,10 @@ def test_functions_are_not_saved(tmp_path):
 def test_a_saved_committee_goes_on(name, tmp_path):
     stream = stream_of(TASKS[name])
     cut = len(stream) * 2 // 3
-    whole, part = dl.auto(stream.task).run(stream), dl.auto(stream.task)
+    whole, part = (
+        dl.auto(stream.task, effort="fast").run(stream),
+        dl.auto(stream.task, effort="fast"),
+    )
     part.run(stream.inputs[:cut], stream.labels[:cut])
     again = dl.load(part.save(tmp_path / "model"))
     rest = again.run(stream.inputs[cut:], stream.labels[cut:])
@@ -115,13 +121,13 @@ def starts(trace):
 @pytest.mark.parametrize("name", [name for name in TASKS if name != "tags by F1"])
 def test_somebody_starts_again_after_a_clean_change(name):
     stream = stream_of(TASKS[name], rounds=600)
-    found = starts(dl.auto(stream.task).run(stream))
+    found = starts(dl.auto(stream.task, effort="fast").run(stream))
     assert ((found >= 300) & (found < 450)).any()
 
 
 @every_task
 def test_somebody_never_starts_again(name):
-    members = dl.auto(TASKS[name]).members
+    members = dl.auto(TASKS[name], effort="fast").members
     assert any(member.parts.restart is None for member in members)
     assert any(member.parts.restart is not None for member in members)
 
@@ -129,7 +135,7 @@ def test_somebody_never_starts_again(name):
 @every_task
 def test_learners_by_name_are_certain_where_that_is_bounded(name):
     task = TASKS[name]
-    for learner in set(LEARNERS) - {"auto", "balanced", "best", "paper"}:
+    for learner in set(LEARNERS) - {"auto", "fast", "best", "paper"}:
         (member,) = named(learner, task).members
         assert member.decoder.deterministic == (certain_loss(task) is not None)
         assert member.decoder.rate_floor > 0.0
@@ -145,7 +151,7 @@ def test_restart_by_name_starts_again_after_a_clean_change(name):
 @pytest.mark.parametrize("name", ["tags", "levels", "rankings", "words", "documents"])
 def test_a_committee_is_about_as_good_as_its_best_member(name):
     stream = stream_of(TASKS[name], rounds=600)
-    trace = dl.auto(stream.task).run(stream)
+    trace = dl.auto(stream.task, effort="fast").run(stream)
     best = trace.member_risk.sum(axis=0).min()
     assert trace.target_loss.sum() <= max(1.1 * best, best + 15)
 
@@ -179,7 +185,7 @@ class PlainClasses(T.Task):
 
 def test_a_task_of_ones_own_that_says_its_facts_has_the_same_committee():
     stream = dl.streams.Planted(T.Multiclass(3), 60, 1, seed=0)
-    ours, theirs = dl.auto(PlainClasses()), dl.auto(stream.task)
+    ours, theirs = dl.auto(PlainClasses(), effort="fast"), dl.auto(stream.task, effort="fast")
     for one, other in zip(ours.members, theirs.members, strict=True):
         assert repr(one).replace("PlainClasses()", "Multiclass(classes=3)") == repr(other)
     traces = [learner.run(stream.inputs, stream.labels) for learner in (ours, theirs)]

@@ -73,7 +73,9 @@ def test_a_trace_is_read_and_certified(name):
 @pytest.mark.parametrize("name", COMMITTEES)
 def test_the_trace_of_a_committee_is_read(name):
     inputs, labels = stream(name)
-    trace = type(dl.auto(dl.tasks.Binary()).run([[1.0]], [1])).load(FOLDER / f"{name}.npz")
+    trace = type(dl.auto(dl.tasks.Binary(), effort="fast").run([[1.0]], [1])).load(
+        FOLDER / f"{name}.npz"
+    )
     assert len(trace) == 200
     if name == "drawing":
         assert dl.certify(trace, None, inputs[:200], labels[:200]).valid

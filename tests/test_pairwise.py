@@ -110,7 +110,7 @@ def test_bad_input_is_named():
 def test_a_choice_of_all_documents_leaves_nothing_to_learn():
     with pytest.raises(dl.InputError, match="nothing to learn"):
         dl.losses.PairwiseLogistic(dl.tasks.PrecisionAtK(100))
-    committee = dl.auto(dl.tasks.PrecisionAtK(1000))
+    committee = dl.auto(dl.tasks.PrecisionAtK(1000), effort="fast")
     random = np.random.default_rng(0)
     queries = [random.standard_normal((size, 3)) for size in (5, 1000, 1500)]
     labels = [(q[:, 0] > 0).astype(int) for q in queries]

@@ -86,7 +86,7 @@ def test_logarithmic_losses_of_a_part_of_the_rows_are_not_compared():
 def test_as_many_mistakes_as_the_best_peer_count_as_at_or_below():
     runs = [run("auto", 100, 10), run("ARF 10", 100, 10), run("KNN last 100", 100, 8)]
     row = standings(Board(runs), ["digits 10"]).sections[0][-1]
-    assert row == ["all", "1", "1 of 1", "1.00 (digits 10)", "1.00"] + [
+    assert row == ["auto", "all", "1 of 1", "1.00 (digits 10)", "1.00"] + [
         "0 of 1",
         "1.25 (digits 10)",
         "1.25",

@@ -55,7 +55,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def told(digits):
-    trace = dl.auto(digits.task).run(digits)
+    trace = dl.auto(digits.task, effort="fast").run(digits)
     certificate = dl.certify(trace, None, digits)
     return ReportData.of(trace, digits.labels, name="auto", certificate=certificate, changes=[375])
 
@@ -100,14 +100,14 @@ def test_several_runs_lie_over_each_other(tmp_path):
     ids=lambda stream: type(stream.task).__name__,
 )
 def test_every_task_can_be_told(stream, tmp_path):
-    story = ReportData.of(dl.auto(stream.task).run(stream), stream.labels)
+    story = ReportData.of(dl.auto(stream.task, effort="fast").run(stream), stream.labels)
     read(write_report(story, tmp_path / "report.html"))
     assert story.rounds == len(stream)
 
 
 def test_names_are_text_and_nothing_else(told, digits, tmp_path):
     wild = "<script>alert(1)</script>&\"'"
-    trace = dl.auto(digits.task).run(digits)
+    trace = dl.auto(digits.task, effort="fast").run(digits)
     story = ReportData.of(trace, digits.labels, name=wild, classes=[wild, "b", "c"])
     page = read(write_report(story, tmp_path / "report.html"))
     assert page.seen["script"] == 1

@@ -99,7 +99,7 @@ def test_the_report_of_a_trace_says_it(tmp_path):
     assert f"{trace.risk.sum():.4g} expected" in verdict(data)
     text = write_report(data, tmp_path / "report.html").read_text()
     assert "expected of its random predictions" in text
-    votes = dl.auto(stream.task).run(stream)
+    votes = dl.auto(stream.task, effort="fast").run(stream)
     data = ReportData.of(votes)
     assert not data.random and data.expected is None and "expected" not in verdict(data)
     drawn = dl.Committee([dl.OGD(dl.losses.Logistic(stream.task))], "draw").run(stream)

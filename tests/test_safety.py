@@ -35,7 +35,7 @@ def long_row(norm):
 
 
 FAR = {
-    "auto": lambda: dl.auto(TASK, scaling=False),
+    "auto": lambda: dl.auto(TASK, scaling=False, effort="fast"),
     "constant": lambda: dl.OGD(L, rate=dl.rates.Constant(10.0)),
     "unbounded": lambda: dl.OGD(L, rate=dl.rates.Constant(10.0), domain=dl.domains.Unbounded()),
     "adagrad": lambda: dl.OGD(L, rate=dl.rates.AdaGrad()),
@@ -187,10 +187,10 @@ BROKEN = {
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_broken_sparse_rows_are_refused_wherever_they_are_given(change):
-    learner, committee = dl.OGD(L), dl.auto(TASK)
+    learner, committee = dl.OGD(L), dl.auto(TASK, effort="fast")
     learner.run(sp.csr_array(X), Y), committee.run(sp.csr_array(X), Y)
     models = [dl.DriftClassifier().fit(X, Y), dl.DriftClassifier().fit(sp.csr_array(X), Y)]
-    models += [dl.DriftOrdinalClassifier().fit(X, Y)]
+    models += [dl.DriftOrdinalClassifier("fast").fit(X, Y)]
     tags = dl.DriftMultilabelClassifier().fit(X, np.eye(3, dtype=int)[Y])
     for use in (
         lambda rows: learner.run(rows, Y),
@@ -221,7 +221,10 @@ def test_a_callback_that_writes_to_labels_or_columns_reaches_nothing():
         rows.indices[:] = 10**9
         rows.indptr[:] = 10**9
 
-    for learner, words in ((dl.OGD(L), None), (dl.auto(TASK), "changed while they were read")):
+    for learner, words in (
+        (dl.OGD(L), None),
+        (dl.auto(TASK, effort="fast"), "changed while they were read"),
+    ):
         rows = sp.csr_array(np.tile(X, (250, 1)))
         with nullcontext() if words is None else pytest.raises(dl.InputError, match=words):
             learner.run(rows, np.tile(Y, 250), progress=lambda _, rows=rows: write_columns(rows))
@@ -260,10 +263,10 @@ def test_rows_without_features_are_refused():
     for use in (
         lambda: dl.OGD(L).run(nothing, Y[:12]),
         lambda: dl.OGD(L).run(sp.csr_array(nothing), Y[:12]),
-        lambda: dl.auto(TASK).run(nothing, Y[:12]),
+        lambda: dl.auto(TASK, effort="fast").run(nothing, Y[:12]),
         lambda: dl.certify(trace, dl.comparators.Fixed(np.zeros((3, 0))), nothing, Y[:12]),
         lambda: dl.OGD(L).step([], 0),
-        lambda: dl.auto(dl.tasks.NDCG(2)).run([np.zeros((3, 0))], [[0, 1, 2]]),
+        lambda: dl.auto(dl.tasks.NDCG(2), effort="fast").run([np.zeros((3, 0))], [[0, 1, 2]]),
     ):
         with pytest.raises(dl.InputError, match="no features"):
             use()
@@ -272,7 +275,7 @@ def test_rows_without_features_are_refused():
 # -- one caller at a time
 
 
-@pytest.mark.parametrize("make", [lambda: dl.OGD(L), lambda: dl.auto(TASK)])
+@pytest.mark.parametrize("make", [lambda: dl.OGD(L), lambda: dl.auto(TASK, effort="fast")])
 def test_a_busy_learner_refuses_another_thread(make):
     learner = make()
     learner.run(X, Y)
@@ -302,7 +305,7 @@ def test_a_busy_learner_refuses_another_thread(make):
     learner.step(X[0], 0)
 
 
-@pytest.mark.parametrize("make", [lambda: dl.OGD(L), lambda: dl.auto(TASK)])
+@pytest.mark.parametrize("make", [lambda: dl.OGD(L), lambda: dl.auto(TASK, effort="fast")])
 def test_a_callback_may_look_but_not_learn(make):
     learner, seen = make(), []
     learner.run(X, Y)
@@ -338,12 +341,12 @@ def test_threads_with_a_learner_each_go_on_as_alone():
 
 
 def test_an_unknown_layout_of_arrays_is_never_used(monkeypatch):
-    expected = [dl.auto(TASK).run(X, Y).target_loss.sum()]
+    expected = [dl.auto(TASK, effort="fast").run(X, Y).target_loss.sum()]
     monkeypatch.setattr(together, "FIELDS", (*together.FIELDS[::-1],))
     together.layout_is_known.cache_clear()
     try:
         assert not together.layout_is_known()
-        committee = dl.auto(TASK)
+        committee = dl.auto(TASK, effort="fast")
         losses = [committee.step(x, int(y)).target_loss for x, y in zip(X, Y, strict=True)]
         assert committee._fused == [None]
         assert [sum(losses)] == expected
@@ -426,7 +429,10 @@ def test_an_unreadable_entry_is_deleted_and_compiled_again(tmp_path, monkeypatch
 
 def test_more_features_than_memory_holds_are_refused_before_anything_changes():
     wide = sp.csr_array((np.ones(3), ([0, 1, 2], [0, 5, 2**39])), shape=(3, 2**40))
-    for learner in (dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3))), dl.auto(dl.tasks.Binary())):
+    for learner in (
+        dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3))),
+        dl.auto(dl.tasks.Binary(), effort="fast"),
+    ):
         with pytest.raises(dl.InputError, match="GiB of memory"):
             learner.run(wide, [1, 1, 1])
         assert learner.rounds == 0
@@ -436,6 +442,6 @@ def test_more_features_than_memory_holds_are_refused_before_anything_changes():
 
 def test_a_word_for_scaling_is_refused():
     with pytest.raises(dl.InputError, match="scaling must be True or False"):
-        dl.auto(dl.tasks.Binary(), scaling="no")
+        dl.auto(dl.tasks.Binary(), scaling="no", effort="fast")
     with pytest.raises(dl.InputError, match="scaling must be True or False"):
         dl.DriftClassifier(scaling="no").fit(np.eye(3), [0, 1, 2])

@@ -88,14 +88,16 @@ CASES = {
         lambda: argmax(dl.losses.CRF(T.Sequence(3))),
         lambda: played(PlantedSequences(rounds=30, tags=3, longest=4, seed=0)),
     ),
-    "committee": (lambda: dl.auto(T.Multiclass(3)), classes),
-    "committee, sparse": (lambda: dl.auto(T.Multiclass(3)), thin),
+    "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), classes),
+    "committee, sparse": (lambda: dl.auto(T.Multiclass(3), effort="fast"), thin),
     "committee, drawing": (
-        lambda: dl.Committee(dl.auto(T.Multiclass(3), scaling=False).members, "draw"),
+        lambda: dl.Committee(
+            dl.auto(T.Multiclass(3), scaling=False, effort="fast").members, "draw"
+        ),
         classes,
     ),
     "committee of words": (
-        lambda: dl.auto(T.Sequence(3)),
+        lambda: dl.auto(T.Sequence(3), effort="fast"),
         lambda: played(PlantedSequences(rounds=30, tags=3, longest=4, seed=0)),
     ),
 }
@@ -150,7 +152,7 @@ def test_a_learner_under_watch_says_what_to_do(tmp_path):
 @pytest.fixture
 def saved(tmp_path):
     inputs, labels = classes()
-    one = dl.auto(T.Multiclass(3))
+    one = dl.auto(T.Multiclass(3), effort="fast")
     one.run(inputs, labels)
     return one.save(tmp_path / "model")
 

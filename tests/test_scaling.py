@@ -257,14 +257,14 @@ def test_a_bad_cell_does_not_blind_the_learner(change):
     task = dl.tasks.Multiclass(2)
     clean, made = 0.0, 0.0
     for seed in range(3):
-        clean += dl.auto(task).run(*sign_of_a(nothing, seed)).target_loss.sum()
-        made += dl.auto(task).run(*sign_of_a(change, seed)).target_loss.sum()
+        clean += dl.auto(task, effort="fast").run(*sign_of_a(nothing, seed)).target_loss.sum()
+        made += dl.auto(task, effort="fast").run(*sign_of_a(change, seed)).target_loss.sum()
     assert made <= 1.15 * clean + 3 * 5
 
 
 def mistakes(rows, labels):
     """Return how often auto errs, and how many cells were far outside."""
-    committee = dl.auto(dl.tasks.Multiclass(2))
+    committee = dl.auto(dl.tasks.Multiclass(2), effort="fast")
     return committee.run(rows, labels).target_loss.sum(), committee.scaling.far.tolist()
 
 
@@ -322,7 +322,7 @@ def test_blobs_that_move_together_are_told_apart():
     labels = rng.integers(0, 2, 10_000)
     rows = 0.5 * rng.standard_normal((10_000, 2)) + 4.0 * labels[:, np.newaxis]
     rows += np.linspace(0.0, 20.0 / np.sqrt(2.0), 10_000)[:, np.newaxis]
-    assert dl.auto(dl.tasks.Multiclass(2)).run(rows, labels).target_loss.sum() < 20
+    assert dl.auto(dl.tasks.Multiclass(2), effort="fast").run(rows, labels).target_loss.sum() < 20
 
 
 def old_state(rows):

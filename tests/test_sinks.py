@@ -22,10 +22,10 @@ def learners():
         "drawn": (lambda: dl.OGD(loss, seed=3), flips),
         "certain": (lambda: dl.OGD(doubled, dl.decoders.Argmax(doubled)), flips),
         "restarting": (lambda: restarting.copy(), flips),
-        "committee": (lambda: dl.auto(flips.task), flips),
+        "committee": (lambda: dl.auto(flips.task, effort="fast"), flips),
         "drawing committee": (lambda: dl.Committee([one.copy() for one in pair], "draw"), flips),
-        "documents": (lambda: dl.auto(rankings().task), rankings()),
-        "words": (lambda: dl.auto(words.task), words),
+        "documents": (lambda: dl.auto(rankings().task, effort="fast"), rankings()),
+        "words": (lambda: dl.auto(words.task, effort="fast"), words),
     }
 
 
@@ -83,7 +83,7 @@ def test_a_streamed_file_is_the_trace_of_the_run(kind, tmp_path, monkeypatch):
 
 def test_a_streamed_run_is_certified(tmp_path):
     stream = dl.streams.LabelFlips(rounds=40_000, flips=3, seed=1)
-    learner = dl.auto(stream.task)
+    learner = dl.auto(stream.task, effort="fast")
     learner.run(stream, audit=True, sink=dl.TraceFile(tmp_path / "run"))
     trace = dl.CommitteeTrace.load(tmp_path / "run.npz")
     assert dl.certify(trace, None, stream).valid
@@ -99,7 +99,7 @@ def bad_stream():
 @pytest.mark.parametrize("fail_at", [None, 0, 1])
 def test_a_run_that_is_refused_was_never_made(fail_at, tmp_path):
     inputs, labels = bad_stream()
-    learner = dl.auto(KINDS["drawn"][1].task)
+    learner = dl.auto(KINDS["drawn"][1].task, effort="fast")
     learner.run(inputs[:500], labels[:500])
     before, sink = learner.save(tmp_path / "before").read_bytes(), Traces(fail_at)
     error = dl.InputError if fail_at is None else OSError

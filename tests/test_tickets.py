@@ -151,7 +151,7 @@ def test_bytes_that_are_no_ticket_are_refused():
 
 
 def test_a_ticket_is_told_in_another_process(tmp_path):
-    one = dl.auto(dl.tasks.Multiclass(3))
+    one = dl.auto(dl.tasks.Multiclass(3), effort="fast")
     one.run(X, Y)
     ticket = one.ask(X[3])
     (tmp_path / "ticket").write_bytes(ticket.to_bytes())
@@ -180,7 +180,10 @@ def test_tickets_that_are_never_told_do_no_harm():
 
 def test_readers_wait_and_learners_do_not_mind_them():
     """While one thread learns, others look and take snapshots, and nobody is refused."""
-    one, reference = dl.auto(dl.tasks.Multiclass(3)), dl.auto(dl.tasks.Multiclass(3))
+    one, reference = (
+        dl.auto(dl.tasks.Multiclass(3), effort="fast"),
+        dl.auto(dl.tasks.Multiclass(3), effort="fast"),
+    )
     inputs, labels = np.tile(X, (50, 1)), np.tile(Y, 50)
     one.run(X, Y)
     reference.run(X, Y)
@@ -211,7 +214,7 @@ def test_readers_wait_and_learners_do_not_mind_them():
 
 
 def test_many_readers_do_not_stop_a_stream():
-    one = dl.auto(dl.tasks.Multiclass(3))
+    one = dl.auto(dl.tasks.Multiclass(3), effort="fast")
     one.run(X, Y)
     over = threading.Event()
 
@@ -229,7 +232,7 @@ def test_many_readers_do_not_stop_a_stream():
     assert one.rounds == 40 + 4000
 
 
-@pytest.mark.parametrize("make", [learner, lambda: dl.auto(dl.tasks.Multiclass(3))])
+@pytest.mark.parametrize("make", [learner, lambda: dl.auto(dl.tasks.Multiclass(3), effort="fast")])
 def test_an_interrupt_leaves_no_lock_behind(make):
     one = make()
     one.run(X, Y)
@@ -251,7 +254,7 @@ def test_an_interrupt_leaves_no_lock_behind(make):
 def test_a_committee_that_was_torn_says_so():
     """Weights that are larger than the inputs are not copied, and cannot be gone back to."""
     wide = sp.random_array((60, 5000), density=0.002, rng=np.random.default_rng(0), format="csr")
-    one = dl.auto(dl.tasks.Multiclass(3))
+    one = dl.auto(dl.tasks.Multiclass(3), effort="fast")
     one.run(wide[:20], np.zeros(20, dtype=int))
     play = one.members[3]._play_mapped
 
@@ -271,7 +274,7 @@ def test_a_refused_first_round_fixes_nothing():
     loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
     for one in (
         learner(),
-        dl.auto(dl.tasks.Multiclass(3)),
+        dl.auto(dl.tasks.Multiclass(3), effort="fast"),
         dl.OGD(loss, rate=dl.rates.Constant(1e50)),
     ):
         for row in (np.full(5, np.nan), np.full(5, 1e100)):
@@ -335,11 +338,14 @@ def test_states_that_no_file_could_have_are_refused(fields):
 
 
 def test_states_of_other_committees_are_refused():
-    one, two = dl.auto(dl.tasks.Multiclass(3)), dl.auto(dl.tasks.Multiclass(3), scaling=False)
+    one, two = (
+        dl.auto(dl.tasks.Multiclass(3), effort="fast"),
+        dl.auto(dl.tasks.Multiclass(3), scaling=False, effort="fast"),
+    )
     one.run(X, Y)
     two.run(X, Y)
     before, state = saved(one), one.state
-    tags = dl.auto(dl.tasks.Multilabel(3))
+    tags = dl.auto(dl.tasks.Multilabel(3), effort="fast")
     wrong = [
         two.state,
         state.replaced(members=()),
@@ -360,7 +366,7 @@ def test_a_fixed_number_of_documents_is_played_in_steps_and_runs(scaling):
     task = dl.tasks.NDCG(3, items=5)
     grades = np.random.default_rng(2).integers(0, 4, (40, 5))
     for make in (
-        lambda: dl.auto(task, scaling=scaling),
+        lambda: dl.auto(task, scaling=scaling, effort="fast"),
         lambda: dl.OGD(dl.losses.ConvolutionalFenchelYoung(task)),
     ):
         ran, stepped, told = make(), make(), make()

@@ -27,7 +27,7 @@ def single():
 
 
 def committee():
-    return dl.auto(T.Multiclass(3)).run(X, Y, audit=True), X, Y
+    return dl.auto(T.Multiclass(3), effort="fast").run(X, Y, audit=True), X, Y
 
 
 def restarting():
@@ -237,7 +237,11 @@ def test_six_thousand_edited_traces_are_refused_or_audited_and_nothing_else(tmp_
 def test_an_edited_model_is_refused_or_loaded_and_nothing_else(tmp_path):
     for seed in range(60):
         random = np.random.default_rng(seed)
-        learner = dl.OGD(L.Logistic(T.Multiclass(3))) if seed % 2 else dl.auto(T.Multiclass(3))
+        learner = (
+            dl.OGD(L.Logistic(T.Multiclass(3)))
+            if seed % 2
+            else dl.auto(T.Multiclass(3), effort="fast")
+        )
         learner.run(X, Y)
         path = archive.write(tmp_path / "model", *mutated(random, *learner.to_saved()))
         try:

@@ -105,7 +105,7 @@ def learners():
         "ball": dl.OGD(dl.losses.Logistic(TASK), domain=dl.domains.Ball(0.5)),
         "detector": dl.OGD(dl.losses.Logistic(TASK), restart=dl.detectors.Cusum(0.5)),
         "sparse": dl.OGD(dl.losses.Logistic(TASK), domain=dl.domains.Ball(0.5), intercept=True),
-        "auto": dl.auto(TASK),
+        "auto": dl.auto(TASK, effort="fast"),
     }
 
 

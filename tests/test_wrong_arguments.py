@@ -134,7 +134,7 @@ def two(**changed):
 MAKING = [
     (lambda: dl.OGD(LOSS, seed=1.5), "seed must be .* not 1.5"),
     (lambda: dl.OGD(LOSS, seed=-1), "seed must be .* not -1"),
-    (lambda: dl.auto(TASK, seed="a"), "seed must be .* not 'a'"),
+    (lambda: dl.auto(TASK, seed="a", effort="fast"), "seed must be .* not 'a'"),
     (lambda: dl.Committee([dl.OGD(LOSS)], seed=[1]), r"seed must be .* not \[1\]"),
     (lambda: dl.OGD(LOSS, "argmax"), "expected a decoder.* but got 'argmax'"),
     (lambda: dl.OGD(LOSS, dl.decoders.Argmax), "expected a decoder"),
@@ -145,8 +145,11 @@ MAKING = [
     (lambda: dl.OGD(LOSS, initial=[[1], [1, 2]]), "first weights must be rows of numbers"),
     (lambda: dl.OGD(LOSS, intercept="no"), "intercept must be True or False, not 'no'"),
     (lambda: dl.OGD(LOSS, dtype="banana"), "float64 or float32, not 'banana'"),
-    (lambda: dl.auto(TASK, dtype="banana"), "float64 or float32, not 'banana'"),
-    (lambda: dl.auto(TASK, dtype="banana", scaling=False), "float64 or float32, not 'banana'"),
+    (lambda: dl.auto(TASK, dtype="banana", effort="fast"), "float64 or float32, not 'banana'"),
+    (
+        lambda: dl.auto(TASK, dtype="banana", scaling=False, effort="fast"),
+        "float64 or float32, not 'banana'",
+    ),
     (lambda: dl.Committee(None), "a list of learners, but got None"),
     (lambda: dl.Committee(3), "a list of learners, but got 3"),
     (lambda: dl.Committee(dl.OGD(LOSS)), "a list of learners, but got OGD"),

@@ -82,11 +82,11 @@ class Board:
         star = "*" if runs[0].rounds < self.rounds(stream) else ""
         return f"{Mean.of([run.log_loss for run in runs]).value:.3f}{star}"
 
-    def mistakes(self, name: str, stream: str) -> Match | None:
-        """Compare the mistakes of a contestant with the committee's."""
-        ours = {run.seed: run for run in self.runs("auto", stream)}
-        theirs = [run for run in self.runs(name, stream) if run.seed in ours]
-        pairs = [(run.mistakes, ours[run.seed].until(run.rounds)) for run in theirs]
+    def mistakes(self, name: str, stream: str, ours: str = "auto") -> Match | None:
+        """Compare the mistakes of a contestant with those of a committee."""
+        own = {run.seed: run for run in self.runs(ours, stream)}
+        theirs = [run for run in self.runs(name, stream) if run.seed in own]
+        pairs = [(run.mistakes, own[run.seed].until(run.rounds)) for run in theirs]
         return self._match(name, theirs, pairs)
 
     def log_losses(self, name: str, stream: str) -> Match | None:

@@ -1,4 +1,4 @@
-"""Driftline in the race: the committee, its members, and SGD at constant steps."""
+"""Driftline in the race: committees, linear members alone, and SGD at constant steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import numpy as np
 import driftline as dl
 from benchmarks.race.contest import Contestant, Play, Played, by_chances, one_by_one
 from benchmarks.race.streams import Rows
+
+#: The committee as it comes, and with more or less effort, by name.
+EFFORTS = {"auto": "balanced", "auto best": "best", "auto fast": "fast"}
 
 #: The committee through scikit-learn's interface, which has its probabilities.
 ROW_BY_ROW = "auto, row by row"
@@ -61,14 +64,14 @@ def _scaled(rows: Rows) -> Any:
     return rows.inputs
 
 
-def committee(task: dl.tasks.Multiclass) -> Any:
-    """Return the committee, which standardises the raw rows as they were for the others."""
-    return dl.auto(task)
+def committee(effort: str) -> Callable[[dl.tasks.Multiclass], Any]:
+    """Return what makes a committee, which standardises the raw rows as they were for others."""
+    return lambda task: dl.auto(task, effort=effort)
 
 
 def member(index: int) -> Callable[[dl.tasks.Multiclass], Any]:
-    """Return what makes a member of the committee, to play alone."""
-    return lambda task: committee(task).members[index]
+    """Return what makes a linear member of the committee, to play alone."""
+    return lambda task: committee("fast")(task).members[index]
 
 
 def sgd(step: float, intercept: bool) -> Callable[[dl.tasks.Multiclass], dl.OGD]:
@@ -96,14 +99,15 @@ def short_name(one: Any) -> str:
 
 def contestants() -> list[Contestant]:
     """Return all of ours."""
-    made = [
-        Contestant("ours", "auto", "", _run(committee, _raw), default=True, raw=True),
-        Contestant("ours", ROW_BY_ROW, "", _row_by_row, default=True, cost="python", raw=True),
-    ]
-    for index, one in enumerate(committee(dl.tasks.Multiclass(3)).members):
+    made = []
+    for name, effort in EFFORTS.items():
+        play, setting = _run(committee(effort), _raw), name.removeprefix("auto").strip()
+        made.append(Contestant("ours", "auto", setting, play, default=not setting, raw=True))
+    by_rows = Contestant("ours", ROW_BY_ROW, "", _row_by_row, cost="slowest", raw=True)
+    made.append(by_rows)
+    for index, one in enumerate(committee("fast")(dl.tasks.Multiclass(3)).members):
         setting = f"{index} {short_name(one)}"
-        play = _run(member(index), _scaled)
-        made.append(Contestant("members", "member", setting, play))
+        made.append(Contestant("members", "member", setting, _run(member(index), _scaled)))
     for step in STEPS:
         plays = {
             "OGD constant": _run(sgd(step, intercept=False), _scaled),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 from benchmarks.race.board import Board, Match, label
 from benchmarks.race.contest import ALL, BUDGETS, SMOOTHING, Run
-from benchmarks.race.ours import ROW_BY_ROW
+from benchmarks.race.ours import EFFORTS, ROW_BY_ROW
 from benchmarks.race.peers import OURS, PEERS, everybody
 from benchmarks.race.sheet import Sheet
 from benchmarks.race.streams import FIXED, GROUPS, WIDE
@@ -19,22 +20,24 @@ SPEED_STREAM = "digits 10"
 
 
 def standings(board: Board, streams: list[str]) -> Sheet:
-    """Return on how many streams the committee is ahead, by kind of stream, and the worst."""
-    columns = ["streams", "how many", "default: auto at or below", "worst", "mean"]
-    sheet = Sheet("Summary", [*columns, "any setting: auto at or below", "worst", "mean"])
-    sheet.sections.append([])
+    """Return on how many streams each committee is ahead, by kind of stream, and the worst."""
+    columns = ["who", "streams", "default: at or below", "worst", "mean"]
+    sheet = Sheet("Summary", [*columns, "any setting: at or below", "worst", "mean"])
     kinds = {kind: [name for name in names if name in streams] for kind, names in GROUPS.items()}
     drawn = [name for name in streams if name not in FIXED]
     kinds |= {"all that are drawn from a seed": drawn, "all": streams}
-    for kind, names in kinds.items():
-        if names:
-            cells = [cell for pool in pools(board).values() for cell in _counts(board, names, pool)]
-            sheet.sections[0].append([kind, str(len(names)), *cells])
+    for ours in [name for name in EFFORTS if name in board.names]:
+        sheet.sections.append([])
+        for kind, names in kinds.items():
+            if names:
+                both = [_counts(board, names, pool, ours) for pool in pools(board).values()]
+                sheet.sections[-1].append([ours, kind, *both[0], *both[1]])
     sheet.notes = [
         "Default: the best of all peers at their defaults. Any setting: the best of all peers at "
         "any of the settings below, chosen in hindsight for each stream.",
-        "Worst and mean are mistakes of auto for one of that peer's, the mean a geometric one: "
-        "below 1 auto makes fewer.",
+        "Worst and mean are our mistakes for one of that peer's, the mean a geometric one: below 1 "
+        "we make fewer. `auto` is as it comes, `auto best` and `auto fast` have more and less "
+        "`effort`.",
     ]
     return sheet
 
@@ -44,8 +47,9 @@ def pools(board: Board) -> dict[str, list[str]]:
     return {"default": board.defaults, "any setting": board.group(*PEERS)}
 
 
-def _counts(board: Board, streams: list[str], names: list[str]) -> list[str]:
-    found = {stream: board.best(names, stream) for stream in streams}
+def _counts(board: Board, streams: list[str], names: list[str], ours: str) -> list[str]:
+    compare = partial(board.mistakes, ours=ours)
+    found = {stream: board.best(names, stream, compare) for stream in streams}
     ratios = {s: 1.0 / max(m.ratio, 1e-9) for s, m in found.items() if m is not None}
     if not ratios:
         return ["-", "-", "-"]
@@ -57,14 +61,18 @@ def _counts(board: Board, streams: list[str], names: list[str]) -> list[str]:
 
 def by_stream(board: Board, streams: list[str]) -> Sheet:
     """Return a row for every stream: the committee and the best of the others."""
-    columns = ["stream", "rows", "auto", "rounds/s"]
+    columns = ["stream", "rows"]
+    committees = [name for name in EFFORTS if name in board.names]
+    for name in committees:
+        columns += [name, "rounds/s"]
     for kind in pools(board):
         columns += [f"best peer, {kind}", "rounds/s"]
     sheet = Sheet("Mistakes, stream by stream", [*columns, "best member", "best constant step"])
     sheet.sections.append([])
     for stream in streams:
-        rate = _rate(board, "auto", [stream])
-        row = [stream, f"{board.rounds(stream):,}", board.cell("auto", stream), rate]
+        row = [stream, f"{board.rounds(stream):,}"]
+        for name in committees:
+            row += [board.cell(name, stream), _rate(board, name, [stream])]
         for names in pools(board).values():
             match = board.best(names, stream)
             rate = "-" if match is None else _rate(board, match.name, [stream])

@@ -9,7 +9,7 @@ import numpy as np
 
 import driftline as dl
 from benchmarks.made import dense_data, sparse_data
-from benchmarks.race.ours import member
+from benchmarks.race.ours import EFFORTS, member
 from benchmarks.race.sheet import Sheet
 from benchmarks.race.streams import Rows
 from benchmarks.timing import best_times
@@ -30,9 +30,12 @@ def _whole(classes: int, raw: Any, scaled: Any, labels: np.ndarray) -> Timed:
         parts = member(3)(task).parts
         dl.OGD(parts.loss, parts.decoder, parts.rate, parts.domain, dtype=dtype).run(inputs, labels)
 
+    def committee(effort: str, dtype: Any = np.float64) -> tuple[int, Callable[[], object]]:
+        return count, lambda: dl.auto(task, effort=effort, dtype=dtype).run(raw, labels)
+
     return {
-        "auto": (count, lambda: dl.auto(task).run(raw, labels)),
-        "auto, float32": (count, lambda: dl.auto(task, dtype=np.float32).run(raw, labels)),
+        **{name: committee(effort) for name, effort in EFFORTS.items()},
+        "auto fast, float32": committee("fast", np.float32),
         "one OGD": (count, lambda: alone(np.float64, scaled)),
         "one OGD, float32": (count, lambda: alone(np.float32, single)),
     }
@@ -48,6 +51,10 @@ def _single(rows: Rows) -> Timed:
 
     return {
         "auto, step by step": (500, lambda: steps(dl.auto(task), rows.raw, 500)),
+        "auto fast, step by step": (
+            500,
+            lambda: steps(dl.auto(task, effort="fast"), rows.raw, 500),
+        ),
         "one OGD, step by step": (2000, lambda: steps(member(3)(task), rows.inputs, 2000)),
     }
 

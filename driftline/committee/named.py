@@ -31,7 +31,10 @@ RATES: dict[str, Rate] = {
     "restart": Decaying(1.0),
 }
 
-LEARNERS = ("auto", "balanced", "best", "paper", *RATES)
+#: Names of committees with nothing to set, by the effort that they stand for.
+EFFORTS = {"auto": "balanced", "fast": "fast", "best": "best"}
+
+LEARNERS = (*EFFORTS, "paper", *RATES)
 
 
 def named(
@@ -44,9 +47,9 @@ def named(
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
-    ``balanced`` and ``best`` are ``auto`` with this effort. All others are committees of one
-    member; all but ``paper``, which has the random decoder
-    of the theorem, predict with certainty where their loss allows it.
+    ``auto`` is :func:`driftline.auto`, ``fast`` and ``best`` are the same with this effort. All
+    others are committees of one member; all but ``paper``, which has the random decoder of the
+    theorem, predict with certainty where their loss allows it.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)
@@ -55,9 +58,8 @@ def named(
     """
     if name not in LEARNERS:
         raise InputError(f"there is no learner {name!r}: expected one of {', '.join(LEARNERS)}")
-    if name in ("auto", "balanced", "best"):
-        effort = "fast" if name == "auto" else name
-        return auto(task, effort=effort, scaling=scaling, seed=seed, dtype=dtype)
+    if name in EFFORTS:
+        return auto(task, effort=EFFORTS[name], scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
     scaled = scaling and not task.layout.ragged
     loss: Any = _loss(task, certain=name != "paper")

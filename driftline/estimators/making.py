@@ -33,7 +33,7 @@ def make_learner(
     task; what it returns decides by itself about scales and precision.
 
     >>> import driftline as dl
-    >>> make_learner("auto", dl.tasks.Multiclass(3))
+    >>> make_learner("fast", dl.tasks.Multiclass(3))
     Committee(6 members, 'vote', Multiclass(classes=3))
     """
     if isinstance(how, str) and how in LEARNERS:

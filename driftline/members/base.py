@@ -99,6 +99,10 @@ class CountingMember(Member):
             raise InputError(
                 f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
             )
+        if task.kernels is None:
+            raise InputError(
+                f"{type(self).__name__} needs a task with kernels, but got {task!r:.80}"
+            )
         warn_without_numba()
         super().__init__(task, seed, features)
         self.settings = settings

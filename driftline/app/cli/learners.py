@@ -5,9 +5,9 @@ from __future__ import annotations
 __all__ = ["LEARNERS", "TABLE"]
 
 LEARNERS = {
-    "auto": "a committee of several learners, with nothing to set",
-    "balanced": "auto, and members that learn curves, tables and neighbours",
-    "best": "more of these, for whom mistakes cost more than time",
+    "auto": "a committee of linear learners, curves, tables and neighbours; nothing to set",
+    "fast": "its linear members only, ten times as fast",
+    "best": "more members of every kind, for whom mistakes cost more than time",
     "paper": "the learner of the paper: Polyak's rate, and a random decoder",
     "polyak": "Polyak's rate with certain predictions: its steps never grow again",
     "free": "Polyak's rate whose steps may grow again, for frequent changes",

@@ -84,6 +84,10 @@ class Model:
         self._grow()
         trace = self.learner.run(inputs, labels, audit=audit)
         self.loss += float(trace.target_loss.sum())
+        if len(self.totals) > len(
+            trace.members
+        ):  # first rows did not suit all: these were left out
+            self.totals = np.zeros(len(trace.members))
         self.totals += trace.member_risk.sum(axis=0)
         self.largest_risk = max(self.largest_risk, float(trace.member_risk.max()))
         return trace

@@ -49,15 +49,19 @@ class Run:
         journal: Journal | None = None,
     ):
         self.model, self.audit_buffer = model, audit_buffer
-        members = range(len(model.learner.members))
         self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
-        names = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
-        self.journal = Journal(names) if journal is None else journal
-        if self.journal.names != names:
+        self.journal = Journal(self._names) if journal is None else journal
+        if self.journal.names != self._names:
             raise InputError("the journal is that of other members")
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
+
+    @property
+    def _names(self) -> list[str]:
+        """The columns of the journal: losses, and what is told of every member."""
+        members = range(len(self.model.learner.members))
+        return self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
 
     def learn(self, rounds: Rounds) -> BatchResult:
         """Predict and learn from some rounds."""
@@ -76,6 +80,8 @@ class Run:
         if self.audit_buffer is not None:
             self.audit_buffer.add(rounds, trace)
         losses = np.column_stack([trace.target_loss, beside])
+        if not self.journal.rounds:  # members that the first rows do not suit were left out
+            self.journal = Journal(self._names)
         self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
         self.totals += losses.sum(axis=0)
         self.counts.add(rounds.labels, trace.prediction)

@@ -504,7 +504,7 @@ def naive_bayes(Z, y, classes, bins, half_life, smoothing):
     return made / made.sum(axis=1, keepdims=True)
 
 
-def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
+def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing, restart=False):
     """Return the chances of the best table before every round, by summing over all rows."""
     fine, rounds, features = bin_numbers(Z, bins), len(y), Z.shape[1]
     cells = [fine[:, j] for j in range(features)]
@@ -513,8 +513,9 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
         pairs = [(i, j) for i in range(features) for j in range(features) if i < j]
         cells += [C[:, i] * coarse + C[:, j] for i, j in pairs]
     wrong, made = np.zeros(len(cells)), np.empty((rounds, classes))
+    first, mistakes, excess = 0, [], 0.0
     for t in range(rounds):
-        w = ages(t, half_life)
+        w = np.where(np.arange(t) < first, 0.0, ages(t, half_life))
         shares = np.array([(w * (y[:t] == k)).sum() + 1.0 / classes for k in range(classes)])
         chances = []
         for cell in cells:
@@ -524,6 +525,11 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
             chances.append(own / own.sum())
         made[t] = chances[int(np.argmin(np.round(wrong, 9)))]
         missed = np.array([int(np.argmax(own)) != y[t] for own in chances])
+        mean = (sum(mistakes) + 1) / (len(mistakes) + 2)
+        mistakes.append(int(np.argmax(made[t])) != y[t])
+        excess = max(0.0, excess + mistakes[-1] - mean - 0.25)
+        if restart and excess > 5.0:
+            first, mistakes, excess, wrong = t, [], 0.0, 0.0 * wrong
         wrong = wrong * 0.5 ** (1.0 / patience) + missed
     return made
 

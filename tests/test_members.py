@@ -14,6 +14,7 @@ MEMBERS = [
     NaiveBayes(TASK, features=None),
     Tables(TASK, bins=4, coarse=3, half_life=5.0),
     Tables(dl.tasks.Binary(), pairs=0, patience=4.0),
+    Tables(TASK, bins=3, coarse=2, half_life=50.0, restart=True),
     Neighbours(TASK, window=12),
     Neighbours(dl.tasks.Binary(), k=3, window=7, weighted=False, features=dl.features.Ranks()),
     Neighbours(TASK, features=None),
@@ -120,6 +121,19 @@ def test_neighbours_know_the_last_rows_only():
     member = Neighbours(dl.tasks.Multiclass(2), k=1, window=2, features=None)
     member.run(np.array([[0.0], [1.0], [2.0]]), [1, 0, 0])
     assert member.predict([0.0]) == 0
+
+
+def test_tables_that_start_again_are_what_the_formula_says():
+    X, y = stream(TASK, rounds=300)
+    y[150:] = (y[150:] + 1) % 3
+    settings = {"bins": 5, "coarse": 3, "half_life": 400.0, "patience": 30.0, "smoothing": 0.5}
+    member, losses = Tables(TASK, restart=True, **settings), {}
+    for restart in (False, True):
+        chances = naive.tables(member.map.transform(X), y, 3, restart=restart, **settings)
+        losses[restart] = -np.log(chances[np.arange(len(y)), y])
+    trace = member.run(X, y)
+    assert np.allclose(trace.loss, losses[True], atol=1e-8)
+    assert losses[True][200:].mean() < 0.7 * losses[False][200:].mean()
 
 
 def test_tables_of_two_features_see_what_none_sees_alone():

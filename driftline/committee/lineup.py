@@ -19,6 +19,7 @@ from driftline.features import (
     Hats,
     Map,
     Narrow,
+    RandomTrees,
     Ranks,
     Recent,
     Standardise,
@@ -71,6 +72,7 @@ EFFORTS: dict[str, tuple[Map, ...]] = {
         Chain(Standardise(constant=False), Fourier(500, 0.35, seed=2)),
         Chain(Standardise(constant=False), Fourier(500, 0.5, seed=3)),
         Chain(Standardise(constant=False), Fourier(500, 1.0, seed=4)),
+        RandomTrees(64, depth=8),
     ),
 }
 
@@ -136,11 +138,13 @@ def auto(
 
 def _counting(task: Task, effort: str) -> list[Member]:
     """Return members that make no steps: where few features decide, or the world is local."""
-    ranks = Narrow(Ranks(), FEWER)
+    ranks, scaled = Narrow(Ranks(), FEWER), Narrow(Standardise(constant=False), FEWER)
     made: list[Member] = [
         Tables(task, features=ranks),
+        _fine(task, ranks),
+        _fine(task, scaled),
         NaiveBayes(task, features=ranks),
-        Neighbours(task, features=Narrow(Standardise(constant=False), FEWER)),
+        Neighbours(task, features=scaled),
     ]
     if effort == "best":
         made += [
@@ -148,6 +152,13 @@ def _counting(task: Task, effort: str) -> list[Member]:
             Neighbours(task, window=3000, features=ranks),
         ]
     return made
+
+
+def _fine(task: Task, part: Map) -> Tables:
+    """Return small cells with a long memory, which is lost at a change."""
+    return Tables(
+        task, bins=64, coarse=32, half_life=1000.0, smoothing=0.1, restart=True, features=part
+    )
 
 
 def _mapped(members: list[OGD], part: Map) -> list[OGD]:

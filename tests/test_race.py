@@ -8,7 +8,9 @@ import pytest
 from benchmarks.race.board import Board
 from benchmarks.race.cache import Cache
 from benchmarks.race.contest import Contestant, Played, Run, log_loss, play
+from benchmarks.race.page import left_out
 from benchmarks.race.peers import PEERS, everybody
+from benchmarks.race.play import Job
 from benchmarks.race.report import said, standings
 from benchmarks.race.river_streams import POSITION, ROUNDS, WIDTHS, mixed
 from benchmarks.race.streams import CHOOSING_SEEDS, FIRST_SEED, FIXED, Rows
@@ -146,3 +148,10 @@ def test_slow_runs_of_ours_are_kept_as_long_as_the_source_stays(monkeypatch):
 def test_seeds_are_said_in_few_words():
     assert said([100]) == "100"
     assert said([100, 101, 102]) == "100 to 102"
+
+
+def test_a_peer_that_has_not_played_is_named_with_its_streams():
+    left = [Job("ARF 10", s, 100, 10) for s in ("b", "a")] + [Job("GaussianNB", "a", 100, 10)]
+    text = left_out([*left, Job("KNN", "a", 100, 10), Job("KNN", "b", 100, 10)])
+    assert "- river ARF 10; river KNN: a, b." in text and "- river GaussianNB: a." in text
+    assert left_out([]) == ""

@@ -30,6 +30,9 @@ from benchmarks.race.streams import FIRST_SEED, STREAMS, WIDE, available, rows_o
 )
 @click.option("--full", is_flag=True, help="All rows and seeds for slow peers too.")
 @click.option("--java", is_flag=True, help="MOA too: needs Java and CapyMOA.")
+@click.option(
+    "--known", is_flag=True, help="Peers do not play: only runs kept in the folder count."
+)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option(
     "--stream",
@@ -45,13 +48,19 @@ from benchmarks.race.streams import FIRST_SEED, STREAMS, WIDE, available, rows_o
     show_default=True,
 )
 def main(
-    seeds: int, full: bool, java: bool, jobs: int, chosen: tuple[str, ...], folder: Path
+    seeds: int,
+    full: bool,
+    java: bool,
+    known: bool,
+    jobs: int,
+    chosen: tuple[str, ...],
+    folder: Path,
 ) -> None:
     """Race against other libraries: the same rows, predicted and then learned from."""
     began = time.perf_counter()
     streams = [name for name in STREAMS if name in chosen] or available()
     numbers = [FIRST_SEED + i for i in range(seeds)]
-    runs = race(streams, numbers, folder, full=full, java=java, jobs=jobs)
+    runs, left = race(streams, numbers, folder, full=full, java=java, known=known, jobs=jobs)
     board = Board(runs)
     first = standings(board, streams)
     rest = [by_stream(board, streams), probabilities(board, streams)]
@@ -59,7 +68,7 @@ def main(
     rest += [speed_of(name, rows_of(name, FIRST_SEED)) for name in timed]
     rest += [] if chosen else [dense_speed(), sparse_speed()]
     sheets = [*rest, *everyone(board, streams)]
-    text = page(board, streams, first, sheets, seeds=numbers, full=full)
+    text = page(board, streams, first, sheets, seeds=numbers, full=full, left=left)
     written = [write_runs(runs, folder / "race.csv"), folder / "race.md"]
     written[-1].write_text(text)
     written.append(draw(board, streams, folder / "images" / "race.png"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.race.board import Board
+from collections import defaultdict
+
+from benchmarks.race.board import Board, label
+from benchmarks.race.play import Job
 from benchmarks.race.report import said, who_played
 from benchmarks.race.river_streams import POSITION, SHUTTLE_ROWS, WIDTHS
 from benchmarks.race.sheet import Sheet
@@ -51,6 +54,24 @@ def _how(board: Board, streams: list[str], seeds: list[int], full: bool) -> str:
     return "## How it was played\n\n" + "\n".join(f"- {line}" for line in lines) + "\n\n"
 
 
+def left_out(left: list[Job]) -> str:
+    """Return which peers have not played which streams, where that is so."""
+    if not left:
+        return ""
+    streams: dict[str, set[str]] = defaultdict(set)
+    for job in left:
+        streams[label(job.name)].add(job.stream)
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for name, theirs in streams.items():
+        groups[tuple(sorted(theirs))].append(name)
+    lines = [f"- {'; '.join(names)}: {', '.join(theirs)}." for theirs, names in groups.items()]
+    title = (
+        "### Not played\n\nThese peers have not played all seeds of these streams: a peer that is "
+    )
+    title += "missing is not the best one.\n\n"
+    return title + "\n".join(lines) + "\n\n"
+
+
 def page(
     board: Board,
     streams: list[str],
@@ -59,7 +80,9 @@ def page(
     *,
     seeds: list[int],
     full: bool,
+    left: list[Job],
 ) -> str:
     """Return the page in Markdown: the first sheet, the figure, all others."""
+    how = _how(board, streams, seeds, full) + left_out(left)
     tables = "\n".join(sheet.markdown() for sheet in rest)
-    return TITLE + first.markdown() + "\n" + FIGURE + _how(board, streams, seeds, full) + tables
+    return TITLE + first.markdown() + "\n" + FIGURE + how + tables

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from benchmarks.race.cache import Cache
 from benchmarks.race.contest import BUDGETS, Run, play
-from benchmarks.race.peers import WITH_JAVA, everybody
+from benchmarks.race.peers import PEERS, WITH_JAVA, everybody
 from benchmarks.race.streams import rows_of
 
 #: Seconds between two writings of the cache.
@@ -40,13 +40,18 @@ def race(
     *,
     full: bool = False,
     java: bool = False,
+    known: bool = False,
     jobs: int = 2,
-) -> list[Run]:
-    """Return the runs of everybody on all streams; those of peers are kept in the folder."""
+) -> tuple[list[Run], list[Job]]:
+    """Return the runs of everybody on all streams; those of peers are kept in the folder.
+
+    With ``known`` peers do not play: runs that are not kept are left out, and returned as well.
+    """
     cache = Cache(folder / "runs.json")
     people = [one for one in everybody().values() if java or one.group not in WITH_JAVA]
     runs: list[Run] = []
     missing: dict[Job, str] = {}
+    left: list[Job] = []
     for stream in streams:
         for seed in seeds:
             players = [one for one in people if seed in one.budget(stream, seeds, full)[1]]
@@ -57,12 +62,14 @@ def race(
             for one in players:
                 rounds = min(one.budget(stream, seeds, full)[0], len(rows.labels))
                 key = cache.key(one, stream, seed, rounds, checksums[one.raw])
-                known = cache.get(key) if one.kept else None
-                if known is None:
-                    missing[Job(one.name, stream, seed, rounds)] = key
+                job, run = Job(one.name, stream, seed, rounds), cache.get(key) if one.kept else None
+                if run is not None:
+                    runs.append(run)
+                elif known and one.group in PEERS:
+                    left.append(job)
                 else:
-                    runs.append(known)
-    return runs + _played(missing, cache, jobs)
+                    missing[job] = key
+    return runs + _played(missing, cache, jobs), left
 
 
 def _played(missing: dict[Job, str], cache: Cache, jobs: int) -> list[Run]:

@@ -105,7 +105,8 @@ def auto(
     Bayes and nearest neighbours beside them. ``"best"`` has more of each. Maps are for dense rows
     of at most 128 features, members without steps for at most 32; on others both are left out.
 
-    With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
+    With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
+    sequence by what was known before the round. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
     1000 documents, or twice as many as are chosen of them: a round costs as many operations as
     there are pairs.
@@ -120,8 +121,8 @@ def auto(
     check_flag("scaling", scaling)
     if effort not in EFFORTS:
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
-    constant = RARE if task.kind == "tags" else True
-    scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
+    constant = RARE if task.kind == "tags" else task.layout.constant
+    scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
     lineup = LINEUPS.get(task.kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
@@ -227,7 +228,9 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
     """Return members that take the best path.
 
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
-    learned at the cost of the features.
+    learned at the cost of the features. A small one beside scaled features costs 2% on planted
+    sequences and saves 0.2% on handwritten words. Scaling itself saves these 0.8%, though pixels
+    are 0 or 1.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -236,7 +239,7 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     )
-    rest = rest | {"intercept": not task.layout.extra_columns}
+    rest = rest | {"intercept": rest["intercept"] and task.layout.constant}
     return [_certain(loss, setting, rest) for setting in settings]
 
 

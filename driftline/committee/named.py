@@ -59,7 +59,7 @@ def named(
         effort = "fast" if name == "auto" else name
         return auto(task, effort=effort, scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
-    scaled = scaling and not task.layout.ragged
+    scaled = scaling and task.layout.scalable
     loss: Any = _loss(task, certain=name != "paper")
     certain = isinstance(loss, Scaled)
     member = OGD(
@@ -72,7 +72,7 @@ def named(
         seed=seed,
         dtype=dtype,
     )
-    standardiser = Standardiser(dtype=dtype) if scaled else None
+    standardiser = Standardiser(task.layout.constant, dtype) if scaled else None
     return Committee([member], scaling=standardiser, seed=seed)
 
 

@@ -212,13 +212,19 @@ def _tags(task: Task, rest: Rest) -> list[OGD]:
 
 
 def _relevance(task: Task, rest: Rest) -> list[OGD]:
-    """Return members that sort by score; an intercept would change nothing."""
+    """Return members that sort by score; an intercept would change nothing.
+
+    Scaled documents are longer than such as were divided by the longest one: the free rate in the
+    small ball makes smaller steps then.
+    """
     loss, change = _loss(task), detector(task)
+    scaled = task.layout.ragged and not rest["intercept"]
+    cap, diameter = (2.5, 30.0) if scaled else (10.0, 60.0)
     settings: tuple[Setting, ...] = (
         (Decaying(5.0), 200.0, change),
         (Decaying(1.0), 200.0, change),
         (_free(30.0), 200.0, None),
-        (_free(10.0), 60.0, None),
+        (_free(cap), diameter, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(loss, setting, rest) for setting in settings]
@@ -229,8 +235,8 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
 
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
     learned at the cost of the features. A small one beside scaled features costs 2% on planted
-    sequences and saves 0.2% on handwritten words. Scaling itself saves these 0.8%, though pixels
-    are 0 or 1.
+    sequences and saves 0.2% on handwritten words. Scaling itself hardly matters to these, whose
+    pixels are 0 or 1: 1500 of them have 0.8% fewer mistakes with it, 800 have 0.7% more.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (

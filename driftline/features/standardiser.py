@@ -68,9 +68,9 @@ class Standardiser(Mapper):
            [ 0.71, -0.71],
            [ 0.5 ,  0.59],
            [ 1.22,  0.49]])
-    >>> queries = [rows[:2], rows[1:]]
-    >>> [documents.round(2).tolist() for documents in scaling.copy().transform(queries)][1]
-    [[0.83, -0.53], [0.37, 0.38], [1.58, 0.38]]
+    >>> first, second = Standardiser(constant=False).transform([rows[:2], rows[2:]])
+    >>> bool((second == scaling.look(rows[2:]).array).all())
+    False
     """
 
     def __init__(self, constant: bool | float = True, dtype: npt.DTypeLike = np.float64) -> None:

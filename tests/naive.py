@@ -246,17 +246,26 @@ class Column:
             sure = self.count * (self.center * self.inverse) ** 2
             self.shown = self.center * (1.0 - 4.0 / sure) if sure > 4.0 else 0.0
 
-    def scale(self, x):
-        t, self.rows = self.rows, self.rows + 1
-        away = (x - self.shown) * (self.inverse if self.inverse is not None else 1e150)
+    def next(self, x):
+        """What the cell becomes if it comes next."""
+        t, away = self.rows, self.away(x)
         if t < 64:
             z = np.clip(away, -1e6, 1e6)
-            z = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
+            away = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
+        return float(np.clip(away, -3, 3)) if t else 0.0
+
+    def away(self, x):
+        return (x - self.shown) * (self.inverse if self.inverse is not None else 1e150)
+
+    def scale(self, x):
+        made, away = self.next(x), self.away(x)
+        t, self.rows = self.rows, self.rows + 1
+        if t < 64:
             self.kept[t] = x
             if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 64):
                 self.settle_at(*settled([self.kept[i] for i in range(t + 1)]))
-            return float(np.clip(z, -3, 3)) if t else 0.0
-        z, lost = float(np.clip(away, -3, 3)), abs(away) > 20.0
+            return made
+        z, lost = made, abs(away) > 20.0
         self.block.append((0.0, 1.0, True, False) if lost else (z, z * z, z != away, away != 0.0))
         if self.inverse is None and x != self.shown:
             self.inverse, self.count = 2.0 / abs(x - self.shown), 1

@@ -148,8 +148,8 @@ class Committee(Shell):
             raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
         if scaling is not None and not isinstance(scaling, Standardiser):
             raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
-        if scaling is not None and task.layout.ragged:
-            raise InputError(f"only plain rows can be scaled, not those of {task!r}")
+        if scaling is not None and not task.layout.scalable:
+            raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
         self.combine, self.scaling = combine, scaling
         self._all = self.members
@@ -259,6 +259,8 @@ class Committee(Shell):
                 self._meet(row)
             groups = self._groups
             if len(groups) == 1 and groups[0].mapper is None:
+                if self.scaling is not None and self._layout.ragged:
+                    return self._play_several(row, checked, number)
                 rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
                 return self._play_groups([rest], checked, number)
             borne = before is None and self._bears_maps(row)
@@ -273,6 +275,18 @@ class Committee(Shell):
                 self._rollback(before)
             raise
         return made, columns
+
+    def _play_several(
+        self, row: Rows, checked: Label, number: int
+    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
+        """Play one round of several scaled vectors.
+
+        They are remembered afterwards: members may refuse as many.
+        """
+        assert self.scaling is not None
+        played = self._play_groups([self.scaling.look_at_rounds(row)], checked, number)
+        self.scaling.remember(row)
+        return played
 
     def _play_groups(
         self, seen: list[Any], checked: Label, number: int
@@ -318,9 +332,12 @@ class Committee(Shell):
     ) -> None:
         """Let all members play some rows: what one has just read is near for the next."""
         for group in self._groups:
-            mapper, seen, at = group.mapper or self.scaling, rows, start
-            if mapper is not None:
-                seen, at = mapper.piece(rows, start, stop), 0
+            seen, at = rows, start
+            if group.mapper is not None:
+                seen, at = group.mapper.piece(rows, start, stop), 0
+            elif self.scaling is not None:
+                seen, at = self.scaling.rounds(rows, start, stop), 0
+            if seen is not rows:
                 seen.before = start
             for j in group.members:
                 member, own = self.members[j], room.members[j]
@@ -342,7 +359,7 @@ class Committee(Shell):
     # -- looking
 
     def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
-        mapped = None if self.scaling is None else self.scaling.look_at(row)
+        mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
         known: dict[int, tuple[Prediction, np.ndarray]] = {}
         for group in self._groups:
@@ -366,7 +383,9 @@ class Committee(Shell):
         Inputs are scaled as :meth:`~driftline.features.Standardiser.look` does.
         """
         with self._turn.lock:
-            scaled = inputs if self.scaling is None else self.scaling.look(inputs)
+            scaled = inputs
+            if self.scaling is not None and not self._layout.ragged:  # members refuse these
+                scaled = self.scaling.look(inputs)
             pairs = ((m, scaled if m.map is None else inputs) for m in self.members)
             return np.stack([member.score_rows(rows) for member, rows in pairs])
 

@@ -108,7 +108,8 @@ def auto(
     more of each kind. Maps are for dense rows of at most 128 features, members without steps for at
     most 32; on others both are left out.
 
-    With ``scaling`` inputs are standardised as they come. ``dtype`` is that of the weights:
+    With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
+    sequence by what was known before the round. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
     1000 documents, or twice as many as are chosen of them: a round costs as many operations as
     there are pairs.
@@ -123,8 +124,8 @@ def auto(
     check_flag("scaling", scaling)
     if effort not in EFFORTS:
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
-    constant = RARE if task.kind == "tags" else True
-    scaler = Standardiser(constant, dtype) if scaling and not task.layout.ragged else None
+    constant = RARE if task.kind == "tags" else task.layout.constant
+    scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
     lineup = LINEUPS.get(task.kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
@@ -223,13 +224,19 @@ def _tags(task: Task, rest: Rest) -> list[OGD]:
 
 
 def _relevance(task: Task, rest: Rest) -> list[OGD]:
-    """Return members that sort by score; an intercept would change nothing."""
+    """Return members that sort by score; an intercept would change nothing.
+
+    Scaled documents are longer than such as were divided by the longest one: the free rate in the
+    small ball makes smaller steps then.
+    """
     loss, change = _loss(task), detector(task)
+    scaled = task.layout.ragged and not rest["intercept"]
+    cap, diameter = (2.5, 30.0) if scaled else (10.0, 60.0)
     settings: tuple[Setting, ...] = (
         (Decaying(5.0), 200.0, change),
         (Decaying(1.0), 200.0, change),
         (_free(30.0), 200.0, None),
-        (_free(10.0), 60.0, None),
+        (_free(cap), diameter, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(loss, setting, rest) for setting in settings]
@@ -239,7 +246,9 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
     """Return members that take the best path.
 
     Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
-    learned at the cost of the features.
+    learned at the cost of the features. A small one beside scaled features costs 2% on planted
+    sequences and saves 0.2% on handwritten words. Scaling itself hardly matters to these, whose
+    pixels are 0 or 1: 1500 of them have 0.8% fewer mistakes with it, 800 have 0.7% more.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -248,7 +257,7 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     )
-    rest = rest | {"intercept": not task.layout.extra_columns}
+    rest = rest | {"intercept": rest["intercept"] and task.layout.constant}
     return [_certain(loss, setting, rest) for setting in settings]
 
 

@@ -61,7 +61,7 @@ def named(
     if name in EFFORTS:
         return auto(task, effort=EFFORTS[name], scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
-    scaled = scaling and not task.layout.ragged
+    scaled = scaling and task.layout.scalable
     loss: Any = _loss(task, certain=name != "paper")
     certain = isinstance(loss, Scaled)
     member = OGD(
@@ -74,7 +74,7 @@ def named(
         seed=seed,
         dtype=dtype,
     )
-    standardiser = Standardiser(dtype=dtype) if scaled else None
+    standardiser = Standardiser(task.layout.constant, dtype) if scaled else None
     return Committee([member], scaling=standardiser, seed=seed)
 
 

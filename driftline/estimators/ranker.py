@@ -29,12 +29,14 @@ class DriftRanker(DriftEstimator):
 
     A row is a document, its label a relevance grade 0, 1, 2 and so on. A query is a round: rows of
     one stand together, told apart by an id for every row (``qid``) or by their sizes (``group``).
-    Features should be of one scale, such as a ``StandardScaler`` makes them.
+    Features may be of any scale: documents are standardised as queries come.
 
     Parameters
     ----------
     learner
         ``"auto"``, ``"paper"``, or a function from a task to a learner.
+    scaling
+        Whether inputs are standardised as they come, for learners given by name.
     max_relevance
         The highest grade there can be. Default: that of the first rows, 1 at least.
     gain, cutoff
@@ -58,6 +60,7 @@ class DriftRanker(DriftEstimator):
         self,
         learner: How = "auto",
         *,
+        scaling: bool = True,
         max_relevance: int | None = None,
         gain: str = "linear",
         cutoff: int | None = None,
@@ -65,6 +68,7 @@ class DriftRanker(DriftEstimator):
         random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
+        self.scaling = scaling
         self.max_relevance = max_relevance
         self.gain = gain
         self.cutoff = cutoff
@@ -119,6 +123,8 @@ class DriftRanker(DriftEstimator):
         learner = self.learner_
         if not isinstance(learner, Committee):
             return learner.scores(rows)
+        if learner.scaling is not None:
+            rows = learner.scaling.look(rows).whole
         scores = np.array([member.scores(rows) for member in learner.members])
         return learner.weights @ scores
 
@@ -162,7 +168,7 @@ class DriftRanker(DriftEstimator):
         if highest is None:
             highest = max(1, *(int(g.max()) for g in grades))
         self._highest = highest
-        self._begin(self._task)
+        self._begin(self._task, scaling=self.scaling)
 
     @property
     def _task(self) -> NDCG:

@@ -33,6 +33,8 @@ class DriftTagger(DriftEstimator):
     ----------
     learner
         ``"auto"``, ``"paper"``, or a function from a task to a learner.
+    scaling
+        Whether inputs are standardised as they come, for learners given by name.
     transitions
         Whether neighbouring tags have scores together.
     epochs
@@ -58,11 +60,13 @@ class DriftTagger(DriftEstimator):
         self,
         learner: How = "auto",
         *,
+        scaling: bool = True,
         transitions: bool = True,
         epochs: int = 1,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
+        self.scaling = scaling
         self.transitions = transitions
         self.epochs = epochs
         self.random_state = random_state
@@ -111,7 +115,7 @@ class DriftTagger(DriftEstimator):
         if len(labels) < 2:
             raise InputError(f"a tagger needs 2 tags or more, but there is {labels.names.tolist()}")
         self._labels, self.classes_ = labels, labels.sorted
-        self._begin(self._task)
+        self._begin(self._task, scaling=self.scaling)
 
     @property
     def _task(self) -> Sequence:

@@ -34,6 +34,10 @@ last 128 rows. Thirty bad rows suffice for neither.
 
 A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3, and
 others are measured by it until there are more.
+
+*Several rows a round* (documents of a query, positions of a sequence). All are written by what was
+known before the round, and only then learned from, one after the other: what is remembered is the
+same as of single rows.
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ import math
 from driftline.features.settling import CLIP, OTHERS, settle, sort_together
 from driftline.kernels import (
     SCALE,
+    SCALE_ROUNDS,
+    SCALE_ROUNDS_SINGLE,
     SCALE_SINGLE,
     Kernel,
     ask_for_row,
@@ -52,7 +58,17 @@ from driftline.kernels import (
     loose_distinct,
 )
 
-__all__ = ["HEADER", "LARGEST", "WIDTH", "look", "look_single", "standardise", "standardise_single"]
+__all__ = [
+    "HEADER",
+    "LARGEST",
+    "WIDTH",
+    "look",
+    "look_single",
+    "standardise",
+    "standardise_rounds",
+    "standardise_rounds_single",
+    "standardise_single",
+]
 
 #: Rows that a feature is settled from: the first ones, and the last ones.
 WINDOW = 64
@@ -365,6 +381,24 @@ def go_on(x, state, about, factor, room, out):
         state[BLOCK] = 0.0
 
 
+@helper
+def write(x, state, about, factor, out):
+    """Write a row by what is known."""
+    if state[ROWS] < WINDOW:
+        begin_row(x, about, state[ROWS], factor, out)
+    else:
+        place(x, about[SHOWN], about[INVERSE], factor, out)
+
+
+@helper
+def write_and_learn(x, state, about, factor, room, out):
+    """Write a row by what is known, and learn it."""
+    if state[ROWS] < WINDOW:
+        begin(x, state, about, factor, room, out)
+    else:
+        go_on(x, state, about, factor, room, out)
+
+
 @kernel(SCALE)
 def standardise(inputs, state, room, out):
     """Write rows, and remember them; return how many there were before one that is not finite.
@@ -380,11 +414,28 @@ def standardise(inputs, state, room, out):
         x = inputs[t]
         if count_bad(x) > 0.0:
             return t
-        if state[ROWS] < WINDOW:
-            begin(x, state, about, factor, room, out[t, :features])
-        else:
-            go_on(x, state, about, factor, room, out[t, :features])
+        write_and_learn(x, state, about, factor, room, out[t, :features])
     return rows
+
+
+@kernel(SCALE_ROUNDS)
+def standardise_rounds(inputs, starts, state, room, out):
+    """Do the same with rounds of several rows; return how many were before one that is not finite.
+
+    ``room`` is for as many numbers more as there are features: what a row becomes while it is
+    learned from is not what was written.
+    """
+    features = inputs.shape[1]
+    about = state[HEADER:].reshape(WIDTH, features)
+    factor = 1.0 / math.sqrt(features)
+    for t in range(starts.size - 1):
+        for i in range(starts[t], starts[t + 1]):
+            if count_bad(inputs[i]) > 0.0:
+                return t
+            write(inputs[i], state, about, factor, out[i, :features])
+        for i in range(starts[t], starts[t + 1]):
+            write_and_learn(inputs[i], state, about, factor, room, room[ROOM : ROOM + features])
+    return starts.size - 1
 
 
 @kernel(SCALE)
@@ -397,12 +448,10 @@ def look(inputs, state, room, out):
         x = inputs[t]
         if count_bad(x) > 0.0:
             return t
-        if state[ROWS] < WINDOW:
-            begin_row(x, about, state[ROWS], factor, out[t, :features])
-        else:
-            place(x, about[SHOWN], about[INVERSE], factor, out[t, :features])
+        write(x, state, about, factor, out[t, :features])
     return rows
 
 
 standardise_single = Kernel(standardise.function, SCALE_SINGLE)
+standardise_rounds_single = Kernel(standardise_rounds.function, SCALE_ROUNDS_SINGLE)
 look_single = Kernel(look.function, SCALE_SINGLE)

@@ -11,17 +11,21 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
-from driftline.features.base import Mapper
+from driftline.features.base import Mapped, Mapper
 from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
+from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import zeros
 from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["Standardiser"]
 
+#: Rounds of several rows.
+Several = Items | Sequences
 
 #: How rows are scaled. What was saved without a version was scaled in another way, by version 0.1.
 VERSION = 2
@@ -43,6 +47,9 @@ class Standardiser(Mapper):
     same rows in pieces give the same numbers. Bounds then hold for the scaled inputs, and for
     comparators that act on them: what a weight means may change as scales are learned.
 
+    Where a round has several vectors, as documents of a query or positions of a sequence, all are
+    scaled by what was known before the round, and then remembered one after the other.
+
     Parameters
     ----------
     constant
@@ -61,6 +68,9 @@ class Standardiser(Mapper):
            [ 0.71, -0.71],
            [ 0.5 ,  0.59],
            [ 1.22,  0.49]])
+    >>> first, second = Standardiser(constant=False).transform([rows[:2], rows[2:]])
+    >>> bool((second == scaling.look(rows[2:]).array).all())
+    False
     """
 
     def __init__(self, constant: bool | float = True, dtype: npt.DTypeLike = np.float64) -> None:
@@ -81,7 +91,7 @@ class Standardiser(Mapper):
         assert self.features is not None
         return self.features + (self.constant is not False)
 
-    def piece(self, rows: Rows, start: int, stop: int) -> DenseRows | SparseRows:
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Scale rows ``start`` to ``stop``, and remember them; if one is refused, none.
 
         Dense rows come in a buffer that the next piece is written to.
@@ -90,18 +100,13 @@ class Standardiser(Mapper):
         if self.features is None:
             made = self._begun(rows)
             first = made.piece(rows, start, stop)
-            self.features, self.sparse, self.state = made.features, made.sparse, made.state
-            self._buffer = made._buffer
+            self._become(made)
             return first
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, learning=True)
-        shape = (stop - start, self.outputs)
-        if self._buffer.shape[0] < shape[0] or self._buffer.shape[1] != shape[1]:
-            self._buffer = np.empty(shape, self.dtype)
-            self._buffer[:, rows.features :] = self._constant
-        return self._dense(rows, start, stop, self._buffer[: shape[0]], learning=True)
+        return self._dense(rows, start, stop, self._buffered(stop - start), learning=True)
 
-    def look(self, inputs: Inputs) -> DenseRows | SparseRows:
+    def look(self, inputs: Inputs) -> Mapped:
         """Scale every row as if it came next, and remember nothing.
 
         >>> scaling = Standardiser(constant=False)
@@ -115,9 +120,7 @@ class Standardiser(Mapper):
             raise InputError("nothing was seen yet that rows could be scaled by")
         return self.look_at(rows)
 
-    def look_at(
-        self, rows: Rows, start: int = 0, stop: int | None = None
-    ) -> DenseRows | SparseRows:
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Do the same with rows that are wrapped already, and even if nothing was seen yet."""
         self._meet(rows)
         if self.features is None:
@@ -125,9 +128,35 @@ class Standardiser(Mapper):
         stop = rows.rounds if stop is None else stop
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, learning=False)
-        out = np.empty((stop - start, self.outputs), self.dtype)
-        out[:, rows.features :] = self._constant
-        return self._dense(rows, start, stop, out, learning=False)
+        return self._dense(rows, start, stop, self._empty(stop - start), learning=False)
+
+    def rounds(self, rows: Rows, start: int, stop: int) -> Rows:
+        """Scale and remember rounds as :meth:`piece` does rows; a round may have several."""
+        if isinstance(rows, (DenseRows, SparseRows)):
+            return self.piece(rows, start, stop)
+        return self._groups(rows, start, stop)
+
+    def look_at_rounds(self, rows: Rows) -> Rows:
+        """Scale rounds as :meth:`look_at` does rows; a round may have several."""
+        if isinstance(rows, (DenseRows, SparseRows)):
+            return self.look_at(rows)
+        return self._look_at_groups(rows)
+
+    def remember(self, rows: Rows) -> None:
+        """Learn from rounds that were looked at before; several rows count as one after another."""
+        plain = isinstance(rows, (DenseRows, SparseRows))
+        single = rows if plain else DenseRows(rows.arrays(0, rows.rounds)[0])
+        self.piece(single, 0, single.rounds)
+
+    def transform(self, inputs: Inputs) -> Inputs:
+        """Return rows, or rounds of several, scaled as they come, and remember them.
+
+        Rounds of several rows are a list of arrays, or one array and where each round starts.
+        """
+        if not _several(inputs):
+            return super().transform(inputs)
+        rows = Items(inputs)
+        return [vectors.copy() for vectors in self._groups(rows, 0, rows.rounds).groups]
 
     @property
     def far(self) -> np.ndarray:
@@ -211,6 +240,18 @@ class Standardiser(Mapper):
             other.features = features
         return other
 
+    def _empty(self, rows: int) -> np.ndarray:
+        """Return room for so many scaled rows, in which the constant stands already."""
+        out = np.empty((rows, self.outputs), self.dtype)
+        out[:, self.features :] = self._constant
+        return out
+
+    def _buffered(self, rows: int) -> np.ndarray:
+        """Return the same in the buffer."""
+        if self._buffer.shape[0] < rows or self._buffer.shape[1] != self.outputs:
+            self._buffer = self._empty(rows)
+        return self._buffer[:rows]
+
     def _begun(self, rows: Rows) -> Standardiser:
         """Return one that is ready for its first rows, which are like these."""
         made = Standardiser(self.constant, self.dtype)
@@ -218,6 +259,11 @@ class Standardiser(Mapper):
         kind = sparse if made.sparse else dense
         made.state = zeros(kind.HEADER + kind.WIDTH * rows.features)
         return made
+
+    def _become(self, made: Standardiser) -> None:
+        """Go on as another, which has seen the first rows."""
+        self.features, self.sparse, self.state = made.features, made.sparse, made.state
+        self._buffer = made._buffer
 
     def _meet(self, rows: Rows) -> None:
         """Refuse rows that are not like those before."""
@@ -249,6 +295,11 @@ class Standardiser(Mapper):
         assert self.features is not None
         return self.constant if self.constant is not True else 1.0 / math.sqrt(self.features)
 
+    @property
+    def _precision(self) -> str:
+        """How the names of kernels end."""
+        return "" if self.dtype == np.float64 else "_single"
+
     def _dense(
         self, rows: Rows, start: int, stop: int, out: np.ndarray, learning: bool
     ) -> DenseRows:
@@ -257,17 +308,55 @@ class Standardiser(Mapper):
             refuse(rows, start + int(np.argmin(np.isfinite(inputs).all(axis=1))))
         saved = learning and len(inputs) >= dense.WINDOW
         if saved:
-            if self._before.shape != self.state.shape:
-                self._before = np.empty_like(self.state)
-            self._before[:] = self.state
-        names = ("look", "standardise")
-        name = names[learning] + ("" if self.dtype == np.float64 else "_single")
+            self._save()
+        name = ("look", "standardise")[learning] + self._precision
         good = getattr(dense, name)(inputs, self.state, self._room, out)  # looking needs no room
         if good < stop - start:
             if saved:
                 self.state[:] = self._before
             refuse(rows, start + good)
         return DenseRows(out)
+
+    def _groups(self, rows: Several, start: int, stop: int) -> Several:
+        """Scale rounds of several rows, and remember them; if one is refused, none."""
+        self._meet(rows)
+        if self.features is None:
+            made = self._begun(rows)
+            first = made._groups(rows, start, stop)
+            self._become(made)
+            return first
+        inputs, starts = rows.arrays(start, stop)
+        if self._room.size < dense.ROOM + self.features:
+            self._room = np.empty(dense.ROOM + self.features)
+        saved = stop - start > 1  # a round is read to its end before any of it is learned
+        if saved:
+            self._save()
+        name = "standardise_rounds" + self._precision
+        out = self._buffered(len(inputs))
+        good = getattr(dense, name)(inputs, starts, self.state, self._room, out)
+        if good < stop - start:
+            if saved:
+                self.state[:] = self._before
+            refuse(rows, start + good)
+        return rows.with_members(out, starts)
+
+    def _look_at_groups(self, rows: Several) -> Several:
+        """Scale every round of several rows as if it came next."""
+        self._meet(rows)
+        if self.features is None:
+            return self._begun(rows)._look_at_groups(rows)
+        inputs, starts = rows.arrays(0, rows.rounds)
+        out = self._empty(len(inputs))
+        good = getattr(dense, "look" + self._precision)(inputs, self.state, self._room, out)
+        if good < len(inputs):
+            refuse(rows, int(np.searchsorted(starts, good, side="right")) - 1)
+        return rows.with_members(out, starts)
+
+    def _save(self) -> None:
+        """Keep the state, to go back to it."""
+        if self._before.shape != self.state.shape:
+            self._before = np.empty_like(self.state)
+        self._before[:] = self.state
 
     def _sparse(self, rows: SparseRows, start: int, stop: int, learning: bool) -> SparseRows:
         values, columns, starts = rows.arrays(start, stop)
@@ -289,3 +378,10 @@ class Standardiser(Mapper):
             )
         self.state = state
         return SparseRows.made(*made, rows.features + extra, rows.kind)
+
+
+def _several(inputs: Inputs) -> bool:
+    """Say whether inputs are rounds of several rows."""
+    if not isinstance(inputs, (list, tuple)) or not inputs:
+        return isinstance(inputs, np.ndarray) and inputs.ndim == 3
+    return hasattr(inputs[0], "tocsr") or np.ndim(inputs[0]) == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +28,6 @@ class Groups:
     """
 
     transposed = False
-
-    #: Groups are never mapped: they are a stream from its beginning.
-    before = 0
 
     #: What a group and its members are called, for messages.
     group, members = "group", "members"
@@ -63,11 +62,27 @@ class Groups:
         self.largest = max((len(array) for array in self.groups), default=0)
         #: Rounds played at a time: as many as fill some megabytes.
         self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
+        #: How many rounds of the stream came before these, where they are a piece of one.
+        self.before = 0
+        self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
+
+    def with_members(self, whole: np.ndarray, starts: np.ndarray) -> Self:
+        """Return groups of the same kind from an array of our own, which needs no checks."""
+        made, places = copy.copy(self), starts.tolist()
+        made.groups = [whole[a:b] for a, b in itertools.pairwise(places)]
+        made.rounds, made.features, made.size = len(made.groups), whole.shape[1], whole.size
+        made.largest, made.before = int(np.diff(starts).max(initial=0)), 0
+        made._whole = whole, starts
+        return made
 
     def arrays(
         self, start: int, stop: int, dtype: npt.DTypeLike = np.float64
     ) -> tuple[np.ndarray, ...]:
         """Return all members of some groups, and where each group starts, for a loop."""
+        if self._whole is not None:
+            whole, starts = self._whole
+            first, last = starts[start], starts[stop]
+            return np.ascontiguousarray(whole[first:last], dtype), starts[start : stop + 1] - first
         groups = self.groups[start:stop]
         starts = np.cumsum([0, *map(len, groups)])
         whole = groups[0] if len(groups) == 1 else np.concatenate(groups)

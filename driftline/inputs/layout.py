@@ -27,6 +27,19 @@ class Layout(ABC):
         return True
 
     @fact
+    def scalable(self) -> bool:
+        """Whether rows can be brought to one scale: those of this room can, one vector or several.
+
+        Others are left as they are.
+        """
+        return False
+
+    @fact
+    def constant(self) -> bool:
+        """Whether a feature that is the same in all vectors can be of use, as an intercept is."""
+        return True
+
+    @fact
     def weight_rows(self) -> int:
         """How many rows the weights have."""
         return 1
@@ -55,6 +68,7 @@ class OneVector(Layout):
 
     scores: int
     ragged: ClassVar[bool] = False
+    scalable: ClassVar[bool] = True
 
     @property
     def weight_rows(self) -> int:
@@ -76,7 +90,13 @@ class OneVector(Layout):
 
 @dataclass(frozen=True)
 class VectorPerItem(Layout):
-    """A vector for each item (document) of a round, and one weight vector for all of them."""
+    """A vector for each item (document) of a round, and one weight vector for all of them.
+
+    Scores are compared within a round, so that a constant would change nothing.
+    """
+
+    scalable: ClassVar[bool] = True
+    constant: ClassVar[bool] = False
 
     def rows(self, inputs: Inputs) -> Items:
         """Wrap a list of arrays with a row for each item."""
@@ -96,6 +116,12 @@ class VectorPerPosition(Layout):
 
     tags: int
     transitions: bool = True
+    scalable: ClassVar[bool] = True
+
+    @property
+    def constant(self) -> bool:
+        """Transitions say how frequent tags are."""
+        return not self.transitions
 
     @property
     def weight_rows(self) -> int:

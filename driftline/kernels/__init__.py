@@ -36,6 +36,8 @@ from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE
+from driftline.kernels.signatures import SCALE_ROUNDS as SCALE_ROUNDS
+from driftline.kernels.signatures import SCALE_ROUNDS_SINGLE as SCALE_ROUNDS_SINGLE
 from driftline.kernels.signatures import SCALE_SINGLE as SCALE_SINGLE
 from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64

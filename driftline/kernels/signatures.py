@@ -145,6 +145,12 @@ SCALE_SINGLE = types.int64(
     _input(types.float64, 2), vector, vector, types.Array(types.float32, 2, "C")
 )
 
+#: ``scale(inputs, starts, state, room, out) -> rounds``: the same for rounds of several rows.
+SCALE_ROUNDS, SCALE_ROUNDS_SINGLE = (
+    types.int64(_input(types.float64, 2), _input(types.int64, 1), vector, vector, out)
+    for out in (matrix, types.Array(types.float32, 2, "C"))
+)
+
 #: ``map(inputs, constants, state, room, learning, out) -> rows``: map rows by what is known of
 #: those before, and remember them if they are learned from; stop at one that is not finite.
 MAP = types.int64(_input(types.float64, 2), vector, vector, vector, types.boolean, matrix)

@@ -35,8 +35,8 @@ class Model:
         self.totals = np.zeros(len(learner.members))
         self.baselines = baselines_of(learner.task)
         self._generator = np.random.default_rng(0)  # of predictions without learning
-        #: A committee scales plain rows itself, but no documents.
-        self.scaling = Standardiser(constant=False) if learner.task.layout.ragged else None
+        #: What scales documents before a committee of an older file, which does not scale them.
+        self.scaling: Standardiser | None = None
 
     @classmethod
     def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
@@ -70,7 +70,7 @@ class Model:
         return {name: counts[j] for name, j in places.items() if counts[j]}
 
     def scaled(self, inputs: Inputs) -> Inputs:
-        """Return inputs as the committee takes them, and remember the scale of documents."""
+        """Return inputs as the committee takes them, and remember what they were scaled by here."""
         if self.scaling is None or not inputs:
             return inputs
         ends = np.cumsum([len(documents) for documents in inputs])[:-1]
@@ -106,12 +106,19 @@ class Model:
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning anything; random ones are drawn from seed 0."""
         learner = self.learner
-        if self.scaling is not None:
-            rows = [self.scaling.copy().transform(x) for x in inputs]
+        if learner.task.layout.ragged:
+            rows = map(self._looked_at, inputs)
             return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
         if all(member.takes_top for member in learner.members):
             return self._predict_together(inputs)
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+
+    def _looked_at(self, documents: Inputs) -> Inputs:
+        """Return the documents of a query as members see them, and remember nothing."""
+        if self.scaling is not None:
+            return self.scaling.copy().transform(documents)
+        scaling = self.learner.scaling
+        return documents if scaling is None else scaling.look(documents).whole
 
     def _drawn(self, scores: Sequence[np.ndarray]) -> Prediction:
         """Return the vote on one input from the scores that members give it.
@@ -177,7 +184,7 @@ class Model:
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
             made.baselines.resume(run["baselines"])
-            if made.scaling is not None:
+            if "documents" in about:
                 made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
             totals = np.array(run["totals"], dtype=np.float64)
             fits = _features(made) in (None, made.encoder.features)

@@ -66,9 +66,9 @@ def left_out(left: list[Job]) -> str:
         groups[tuple(sorted(theirs))].append(name)
     lines = [f"- {'; '.join(names)}: {', '.join(theirs)}." for theirs, names in groups.items()]
     title = (
-        "### Not played\n\nThese peers have not played all seeds of these streams: a peer that is "
+        "### Not played\n\nThe best peer is the best of those that played. These have not played "
     )
-    title += "missing is not the best one.\n\n"
+    title += "all their seeds of these streams:\n\n"
     return title + "\n".join(lines) + "\n\n"
 
 

@@ -28,6 +28,7 @@ from driftline.features import (
     RandomTrees,
     Ranks,
     Recent,
+    Shorten,
     Standardise,
     Union,
 )
@@ -51,6 +52,8 @@ MAPS = {
     Recent(): ROOT,
     Recent(memory=7, constant=0.3): None,
     Narrow(Hats(7), most=20): ROOT,
+    Shorten(): 1.0,
+    Shorten(length=3.0): 1.0,
     Bins(2): ROOT,
     Bins(12): ROOT,
     Crosses(4): math.sqrt(15 / 28),
@@ -66,6 +69,7 @@ MAPS = {
     Chain(Ranks(4), Chain(Ranks(5), Hats(3))): None,
     Chain(Union(Ranks(4), Hats(3)), Fourier(10, bandwidth=2.0)): None,
     Chain(Ranks(4), Bins(3)): None,
+    Chain(Standardise(), Shorten()): None,
     Union(Hats(6), Ranks()): ROOT,
     Union(Standardise(), Hats(6)): ROOT,
     Union(Fourier(5), Fourier(7, seed=1)): 1.0,
@@ -79,6 +83,9 @@ every_map = pytest.mark.parametrize("part", MAPS, ids=repr)
 #: Maps that take sparse rows.
 SPARSE = [
     Standardise(),
+    Shorten(),
+    Shorten(length=3.0),
+    Chain(Standardise(), Shorten()),
     Standardise(constant=False),
     Union(Standardise(), Standardise(constant=False)),
     Chain(Standardise(constant=False), Standardise()),
@@ -125,6 +132,38 @@ def after(part, rows):
     mapper = part.mapper()
     mapper.transform(rows)
     return mapper
+
+
+# -- rows that are shortened
+
+
+@pytest.mark.parametrize("length", [1.0, 0.3, 1e6])
+def test_shortened_rows_keep_their_direction(length):
+    rows = np.vstack([table(), 1e300 * table(1), 1e-100 * table(2), np.zeros((1, 6))])
+    made = Shorten(length).transform(rows)
+    scales = np.abs(rows).max(axis=1, keepdims=True)
+    unit = rows / np.where(scales > 0.0, scales, 1.0)
+    norms = scales[:, 0] * np.linalg.norm(unit, axis=1)
+    wanted = np.minimum(norms, length)
+    np.testing.assert_allclose(np.linalg.norm(made, axis=1), wanted, rtol=1e-14)
+    np.testing.assert_array_equal(made[norms <= length], rows[norms <= length])
+    np.testing.assert_allclose((made * unit).sum(axis=1), wanted * np.linalg.norm(unit, axis=1))
+    thin = Shorten(length).transform(sparse.csr_array(rows)).toarray()
+    np.testing.assert_allclose(thin, made, rtol=1e-14)
+
+
+def test_a_placewise_map_may_follow_one_that_grows_in_the_middle():
+    mapper = after(Chain(Standardise(), Shorten()), table())
+    longer, places = mapper.grown(8)
+    assert places.tolist() == [0, 1, 2, 3, 4, 5, -1, -1, 6]
+    assert longer.outputs == 9
+    with pytest.raises(dl.InputError, match="grows in the middle"):
+        after(Chain(Standardise(), Shorten(), Hats(3)), table()).grown(8)
+
+
+def test_what_is_known_of_norms_before_the_first_row():
+    assert Chain(Standardise(), Shorten(2.0)).longest == Narrow(Shorten(2.0)).longest == 2.0
+    assert Standardise().longest == np.inf
 
 
 # -- rows that a map bears
@@ -288,6 +327,9 @@ def test_a_constant_of_1_is_not_the_flag():
         lambda: Fourier(10, seed=0.5),
         lambda: Recent("7"),
         lambda: Recent(1.0),
+        lambda: Shorten(0.0),
+        lambda: Shorten(np.inf),
+        lambda: Shorten(True),
         lambda: Recent(constant=True),
         lambda: Narrow(3),
         lambda: Narrow(Hats(3), True),

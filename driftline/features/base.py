@@ -12,6 +12,7 @@ gives what learning from it would give, and the same rows in pieces give the sam
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
@@ -37,6 +38,9 @@ class Map(Part, ABC):
     sparse: ClassVar[bool] = False
     dense_only: ClassVar[bool] = False
 
+    #: Whether output j is made of feature j, so that outputs grow where features do.
+    placewise: ClassVar[bool] = False
+
     @abstractmethod
     def mapper(self) -> Mapper:
         """Return one that has seen nothing."""
@@ -44,6 +48,11 @@ class Map(Part, ABC):
     @abstractmethod
     def norm(self, features: int) -> float:
         """Return what no mapped row is longer than, infinite where there is no such number."""
+
+    @property
+    def longest(self) -> float:
+        """What no mapped row is longer than whatever its features, infinite if nothing is known."""
+        return math.inf
 
     @abstractmethod
     def width(self, features: int) -> int:

@@ -98,6 +98,11 @@ class Chain(_Several):
             features = part.width(features)
         return self.maps[-1].norm(features)
 
+    @property
+    def longest(self) -> float:
+        """Ask the last map."""
+        return self.maps[-1].longest
+
     def bears(self, features: int) -> float:
         """Ask the first map, if every other bears the norm of what it is given."""
         size = self.maps[0].bears(features)
@@ -291,9 +296,11 @@ class ChainMapper(_SeveralMapper):
             return other, np.zeros(0, dtype=np.int64)
         places, wide = np.zeros(0, dtype=np.int64), features
         for j, mapper in enumerate(self.mappers):
-            other.mappers[j], places = mapper.grown(wide)
+            other.mappers[j], own = mapper.grown(wide)
+            if j == 0 or not self.maps[j].placewise:
+                places = own
             kept = np.array_equal(places[: mapper.outputs], np.arange(mapper.outputs))
-            if j + 1 < len(self.mappers) and not kept:
+            if not kept and not all(part.placewise for part in self.maps[j + 1 :]):
                 raise InputError(f"{self.maps[j]!r} grows in the middle: no map can follow it")
             wide = other.mappers[j].outputs
         other.features = features

@@ -204,7 +204,7 @@ class CompiledMapper(Mapper):
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
         """Return one for rows with more features, and where its outputs were before."""
-        other = CompiledMapper(self.part)
+        other = type(self)(self.part)
         if self.features is None:
             return other, np.zeros(0, dtype=np.int64)
         self.part.check_features(features)

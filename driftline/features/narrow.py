@@ -64,6 +64,16 @@ class Narrow(Map):
         """Ask the map inside."""
         return self.map.norm(features)
 
+    @property
+    def longest(self) -> float:
+        """Ask the map inside."""
+        return self.map.longest
+
+    @property
+    def placewise(self) -> bool:  # type: ignore[override]
+        """Ask the map inside."""
+        return self.map.placewise
+
     def bears(self, features: int) -> float:
         """Ask the map inside."""
         return self.map.bears(features)

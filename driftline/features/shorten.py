@@ -1,0 +1,165 @@
+r"""Rows that are no longer than a given length.
+
+.. math:: \phi(x) = x \min(1, \ell / \|x\|)
+
+Scores of one row are all multiplied by the same number, so that what has the highest score keeps
+it: lines stay where they were. What is gained is a norm that is known before the first row, which
+is what a bound beforehand is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features.base import Mapped, Mapper
+from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
+from driftline.inputs.rows import Rows, refuse
+from driftline.inputs.sparse import SparseRows
+from driftline.kernels import MAP, Kernel, kernel
+from driftline.typing import Json, Saved
+
+__all__ = ["Shorten"]
+
+BOTH = (False, True)
+
+
+@kernel(MAP)
+def shorten(inputs, constants, state, room, learning, out):
+    """Write rows that are shortened; nothing is learned."""
+    rows, features = inputs.shape
+    for t in range(rows):
+        x, largest, total = inputs[t], 0.0, 0.0
+        for j in range(features):
+            if not abs(x[j]) < math.inf:
+                return t
+            largest = max(largest, abs(x[j]))
+        for j in range(features):
+            share = x[j] / largest if largest > 0.0 else 0.0
+            total += share * share
+        length = constants[0] / largest if largest > 0.0 else math.inf  # so that nothing overflows
+        root = math.sqrt(total)
+        factor = length / root if root > length else 1.0
+        for j in range(features):
+            out[t, j] = factor * x[j]
+    return rows
+
+
+@dataclass(frozen=True)
+class Shorten(CompiledMap):
+    """Rows longer than ``length`` are shortened to it; others stay as they are.
+
+    For dense rows and sparse ones.
+
+    >>> Shorten().transform(np.array([[3.0, 4.0], [0.3, 0.4]])).round(2).tolist()
+    [[0.6, 0.8], [0.3, 0.4]]
+    """
+
+    length: float = 1.0
+
+    kernel: ClassVar[Kernel] = shorten
+    dense_only = False
+    placewise = True
+
+    def __post_init__(self) -> None:
+        """Refuse a length that is none."""
+        check_number("the length of rows", self.length, 1e-9, 1e9)
+
+    def mapper(self) -> ShortenMapper:
+        """Return one that has seen nothing."""
+        return ShortenMapper(self)
+
+    @property
+    def longest(self) -> float:
+        """The length, whatever the number of features."""
+        return float(self.length)
+
+    def norm(self, features: int) -> float:
+        """Return the length."""
+        return self.longest
+
+    def width(self, features: int) -> int:
+        """Count the features."""
+        return features
+
+    def constants(self, features: int) -> np.ndarray:
+        """Return the length."""
+        return np.array([float(self.length)])
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new features after the old."""
+        return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)
+
+
+class ShortenMapper(CompiledMapper):
+    """Shortens dense rows by the kernel, and sparse ones entry by entry."""
+
+    part: Shorten
+
+    #: Whether rows are sparse, None before the first.
+    sparse: bool | None = None
+
+    def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
+        """Map rows ``start`` to ``stop``."""
+        self.meet(rows)
+        is_sparse = isinstance(rows, SparseRows)
+        made = self._sparse(rows, start, stop) if is_sparse else super().piece(rows, start, stop)
+        self.features, self.sparse = rows.features, is_sparse
+        return made
+
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
+        """Map rows ``start`` to ``stop``: nothing is remembered of them anyway."""
+        self.meet(rows)
+        if isinstance(rows, SparseRows):
+            return self._sparse(rows, start, rows.rounds if stop is None else stop)
+        return super().look_at(rows, start, stop)
+
+    def meet(self, rows: Rows) -> None:
+        """Refuse rows that are not like those before."""
+        super().meet(rows)
+        if self.sparse is not None and self.sparse != isinstance(rows, SparseRows):
+            kinds = ("dense", "sparse")
+            raise InputError(f"inputs were {kinds[self.sparse]}, but now they are not")
+
+    def to_saved(self) -> Saved:
+        """Return what rows were like."""
+        about, arrays = super().to_saved()
+        return about | {"outputs": self.features, "sparse": self.sparse}, arrays
+
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from what rows were like, if it is said twice alike."""
+        features, sparse = about["features"], about["sparse"]
+        if about["outputs"] != features or sparse not in ((None,) if features is None else BOTH):
+            raise InputError(f"this is not what rows can be like: {about!r:.80}")
+        super().resume(about, arrays)
+        self.sparse = sparse
+
+    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+        """Return one for rows with more features, which come after the old."""
+        other, places = super().grown(features)
+        assert isinstance(other, ShortenMapper)
+        other.sparse = self.sparse
+        return other, places
+
+    def _sparse(self, rows: Any, start: int, stop: int) -> SparseRows:
+        """Return sparse rows, shortened as the kernel does it."""
+        values, columns, starts = rows.arrays(start, stop)
+        kept, count = slice(starts[0], starts[-1]), stop - start
+        values, columns, starts = values[kept], columns[kept].copy(), starts - starts[0]
+        owners = np.repeat(np.arange(count), np.diff(starts))
+        if not np.isfinite(values).all():
+            refuse(rows, start + int(owners[np.argmin(np.isfinite(values))]))
+        largest = np.zeros(count)
+        np.maximum.at(largest, owners, np.abs(values))
+        largest[largest == 0.0] = 1.0
+        shares = values / largest[owners]
+        roots = np.sqrt(np.bincount(owners, weights=shares * shares, minlength=count))
+        lengths = self.part.length / largest
+        factors = np.where(roots > lengths, lengths / np.maximum(roots, lengths), 1.0)
+        made = values * factors[owners]
+        return SparseRows.made(made, columns, starts, rows.features, rows.kind)

@@ -3,11 +3,63 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from driftline.engines import Parts
 from driftline.kernels import COMPILES, MISSING
+from driftline.rates import StepRange
 
-__all__ = ["describe", "no_theorem"]
+__all__ = ["Promise", "describe", "no_theorem", "promise"]
+
+
+class Promise(NamedTuple):
+    r"""What a theorem says of a learner before the first round.
+
+    For every comparator in the domain, with losses :math:`F_T` and path length :math:`P_T`, and
+    rows of norms up to B, the expected target losses add up to at most
+
+    .. math:: s F_T + \frac D{\underline\eta} \Big( \frac D2 + P_T \Big),
+
+    where :math:`\underline\eta` is the least step on such rows, and s is 1 for rates that never
+    grow, the largest step over the least one for others.
+
+    >>> import driftline as dl
+    >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).promise
+    >>> [round(made.total(1000.0, path), 1) for path in (0.0, 10.0)]
+    [1235.0, 1470.0]
+    """
+
+    diameter: float
+    steps: StepRange
+    theorem: str
+    #: What norms are the norms of, in words.
+    rows: str
+    #: What no row is longer than, infinite if that is not known beforehand.
+    longest: float = math.inf
+
+    def prices(self, norm: float = 1.0) -> tuple[float, float, float]:
+        """Return s, and the prices of a start and of a path of length 1, for rows up to a norm."""
+        if norm**2 > self.steps.norm**2 * (1.0 + 1e-12):
+            return math.inf, math.inf, math.inf
+        least = self.steps.least(norm**2)
+        spread = 1.0 if self.steps.monotone else self.steps.most / least
+        return spread, self.diameter**2 / (2.0 * least), self.diameter / least
+
+    def total(self, comparator_loss: float, path_length: float, norm: float = 1.0) -> float:
+        """Return what the losses add up to at most, against a comparator, on rows up to a norm."""
+        spread, start, path = self.prices(norm)
+        return spread * comparator_loss + start + path * path_length
+
+
+def promise(parts: Parts, longest: float = math.inf) -> Promise | None:
+    """Return what a theorem promises of a learner with these parts, None if none does."""
+    if no_theorem(parts) or not parts.loss.convex or parts.restart is not None:
+        return None
+    if not math.isfinite(parts.domain.diameter):
+        return None
+    steps = parts.rate.step_range(parts.setting)
+    diameter, theorem = parts.domain.diameter, parts.decoder.theorem
+    return Promise(diameter, steps, theorem, _input(parts), longest)
 
 
 def describe(parts: Parts, largest_input: float) -> str:

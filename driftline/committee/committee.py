@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.fused import FusedStep
+from driftline.committee.promise import CommitteePromise, in_words, promise_of
 from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
@@ -529,8 +530,31 @@ class Committee(Shell):
             "members": [member.config() for member in self.members],
         }
 
+    @property
+    def promise(self) -> CommitteePromise | None:
+        """What is known of the total before the first round, None if nothing is.
+
+        By the member with a theorem that pays least for its start, and the regret of the weights.
+
+        >>> import driftline as dl
+        >>> made = dl.auto(dl.tasks.Binary(), effort="fast", combine="draw").promise
+        >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
+        [731, 885]
+        """
+        factor = 1.0 if self.combine == "draw" else vote_factor(self.task)
+        return promise_of(self.members, self.shares, factor, self._largest_loss)
+
+    def _bound(self) -> list[str]:
+        """Say what is known beforehand, or why nothing is."""
+        made = self.promise
+        if made is not None:
+            return in_words(made)
+        if self.combine == "vote" and math.isinf(vote_factor(self.task)):
+            return ["bound  none beforehand: the target loss is not known to be a metric"]
+        return ["bound  none beforehand: every member starts again, or has no theorem"]
+
     def describe(self) -> str:
-        """Say how the committee predicts, who is in it, and with which weight."""
+        """Say how the committee predicts, who is in it, with which weight, and what is promised."""
         factor = vote_factor(self.task)
         words = f"at most {factor:g} times" if math.isfinite(factor) else "not bounded by"
         how = {
@@ -541,6 +565,7 @@ class Committee(Shell):
         lines = [f"committee of {len(self.members)}, {how[self.combine]}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
+        lines += self._bound()
         for member, weight in zip(self.members, self.weights, strict=True):
             alone = "" if member.steps else f": no theorem, {member.no_theorem}"
             lines.append(f"  {weight:6.3f}  {member!r}{alone}")

@@ -22,6 +22,7 @@ from driftline.features import (
     RandomTrees,
     Ranks,
     Recent,
+    Shorten,
     Standardise,
     Standardiser,
 )
@@ -46,6 +47,9 @@ FEWER = 32
 
 #: The constant beside rows that are measured by the last ones.
 LEVEL = 0.3
+
+#: The diameter of the ball whose theorem is worth reading.
+SURE = 15.0
 
 CURVES = Chain(Hats(12), Standardise())
 
@@ -92,6 +96,7 @@ def auto(
     task: Task,
     *,
     effort: str = "balanced",
+    combine: str = "vote",
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
@@ -107,6 +112,10 @@ def auto(
     them. With ``effort="fast"`` all are linear, which is about ten times as fast; ``"best"`` has
     more of each kind. Maps are for dense rows of at most 128 features, members without steps for at
     most 32; on others both are left out.
+
+    With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
+    signs and tags there is one more then, whose own theorem bounds what the committee pays before
+    the first round: see :attr:`Committee.promise`.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -129,12 +138,27 @@ def auto(
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
     lineup = LINEUPS.get(task.kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
+    if combine == "draw" and task.kind in ("classes", "sign", "tags"):
+        members.append(_sure(task, rest, constant, seed))
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
             members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
     if effort != "fast" and task.kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
-    return Committee(members, scaling=scaler, seed=seed)
+    return Committee(members, combine, scaling=scaler, seed=seed)
+
+
+def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> OGD:
+    """Return a member with a theorem that is worth reading, for who draws.
+
+    Its ball is small, its rows are short, its rate never grows and it never starts again. A vote
+    would be no worse for it and no better, but slower: its rows are scaled once more.
+    """
+    short: Map = Shorten()
+    if not rest["intercept"]:
+        short = Chain(Standardise(constant), short)
+    side = task.dim**0.5 if task.kind == "tags" else 1.0
+    return OGD(Logistic(task), None, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
 
 
 def _counting(task: Task, effort: str) -> list[Member]:

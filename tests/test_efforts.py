@@ -38,6 +38,31 @@ def test_a_committee_that_leaves_members_out_keeps_the_page_of_learners(form):
     dl.checks.check_learner(small(), sparse.csr_array(X) if form == "sparse" else X, y)
 
 
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_drawn_auto_keeps_the_page_of_learners(form):
+    X, y = rows(4, 40)
+    made = dl.auto(dl.tasks.Multiclass(3), effort="fast", combine="draw")
+    dl.checks.check_learner(made, sparse.csr_array(X) if form == "sparse" else X, y)
+
+
+@pytest.mark.parametrize("features, count", [(3, 2), (32, 2), (33, 0)])
+def test_few_features_have_members_without_an_intercept(features, count):
+    X, y = rows(features, 30)
+    committee = dl.auto(dl.tasks.Multiclass(3))
+    committee.run(X, y)
+    through = [m for m in committee.members if m.steps and m.width == features]
+    assert len(through) == count
+
+
+def test_borders_through_the_middle_are_followed_faster():
+    stream = dl.streams.LabelFlips(rounds=4000, flips=40, seed=0)
+    linear, all_of_them = (
+        dl.auto(stream.task, effort=effort).run(stream).target_loss.sum()
+        for effort in ("fast", "balanced")
+    )
+    assert all_of_them < 0.75 * linear
+
+
 def test_members_share_a_map_and_learn_as_if_alone():
     X, y = rows()
     committee = small()

@@ -45,6 +45,9 @@ FEW, MAPPED = 128, 4
 #: Members that make no steps are for fewer.
 FEWER = 32
 
+#: Rows of few features, measured from their middle.
+MIDDLE = Narrow(Standardise(constant=False), FEWER)
+
 #: The constant beside rows that are measured by the last ones.
 LEVEL = 0.3
 
@@ -108,10 +111,11 @@ def auto(
     changes, and who starts again can afford steps that decay.
 
     Some are linear in their inputs, others see them through maps: a curve of every feature, and
-    smooth functions of all together; classes have tables, naive Bayes and nearest neighbours beside
-    them. With ``effort="fast"`` all are linear, which is about ten times as fast; ``"best"`` has
-    more of each kind. Maps are for dense rows of at most 128 features, members without steps for at
-    most 32; on others both are left out.
+    smooth functions of all together; classes have members without an intercept, tables, naive Bayes
+    and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is about ten
+    times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at most 128
+    features, members without an intercept or without steps for at most 32; on others both are left
+    out.
 
     With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
     signs and tags there is one more then, whose own theorem bounds what the committee pays before
@@ -143,8 +147,10 @@ def auto(
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
             members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
-    if effort != "fast" and task.kind in ("classes", "sign") and task.kernels is not None:
-        members += _counting(task, effort)
+    if effort != "fast" and task.kind in ("classes", "sign"):
+        members += _through_the_middle(task, rest | {"intercept": False})
+        if task.kernels is not None:
+            members += _counting(task, effort)
     return Committee(members, combine, scaling=scaler, seed=seed)
 
 
@@ -161,15 +167,26 @@ def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> O
     return OGD(Logistic(task), None, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
 
 
+def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
+    """Return members without an intercept, for borders that go through the middle of all rows.
+
+    Where features are few, learning that the constant says nothing takes most of the mistakes
+    after a change. One follows frequent changes, the other starts again.
+    """
+    fast = _certain(Scaled(Logistic(task), 4.0), (_free(20.0), 200.0, None), rest)
+    sure = _certain(_loss(task), (Decaying(5.0), 200.0, detector(task)), rest)
+    return [*_mapped([fast, sure], MIDDLE)]
+
+
 def _counting(task: Task, effort: str) -> list[Member]:
     """Return members that make no steps: where few features decide, or the world is local."""
-    ranks, scaled = Narrow(Ranks(), FEWER), Narrow(Standardise(constant=False), FEWER)
+    ranks = Narrow(Ranks(), FEWER)
     made: list[Member] = [
         Tables(task, features=ranks),
         _fine(task, ranks),
-        _fine(task, scaled),
+        _fine(task, MIDDLE),
         NaiveBayes(task, features=ranks),
-        Neighbours(task, features=scaled),
+        Neighbours(task, features=MIDDLE),
     ]
     if effort == "best":
         made += [

@@ -165,3 +165,11 @@ def test_sections_of_an_experiment(tmp_path):
         assert story.total == pytest.approx(mean)
     page = read(write_report(sections, tmp_path / "report.html"))
     assert page.seen["svg"] == 4
+
+
+def test_weights_of_many_members_are_added_up_by_what_they_see(digits):
+    learner = dl.auto(dl.tasks.Multiclass(3))
+    data = ReportData.of(learner.run(digits), digits.labels, name="auto")
+    assert len(data.members) == data.weights.shape[1] < len(learner.members)
+    np.testing.assert_allclose(data.weights.sum(axis=1), 1.0)
+    assert data.members[0] == "linear (6)" and "Fourier of Ranks (4)" in data.members

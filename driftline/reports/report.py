@@ -17,6 +17,7 @@ from driftline.reports.chart import Line, heat_map, line_chart, number, share_ch
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
 from driftline.reports.verdict import said
+from driftline.version import __version__
 
 __all__ = ["write_report"]
 
@@ -222,6 +223,6 @@ def _settings(told: list[ReportData]) -> str:
 
 def _version(name: str) -> str:
     try:
-        return version(name)
+        return __version__ if name == "driftline" else version(name)
     except PackageNotFoundError:
         return "-"

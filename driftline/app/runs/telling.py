@@ -10,7 +10,7 @@ import numpy as np
 from driftline.app.runs.run import Run
 from driftline.learner import Member
 from driftline.reports import ReportData
-from driftline.reports.report_data import in_short
+from driftline.reports.report_data import share_of_kinds
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
@@ -20,7 +20,8 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
     """Tell a run from its journal and its summary."""
     journal, labels = run.journal, run.model.encoder.labels
     members = run.model.learner.members
-    weights = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
+    shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
+    weights, names = share_of_kinds(shares, [member.config() for member in members])
     again = sum(journal.sums(f"restarts.{j}") for j in range(len(members)))
     certificate = summary["certificate"]
     data = ReportData(
@@ -29,7 +30,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
         unit={"classes": "mistakes", "ranking": "lost NDCG"}.get(labels.kind, "loss"),
         weights=weights if len(members) > 1 else None,
-        members=[in_short(j, member.config()) for j, member in enumerate(members)],
+        members=names,
         alarms=_starts(journal.ends, np.asarray(again), members),
         random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},
@@ -50,7 +51,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
 
 
 def _starts(ends: np.ndarray, again: np.ndarray, members: Sequence[Member]) -> list[int]:
-    """Return where blocks begin in which all members that can have started again."""
+    """Return where blocks begin in which most members that can have started again."""
     able = sum(member.restarts for member in members)
     starts = np.r_[0, ends[:-1]]
-    return [int(start) for start in starts[again >= max(1, able)]]
+    return [int(start) for start in starts[again > able / 2]]

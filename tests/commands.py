@@ -10,8 +10,12 @@ from click.testing import CliRunner
 from driftline.app.cli import main
 
 
-def call(*arguments, stdin=None):
-    return CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
+def call(*arguments, stdin=None, learner="fast"):
+    """Run a command; ``run`` with this learner where none is named: most tests are not about it."""
+    words = [str(a) for a in arguments]
+    if words[0] == "run" and learner is not None and not {"--learner", "--resume"} & {*words}:
+        words += ["--learner", learner]
+    return CliRunner().invoke(main, words, input=stdin)
 
 
 def data(rows=200, features=3, seed=0):

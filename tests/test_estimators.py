@@ -139,7 +139,7 @@ def test_probabilities_of_one_learner_are_the_softmax_of_its_scores():
 
 def test_probabilities_of_a_committee_are_the_mean_of_its_members():
     X, y = digits()
-    model = dl.DriftClassifier().fit(X, y)
+    model = dl.DriftClassifier("fast").fit(X, y)
     committee = model.learner_
     scores = committee.score_rows(X)
     each = np.exp(scores) / np.exp(scores).sum(axis=2, keepdims=True)
@@ -154,7 +154,7 @@ def test_probabilities_of_a_committee_are_the_mean_of_its_members():
 
 def test_looking_changes_nothing():
     X, y = digits(200)
-    looked, other = dl.DriftClassifier().fit(X, y), dl.DriftClassifier().fit(X, y)
+    looked, other = dl.DriftClassifier("fast").fit(X, y), dl.DriftClassifier("fast").fit(X, y)
     looked.predict(1000.0 * X), looked.decoding_distribution(X), looked.sample_predict(X, 0)
     looked.partial_fit(X, y), other.partial_fit(X, y)
     assert (looked.predict_proba(X) == other.predict_proba(X)).all()
@@ -178,7 +178,7 @@ def _dense(rows):
 @pytest.mark.parametrize("asked", [np.asarray, sparse.csr_array, sparse.coo_array])
 def test_dense_and_sparse_rows_go_together(fitted, asked):
     X, y = digits()
-    model = dl.DriftClassifier().fit(fitted(X), y)
+    model = dl.DriftClassifier("fast").fit(fitted(X), y)
     assert (model.predict(asked(X)) == model.predict(fitted(X))).all()
     assert model.partial_fit(asked(X), y).score(X, y) > 0.9
 
@@ -205,7 +205,7 @@ def test_classes_may_first_appear_later(how, names):
 
 def test_a_single_class_is_no_error():
     X, y = digits(50)
-    model = dl.DriftClassifier().partial_fit(X, ["a"] * 50)
+    model = dl.DriftClassifier("fast").partial_fit(X, ["a"] * 50)
     assert (model.predict(X) == "a").all()
     assert (model.predict_proba(X) == 1.0).all() and model.predict_proba(X).shape == (50, 1)
     assert (model.decoding_distribution(X) == 1.0).all()
@@ -215,7 +215,7 @@ def test_a_single_class_is_no_error():
 
 def test_labels_of_another_kind_are_refused():
     X, y = digits(50)
-    model = dl.DriftClassifier().fit(X, y)
+    model = dl.DriftClassifier("fast").fit(X, y)
     with pytest.raises(ValueError, match="do not go with those known before"):
         model.partial_fit(X, NAMES[y])
     with pytest.raises(ValueError, match="NaN"):
@@ -276,7 +276,7 @@ def test_pipelines_searches_and_clones():
     model = make_pipeline(StandardScaler(), dl.DriftClassifier(scaling=False))
     assert model.fit(X, NAMES[y]).score(X, NAMES[y]) > 0.9
     grid = {"learner": ["auto", "paper", plain], "epochs": [1, 2]}
-    search = GridSearchCV(dl.DriftClassifier(), grid, cv=2).fit(X, NAMES[y])
+    search = GridSearchCV(dl.DriftClassifier("fast"), grid, cv=2).fit(X, NAMES[y])
     assert search.best_score_ > 0.8 and len(search.cv_results_["params"]) == 6
     copied = clone(search.best_estimator_)
     assert copied.get_params() == search.best_estimator_.get_params()
@@ -290,7 +290,7 @@ def test_names_of_features_are_kept_compared_and_saved(library, tmp_path):
     X, y = digits(60)
     table = made.DataFrame({f"pixel {i}": X[:, i] for i in range(64)})
     labels = made.Series(NAMES[y].tolist())
-    model = dl.DriftClassifier().fit(table, labels)
+    model = dl.DriftClassifier("fast").fit(table, labels)
     assert model.feature_names_in_[3] == "pixel 3"
     model = dl.load(model.save(tmp_path / "model")).partial_fit(table, labels)
     assert model.n_rounds_ == 120 and model.predict(table).shape == (60,)
@@ -317,17 +317,17 @@ def fitted(name):
     X, y = digits(100)
     match name:
         case "classes":
-            return dl.DriftClassifier().partial_fit(X, NAMES[y]), (X, NAMES[y])
+            return dl.DriftClassifier("fast").partial_fit(X, NAMES[y]), (X, NAMES[y])
         case "numbers, sparse, float32":
             made = dl.DriftClassifier(dtype=np.float32, random_state=3)
             return made.partial_fit(sparse.csr_array(X), y), (sparse.csr_array(X), y)
         case "classes, objects":
             labels = NAMES[y].astype(object)
-            return dl.DriftClassifier().fit(X, labels), (X, labels)
+            return dl.DriftClassifier("fast").fit(X, labels), (X, labels)
         case "own learner":
             return dl.DriftClassifier(plain).fit(X, y), (X, y)
         case "tags":
-            return dl.DriftMultilabelClassifier().fit(*tags()), tags()
+            return dl.DriftMultilabelClassifier("fast").fit(*tags()), tags()
         case "classes as tags":
             return dl.DriftMultilabelClassifier("paper").fit(X, NAMES[y]), (X, NAMES[y])
         case "levels":
@@ -391,7 +391,7 @@ def test_a_function_is_not_saved_and_missed_only_by_fit(tmp_path):
 def test_what_is_no_plain_data_is_not_saved(tmp_path):
     X, y = digits(30)
     with pytest.raises(NotFittedError):
-        dl.DriftClassifier().save(tmp_path / "model")
+        dl.DriftClassifier("fast").save(tmp_path / "model")
     model = dl.DriftClassifier(random_state=np.random.RandomState(0)).fit(X, y)
     with pytest.raises(ValueError, match="random_state"):
         model.save(tmp_path / "model")
@@ -442,11 +442,11 @@ def test_tags():
     assert ((model.predict_proba(X) > 0.5) == model.predict(X)).all()
     thin = dl.DriftMultilabelClassifier(epochs=5).fit(X, sparse.csr_array(y))
     assert (thin.predict(X) == model.predict(X)).all()
-    single = dl.DriftMultilabelClassifier()
+    single = dl.DriftMultilabelClassifier("fast")
     for t in range(100):
         single.partial_fit(X[t : t + 1], y[t : t + 1])
     assert (
-        single.predict_proba(X) == dl.DriftMultilabelClassifier().fit(X, y).predict_proba(X)
+        single.predict_proba(X) == dl.DriftMultilabelClassifier("fast").fit(X, y).predict_proba(X)
     ).all()
     for words, wrong in (("zeros and ones", 2 * y), ("4 tags", y[:, :3])):
         with pytest.raises(ValueError, match=words):
@@ -523,7 +523,7 @@ def test_draws_of_classes_as_tags_come_in_the_order_of_the_classes():
     """Of classes that were not named in the first call, places are not the sorted order."""
     X, y = digits()
     names = np.array(["zeta", "alpha", "mid"])[y]
-    model = dl.DriftMultilabelClassifier().partial_fit(X, names, classes=["zeta", "mid"])
+    model = dl.DriftMultilabelClassifier("fast").partial_fit(X, names, classes=["zeta", "mid"])
     assert model._labels.names.tolist() == ["mid", "zeta", "alpha"]
     assert model.classes_.tolist() == ["alpha", "mid", "zeta"]
     wanted = names[:, np.newaxis] == model.classes_
@@ -541,11 +541,11 @@ def test_levels_of_numpy_are_saved(levels, tmp_path):
 
 def test_files_of_labels_that_fill_the_memory_are_refused(tmp_path):
     X, y = digits()
-    model = dl.DriftMultilabelClassifier().fit(X, np.eye(3, dtype=int)[y])
+    model = dl.DriftMultilabelClassifier("fast").fit(X, np.eye(3, dtype=int)[y])
     about, arrays = model.to_saved()
     with pytest.raises(dl.InputError, match="3 tags"):
         dl.load(archive.write(tmp_path / "tags", about | {"fitted": 10**12}, arrays))
-    about, arrays = dl.DriftClassifier().fit(X, y).to_saved()
+    about, arrays = dl.DriftClassifier("fast").fit(X, y).to_saved()
     for fitted in ({"names": ["a", "b", "c"], "dtype": "<U300000000"}, {"names": [[]] * 3}):
         with pytest.raises(dl.InputError):
             dl.load(archive.write(tmp_path / "other", about | {"fitted": fitted}, arrays))

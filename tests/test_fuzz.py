@@ -114,12 +114,12 @@ def saved_learners(folder):
             dl.OGD(dl.losses.Logistic(task), restart=dl.detectors.Cusum(), dtype=np.float32),
             dl.OGD(dl.losses.Logistic(task), domain=dl.domains.Unbounded()),
             dl.auto(task, effort="fast"),
-            dl.DriftClassifier(),
+            dl.DriftClassifier("fast"),
         )
     ):
         for form in (np.asarray, sp.csr_array):
             if isinstance(learner, dl.DriftClassifier):
-                made = dl.DriftClassifier().fit(form(X), y)
+                made = dl.DriftClassifier("fast").fit(form(X), y)
             else:
                 made = dl.load(learner.save(folder / "new"))
                 made.run(form(X), y)

@@ -170,7 +170,7 @@ def test_an_interrupted_run_can_be_taken_up(tmp_path, monkeypatch, small_pieces)
         done = call("run", path, "--out", tmp_path / "out")
     assert done.exit_code == 130
     assert "What was learned from 120 rows is saved" in done.output
-    assert f"driftline run {path} --out {tmp_path / 'out'}\n" in done.output
+    assert f"driftline run {path} --learner fast --out {tmp_path / 'out'}\n" in done.output
     done = call("run", path, "--out", tmp_path / "out")
     assert done.exit_code == 0 and f"going on after row 120 of {path}" in done.output
     assert predictions(tmp_path / "out") == predictions(tmp_path / "whole")
@@ -284,7 +284,7 @@ def test_inspect(tmp_path, model):
         assert part in done.output
     assert json.loads(call("inspect", model, "--json").output)["rounds"] == 200
     assert "journal" in call("inspect", model.parent / "journal.driftline").output
-    assert "committee of 33" in call("inspect", model.parent / "trace.npz").output
+    assert "committee of 6" in call("inspect", model.parent / "trace.npz").output
     done = call("inspect", model.parent / "predictions.csv")
     assert done.exit_code == 2 and "was not written by driftline" in done.output
 

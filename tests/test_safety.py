@@ -189,9 +189,9 @@ BROKEN = {
 def test_broken_sparse_rows_are_refused_wherever_they_are_given(change):
     learner, committee = dl.OGD(L), dl.auto(TASK, effort="fast")
     learner.run(sp.csr_array(X), Y), committee.run(sp.csr_array(X), Y)
-    models = [dl.DriftClassifier().fit(X, Y), dl.DriftClassifier().fit(sp.csr_array(X), Y)]
+    models = [dl.DriftClassifier("fast").fit(X, Y), dl.DriftClassifier().fit(sp.csr_array(X), Y)]
     models += [dl.DriftOrdinalClassifier("fast").fit(X, Y)]
-    tags = dl.DriftMultilabelClassifier().fit(X, np.eye(3, dtype=int)[Y])
+    tags = dl.DriftMultilabelClassifier("fast").fit(X, np.eye(3, dtype=int)[Y])
     for use in (
         lambda rows: learner.run(rows, Y),
         lambda rows: committee.run(rows, Y),
@@ -200,7 +200,7 @@ def test_broken_sparse_rows_are_refused_wherever_they_are_given(change):
         lambda rows: committee.score_rows(rows),
         *(lambda rows, m=model: m.predict(rows) for model in [*models, tags]),
         *(lambda rows, m=model: m.partial_fit(rows, Y) for model in models),
-        lambda rows: dl.DriftClassifier().fit(rows, Y),
+        lambda rows: dl.DriftClassifier("fast").fit(rows, Y),
         lambda rows: dl.tasks.NDCG(max_relevance=2).layout.rows((rows, [0, 200])),
     ):
         with pytest.raises(dl.InputError, match="sparse inputs"):

@@ -14,7 +14,7 @@ from benchmarks.race.streams import CHOOSING_SEEDS, COVERTYPE_ROWS, FIXED
 TITLE = """# The race
 
 Prequential mistakes (predict, then learn, row by row) of `driftline.auto` beside other libraries:
-the same rows in the same order. Made by `make race`, which writes this page.
+the same rows in the same order. Made by `make race` and `make race-java`, which write this page.
 
 """
 

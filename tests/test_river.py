@@ -42,7 +42,7 @@ def test_river_has_no_complaint(model, check):
 
 def test_the_same_rows_give_the_same_predictions_as_the_learner():
     stream = dl.streams.DigitTriples(rounds=300, flips=1, seed=0)
-    model, committee = DriftClassifier(), dl.auto(stream.task, effort="fast")
+    model, committee = DriftClassifier(), dl.auto(stream.task)
     for j in range(3):  # the classes in their order
         model._labels[j] = j
     names = [f"p{j:02}" for j in range(64)]

@@ -9,10 +9,10 @@ from driftline.engines import Parts
 from driftline.kernels import COMPILES, MISSING
 from driftline.rates import StepRange
 
-__all__ = ["Promise", "describe", "no_theorem", "promise"]
+__all__ = ["AprioriBound", "describe", "no_theorem", "apriori_bound"]
 
 
-class Promise(NamedTuple):
+class AprioriBound(NamedTuple):
     r"""What a theorem says of a learner before the first round.
 
     For every comparator in the domain, with losses :math:`F_T` and path length :math:`P_T`, and
@@ -24,7 +24,7 @@ class Promise(NamedTuple):
     grow, the largest step over the least one for others.
 
     >>> import driftline as dl
-    >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).promise
+    >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).apriori_bound
     >>> [round(made.total(1000.0, path), 1) for path in (0.0, 10.0)]
     [1235.0, 1470.0]
     """
@@ -51,7 +51,7 @@ class Promise(NamedTuple):
         return spread * comparator_loss + start + path * path_length
 
 
-def promise(parts: Parts, longest: float = math.inf) -> Promise | None:
+def apriori_bound(parts: Parts, longest: float = math.inf) -> AprioriBound | None:
     """Return what a theorem promises of a learner with these parts, None if none does."""
     if no_theorem(parts) or not parts.loss.convex or parts.restart is not None:
         return None
@@ -59,7 +59,7 @@ def promise(parts: Parts, longest: float = math.inf) -> Promise | None:
         return None
     steps = parts.rate.step_range(parts.setting)
     diameter, theorem = parts.domain.diameter, parts.decoder.theorem
-    return Promise(diameter, steps, theorem, _input(parts), longest)
+    return AprioriBound(diameter, steps, theorem, _input(parts), longest)
 
 
 def describe(parts: Parts, largest_input: float) -> str:

@@ -36,7 +36,7 @@ def labels_of(task, stream, world, learner, rng):
     if world == "same":
         return [stream.labels[0]] * len(stream)
     made = []
-    member = learner.members[learner.promise.member]
+    member = learner.members[learner.apriori_bound.member]
     for x in stream.inputs:
         scaled = learner.scaling is not None and member.map is None and member.width
         row = learner.scaling.look(x[np.newaxis]).array[0] if scaled else x
@@ -60,7 +60,7 @@ def comparators(member, rounds, shape, rng):
     yield dl.comparators.Fixed(np.zeros(shape))
 
 
-def held(promise, member, seen, labels):
+def held(bound, member, seen, labels):
     """Return the least that was promised of a committee and of the member, over many comparators.
 
     Some are fitted, some are not.
@@ -70,7 +70,7 @@ def held(promise, member, seen, labels):
     norm = np.sqrt((seen**2).sum(axis=1).max() + intercept)
     tried = [*comparators(member, rounds, shape, rng)]
     if member.searchable:
-        cuts, step = [rounds // 3, 2 * rounds // 3], promise.own.steps.least(norm**2)
+        cuts, step = [rounds // 3, 2 * rounds // 3], bound.own.steps.least(norm**2)
         for segments in (1, 3):
             tried.append(
                 best_piecewise(
@@ -88,10 +88,10 @@ def held(promise, member, seen, labels):
     bounds, own = [], []
     for comparator in tried:
         loss = surrogate_losses(comparator, member.loss, seen, labels, intercept=intercept).sum()
-        bounds.append(promise.total(loss, comparator.path_length, rounds, norm))
-        own.append(promise.own.total(loss, comparator.path_length, norm))
-        if np.isfinite(promise.own.longest):
-            assert bounds[-1] <= promise.total(loss, comparator.path_length, rounds) * (1 + 1e-9)
+        bounds.append(bound.total(loss, comparator.path_length, rounds, norm))
+        own.append(bound.own.total(loss, comparator.path_length, norm))
+        if np.isfinite(bound.own.longest):
+            assert bounds[-1] <= bound.total(loss, comparator.path_length, rounds) * (1 + 1e-9)
     return min(bounds), min(own)
 
 
@@ -105,14 +105,14 @@ def test_a_draw_pays_what_was_promised_at_most(name, world):
     adversary = dl.auto(task, effort="fast", combine="draw", scaling=scaling)
     labels = labels_of(task, stream, world, adversary, rng)
     learner = dl.auto(task, effort="fast", combine="draw", scaling=scaling)
-    promise = learner.promise
+    bound = learner.apriori_bound
     trace = learner.run(stream.inputs, labels)
-    member, seen = learner.members[promise.member], trace.seen_by(promise.member, stream.inputs)
-    least, alone = held(promise, member, seen, labels)
+    member, seen = learner.members[bound.member], trace.seen_by(bound.member, stream.inputs)
+    least, alone = held(bound, member, seen, labels)
     assert trace.risk.sum() <= least + 1e-6
-    own = trace.member_risk[:, promise.member].sum()
+    own = trace.member_risk[:, bound.member].sum()
     assert own <= alone + 1e-6
-    assert trace.risk.sum() <= promise.average(own, rounds) + 1e-9
+    assert trace.risk.sum() <= bound.average(own, rounds) + 1e-9
 
 
 @pytest.mark.parametrize("name", ["signs", "classes", "tags", "levels"])
@@ -120,11 +120,11 @@ def test_a_vote_pays_its_factor_times_that_at_most(name):
     task = TASKS[name]
     stream = dl.streams.Planted(task, SHORT, 2, features=3, noise=0.1, seed=5)
     learner = dl.auto(task, effort="fast")
-    promise = learner.promise
-    assert promise.factor == 2.0
+    bound = learner.apriori_bound
+    assert bound.factor == 2.0
     trace = learner.run(stream)
-    member, seen = learner.members[promise.member], trace.seen_by(promise.member, stream.inputs)
-    assert trace.target_loss.sum() <= held(promise, member, seen, stream.labels)[0]
+    member, seen = learner.members[bound.member], trace.seen_by(bound.member, stream.inputs)
+    assert trace.target_loss.sum() <= held(bound, member, seen, stream.labels)[0]
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_learners_promise_is_the_worst_case_of_its_certificate(rate, size):
     stream.inputs *= size
     loss = L.Scaled(L.Logistic(stream.task), 2.0)
     learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate)
-    promise = learner.promise
+    bound = learner.apriori_bound
     trace = learner.run(stream)
     made = dl.certify(trace, stream.comparator.scaled(3.0), stream)
-    stated = promise.total(made.comparator_loss, made.path_length, learner.largest_input)
+    stated = bound.total(made.comparator_loss, made.path_length, learner.largest_input)
     if made.premises.no_theorem:
         assert stated == np.inf
     else:
@@ -156,9 +156,9 @@ def test_who_has_no_theorem_promises_nothing():
         dl.OGD(loss, argmax, R.Polyak(), dl.domains.Unbounded()),
         dl.members.NaiveBayes(T.Binary()),
     ):
-        assert learner.promise is None
+        assert learner.apriori_bound is None
         committee = dl.Committee([learner], "draw")
-        assert committee.promise is None
+        assert committee.apriori_bound is None
         assert "bound  none beforehand: every member" in committee.describe()
     assert "bound  none beforehand: the target loss" in dl.auto(T.NDCG(2)).describe()
 
@@ -168,9 +168,9 @@ def test_who_promises_stays_when_others_are_left_out(features):
     """Wide rows do without maps; the bound has fewer members to weigh then, and holds as stated."""
     stream = dl.streams.Planted(T.Multiclass(3), 60, 1, features=features, seed=0)
     learner = dl.auto(stream.task, combine="draw")
-    before = learner.promise
+    before = learner.apriori_bound
     learner.run(stream)
-    after = learner.promise
+    after = learner.apriori_bound
     assert before.member == after.member and before.own == after.own
     assert after.total(10.0, 1.0, 1000) <= before.total(10.0, 1.0, 1000)
     assert (len(learner.members) == 7) == (features == 200)
@@ -183,7 +183,7 @@ def test_the_statement_names_its_member_and_its_numbers():
         "bound  E[total target loss] <= R(F_T + 132.2 + 17.627 P_T), by theorem 1 (surrogate gap) "
         "of member 6, whose rows have norm 1 at most"
     )
-    spread, start, path = committee.promise.own.prices()
+    spread, start, path = committee.apriori_bound.own.prices()
     assert (spread, round(start, 1), round(path, 3)) == (1.0, 132.2, 17.627)
     vote = dl.auto(T.Multiclass(3)).describe().splitlines()[2]
     assert "<= 2 R(B^2 (7.05" in vote and "B >= 1 the largest norm of an input" in vote
@@ -193,7 +193,7 @@ def test_the_statement_names_its_member_and_its_numbers():
 
 def test_promises_scale_with_the_largest_loss():
     """Levels cost up to K - 1, and weights see losses as shares of that."""
-    made = dl.auto(T.Ordinal(4), combine="draw").promise
+    made = dl.auto(T.Ordinal(4), combine="draw").apriori_bound
     assert made.largest_loss == T.Ordinal(4).largest_loss
     assert made.average(1e9, 10) <= made.largest_loss * 10 * (1 + 1e-9)
 
@@ -203,14 +203,14 @@ def test_the_bound_beforehand_is_far_below_guessing(flips):
     """The comparator that makes the bound smallest is found in hindsight; the bound was known."""
     stream = dl.streams.LabelFlips(rounds=10_000, flips=flips, seed=0)
     learner = dl.auto(stream.task, effort="fast", combine="draw")
-    promise = learner.promise
-    member, trace = learner.members[promise.member], learner.run(stream)
-    seen, step = trace.seen_by(promise.member, stream.inputs), promise.own.steps.least(1.0)
+    bound = learner.apriori_bound
+    member, trace = learner.members[bound.member], learner.run(stream)
+    seen, step = trace.seen_by(bound.member, stream.inputs), bound.own.steps.least(1.0)
     found = best_piecewise(
         member.loss, seen, stream.labels, member.domain,
         segments=flips + 1, candidates=stream.starts[1:], step=step,
     )  # fmt: skip
-    bound = promise.total(found.loss, found.comparator.path_length, 10_000)
+    bound = bound.total(found.loss, found.comparator.path_length, 10_000)
     assert trace.risk.sum() <= bound
     assert bound < {1: 1850, 10: 3150}[flips] < 5000
     made = dl.certify(trace, found.comparator, stream)

@@ -1,9 +1,9 @@
 """Several learners under one vote."""
 
+from driftline.committee.apriori import CommitteeBound as CommitteeBound
 from driftline.committee.committee import Committee as Committee
 from driftline.committee.lineup import auto as auto
 from driftline.committee.named import LEARNERS as LEARNERS
 from driftline.committee.named import named as named
-from driftline.committee.promise import CommitteePromise as CommitteePromise
 from driftline.committee.shares import Shares as Shares
 from driftline.committee.trace import CommitteeTrace as CommitteeTrace

@@ -19,23 +19,23 @@ from typing import NamedTuple
 
 from driftline.committee.shares import Shares
 from driftline.learner import Member
-from driftline.theorem import Promise
+from driftline.theorem import AprioriBound
 
-__all__ = ["CommitteePromise", "in_words", "promise_of"]
+__all__ = ["CommitteeBound", "in_words", "bound_of"]
 
 #: The totals of a member, as shares of all rounds, of which it is said what the weights make.
 SHARES, ROUNDS = (0.0, 0.01, 0.1, 0.3), 10_000
 
 
-class CommitteePromise(NamedTuple):
+class CommitteeBound(NamedTuple):
     """What a theorem of one member says of a committee before the first round.
 
     ``factor`` is what the committee pays of the weighted average at most: 1 for a draw.
     """
 
-    #: The number of the member, and its own promise.
+    #: The number of the member, and its own bound.
     member: int
-    own: Promise
+    own: AprioriBound
     shares: Shares
     factor: float = 1.0
     largest_loss: float = 1.0
@@ -67,21 +67,21 @@ class CommitteePromise(NamedTuple):
         return self.largest_loss * self.shares.loss_bound(total / self.largest_loss, rounds)
 
 
-def promise_of(
+def bound_of(
     members: Sequence[Member], shares: Shares, factor: float, largest: float
-) -> CommitteePromise | None:
-    """Return the promise of the member that pays least for its start, None if nobody has one."""
+) -> CommitteeBound | None:
+    """Return the bound by the member that pays least for its start, None if nobody has one."""
     made = [
-        CommitteePromise(j, member.promise, shares, factor, largest)
+        CommitteeBound(j, member.apriori_bound, shares, factor, largest)
         for j, member in enumerate(members)
-        if member.promise is not None
+        if member.apriori_bound is not None
     ]
     if not made or not math.isfinite(factor):
         return None
     return min(made, key=lambda each: each.own.prices(each.norm)[1])
 
 
-def in_words(made: CommitteePromise) -> list[str]:
+def in_words(made: CommitteeBound) -> list[str]:
     """Return the bound in two lines."""
     known = ", ".join(
         f"R({share * ROUNDS:g}) = {made.average(share * ROUNDS, ROUNDS):.5g}" for share in SHARES
@@ -96,7 +96,7 @@ def in_words(made: CommitteePromise) -> list[str]:
     ]
 
 
-def _total(made: CommitteePromise) -> tuple[str, str]:
+def _total(made: CommitteeBound) -> tuple[str, str]:
     """Say what bounds the member's own total, and for which rows."""
     spread, start, path = made.own.prices(made.norm)
     loss, price = "F_T" if spread == 1.0 else f"{spread:.5g} F_T", f"{start:.5g} + {path:.5g} P_T"

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.fused import FusedStep
-from driftline.committee.promise import CommitteePromise, in_words, promise_of
 from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
@@ -531,22 +531,22 @@ class Committee(Shell):
         }
 
     @property
-    def promise(self) -> CommitteePromise | None:
+    def apriori_bound(self) -> CommitteeBound | None:
         """What is known of the total before the first round, None if nothing is.
 
         By the member with a theorem that pays least for its start, and the regret of the weights.
 
         >>> import driftline as dl
-        >>> made = dl.auto(dl.tasks.Binary(), effort="fast", combine="draw").promise
+        >>> made = dl.auto(dl.tasks.Binary(), effort="fast", combine="draw").apriori_bound
         >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
         [731, 885]
         """
         factor = 1.0 if self.combine == "draw" else vote_factor(self.task)
-        return promise_of(self.members, self.shares, factor, self._largest_loss)
+        return bound_of(self.members, self.shares, factor, self._largest_loss)
 
     def _bound(self) -> list[str]:
         """Say what is known beforehand, or why nothing is."""
-        made = self.promise
+        made = self.apriori_bound
         if made is not None:
             return in_words(made)
         if self.combine == "vote" and math.isinf(vote_factor(self.task)):

@@ -119,7 +119,7 @@ def auto(
 
     With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
     signs and tags there is one more then, whose own theorem bounds what the committee pays before
-    the first round: see :attr:`Committee.promise`.
+    the first round: see :attr:`Committee.apriori_bound`.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:

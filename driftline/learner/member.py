@@ -25,7 +25,7 @@ from driftline.inputs import Rows
 from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
-from driftline.theorem import Promise
+from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
@@ -86,7 +86,7 @@ class Member(Shell):
         """Why no theorem bounds the learner's loss beforehand, "" if one does."""
 
     @property
-    def promise(self) -> Promise | None:
+    def apriori_bound(self) -> AprioriBound | None:
         """What a theorem says of the learner before the first round, None if none does."""
         return None
 

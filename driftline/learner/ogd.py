@@ -36,7 +36,7 @@ from driftline.regret import Tally, Watch, settled
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
-from driftline.theorem import Promise, describe, no_theorem, promise
+from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
 
@@ -361,10 +361,10 @@ class OGD(Member):
         return no_theorem(self.parts, self.largest_input)
 
     @property
-    def promise(self) -> Promise | None:
+    def apriori_bound(self) -> AprioriBound | None:
         """What a theorem says of the learner before the first round, None if none does."""
         known = math.inf if self.map is None else self.map.longest
-        return promise(self.parts, math.hypot(known, self.parts.intercept))
+        return apriori_bound(self.parts, math.hypot(known, self.parts.intercept))
 
     @property
     def nats(self) -> float | None:

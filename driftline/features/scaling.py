@@ -243,16 +243,16 @@ def settle_again(about, j, last, room):
     recent, away = room[:WINDOW], room[ROOM - WINDOW :]
     old, inverse = about[CENTER, j], about[INVERSE, j]
     few = about[TARGET, j] > 1.0
-    if not few and about[CLIPPED, j] > OFTEN:
-        gather(about, j, last, NEWEST, room)
-        center, deviation, told, equal = settle(recent, away, NEWEST)
+    clipped = not few and about[CLIPPED, j] > OFTEN
+    count = NEWEST if clipped else WINDOW
+    gather(about, j, last, count, room)
+    center, deviation, told, equal = settle(recent, away, count)
+    if clipped:
         if about[COUNT, j] < SOON or deviation == 0.0:
             deviation = max(deviation, 1.0 / inverse, 0.5 * abs(center - old))
             center, equal = 0.5 * (center + old), False
         settle_at(about, j, center, deviation, told, equal)
         return
-    gather(about, j, last, WINDOW, room)
-    center, deviation, told, equal = settle(recent, away, WINDOW)
     smaller = 3.0 * deviation * inverse < 1.0
     if deviation > 0.0 and (smaller or (few and (not equal or about[CLIPPED, j] > OFTEN_OTHERS))):
         if 20.0 * deviation * inverse < 1.0 and few:  # its scale came from a cell far outside

@@ -17,6 +17,7 @@ __all__ = [
     "COMPILES",
     "MISSING",
     "Compiler",
+    "Library",
     "Signature",
     "cgutils",
     "config",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from llvmlite import ir
     from numba import config, njit, types
     from numba.core import cgutils, datamodel
+    from numba.core.codegen import JITCodeLibrary as Library
     from numba.core.compiler import Compiler
     from numba.core.typing import Signature
     from numba.extending import intrinsic
@@ -70,13 +72,15 @@ else:
         from llvmlite import ir
         from numba import config, njit, types
         from numba.core import cgutils, datamodel
+        from numba.core.codegen import JITCodeLibrary as Library
         from numba.core.compiler import Compiler
         from numba.core.typing import Signature
         from numba.extending import intrinsic
     except ImportError as error:
         MISSING = str(error)
         ir = config = types = cgutils = datamodel = Signature = Nothing()
-        Compiler, njit, intrinsic = object, _plain_njit, _plain_intrinsic
+        Compiler = Library = object
+        njit, intrinsic = _plain_njit, _plain_intrinsic
 
 #: Whether kernels are compiled.
 COMPILES = not MISSING

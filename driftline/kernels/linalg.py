@@ -6,17 +6,15 @@ not assume that numbers are finite: that is how bad input is found.
 """
 
 from driftline.kernels.backend import njit
-from driftline.kernels.compile import OPTIONS, DistinctArguments, helper
+from driftline.kernels.compile import INLINED, DistinctPieces, helper
 
 REORDER = {"reassoc", "contract", "nsz"}
 
-loose = njit(fastmath=REORDER, forceinline=True, **OPTIONS)
+loose = njit(fastmath=REORDER, **INLINED)
 
 #: The same for functions none of whose arrays overlap. A loop over many slices of one array is not
 #: vectorised otherwise: there would be too many pairs of addresses to compare.
-loose_distinct = njit(
-    fastmath=REORDER, forceinline=True, pipeline_class=DistinctArguments, **OPTIONS
-)
+loose_distinct = njit(fastmath=REORDER, **INLINED | {"pipeline_class": DistinctPieces})
 
 
 @loose

@@ -7,6 +7,9 @@ PIP = $(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo "$(BIN)/pyt
   echo "$(PYTHON) -m pip --python $(BIN)/python")
 INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 
+# Tests start many Pythons, which are slow where no compiled modules are kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full race-java docs figures \
   lock audit release clean
 

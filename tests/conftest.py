@@ -1,4 +1,5 @@
 import pytest
+from _pytest.doctest import DoctestModule
 from howmany import PROFILE
 from hypothesis import settings
 
@@ -11,6 +12,13 @@ settings.load_profile(PROFILE)
 
 #: Laws for parts with more labels than these take long, and find what those with fewer find.
 MANY = 50
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for no doctests in tests: there are none, and each file would be read twice."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
 
 
 @pytest.hookimpl(tryfirst=True)

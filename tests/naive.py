@@ -513,7 +513,7 @@ def naive_bayes(Z, y, classes, bins, half_life, smoothing):
     return made / made.sum(axis=1, keepdims=True)
 
 
-def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing, restart=False):
+def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
     """Return the chances of the best table before every round, by summing over all rows."""
     fine, rounds, features = bin_numbers(Z, bins), len(y), Z.shape[1]
     cells = [fine[:, j] for j in range(features)]
@@ -522,9 +522,8 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing, restart=
         pairs = [(i, j) for i in range(features) for j in range(features) if i < j]
         cells += [C[:, i] * coarse + C[:, j] for i, j in pairs]
     wrong, made = np.zeros(len(cells)), np.empty((rounds, classes))
-    first, mistakes, excess = 0, [], 0.0
     for t in range(rounds):
-        w = np.where(np.arange(t) < first, 0.0, ages(t, half_life))
+        w = ages(t, half_life)
         shares = np.array([(w * (y[:t] == k)).sum() + 1.0 / classes for k in range(classes)])
         chances = []
         for cell in cells:
@@ -534,11 +533,6 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing, restart=
             chances.append(own / own.sum())
         made[t] = chances[int(np.argmin(np.round(wrong, 9)))]
         missed = np.array([int(np.argmax(own)) != y[t] for own in chances])
-        mean = (sum(mistakes) + 1) / (len(mistakes) + 2)
-        mistakes.append(int(np.argmax(made[t])) != y[t])
-        excess = max(0.0, excess + mistakes[-1] - mean - 0.25)
-        if restart and excess > 5.0:
-            first, mistakes, excess, wrong = t, [], 0.0, 0.0 * wrong
         wrong = wrong * 0.5 ** (1.0 / patience) + missed
     return made
 
@@ -555,4 +549,120 @@ def neighbours(Z, y, classes, k, window, weighted):
             votes[y[first + i]] += 1.0 / np.sqrt(away[i] ** 2 + 1e-12) if weighted else 1.0
         share = votes / votes.sum() if len(near) else np.full(classes, 1.0 / classes)
         made[t] = (len(near) * share + 1.0 / classes) / (len(near) + 1.0)
+    return made
+
+
+def cuts_of(values, bins):
+    """Return numbers between values that leave about equally many in every part."""
+    ordered = np.sort(values)
+    rises = [i for i in range(1, len(ordered)) if ordered[i] > ordered[i - 1]]
+    if len(rises) >= bins:
+        wanted, chosen = [b * len(ordered) // bins for b in range(1, bins)], []
+        for place in wanted:
+            later = [i for i in rises if i >= place]
+            if place > (chosen[-1] if chosen else 0) and later:
+                chosen.append(later[0])
+        rises = chosen
+    return [(ordered[i - 1] + ordered[i]) / 2.0 for i in rises]
+
+
+def tree(X, y, w, classes, cuts, draw, nodes, least, tried):
+    """Grow a tree, node by node in the order of their numbers; return a function of rows.
+
+    The function returns the weights of the classes in the leaf of a row, which may be added to.
+    """
+
+    def weights(rows):
+        return np.bincount(y[rows], weights=w[rows], minlength=classes)
+
+    def spread(counts):
+        return (counts**2).sum() / counts.sum()
+
+    count, features = len(y), list(range(X.shape[1]))
+    queue = [{"rows": np.flatnonzero(w > 0.0)}]
+    for node in queue:
+        rows = node["rows"]
+        node["counts"] = total = weights(rows)
+        pure = np.count_nonzero(total) <= 1
+        if len(queue) + 2 > nodes or total.sum() < 2 * least or pure:
+            continue
+        best, looked = spread(total) * (1.0 + 1e-9), 0
+        for j in range(len(features)):
+            other = j + int(draw() * (len(features) - j))
+            features[j], features[other] = features[other], features[j]
+            if not cuts[features[j]]:
+                continue
+            looked += 1
+            if looked > tried and "cut" in node:
+                break
+            for cut in cuts[features[j]]:
+                low = rows[X[rows, features[j]] <= cut]
+                left = weights(low)
+                if min(left.sum(), (total - left).sum()) < least:
+                    continue
+                if spread(left) + spread(total - left) > best:
+                    best = spread(left) + spread(total - left)
+                    node["cut"] = features[j], cut
+        if "cut" in node:
+            feature, cut = node["cut"]
+            above = X[rows, feature] > cut
+            node["children"] = [{"rows": rows[~above]}, {"rows": rows[above]}]
+            queue += node["children"]
+
+    def leaf(x):
+        node = queue[0]
+        while "cut" in node:
+            node = node["children"][int(x[node["cut"][0]] > node["cut"][1])]
+        return node["counts"]
+
+    assert count == len(w)
+    return leaf
+
+
+def forest(
+    Z, y, classes, draws, trees, window, nodes, bins, least, subset, smoothing, restart
+):  # fmt: skip
+    """Return the mean chances of all trees before every round."""
+    made, place = np.empty((len(y), classes)), [0]
+    first, wait, mistakes, excess = 0, 8, [], 0.0
+
+    def draw():
+        place[0] += 1
+        return draws[(place[0] - 1) % len(draws)]
+
+    def times():
+        return int(
+            np.searchsorted([0.36787944, 0.73575888, 0.91969860, 0.98101184], draw(), "right")
+        )
+
+    def empty():
+        counts = [np.zeros(classes) for _ in range(trees)]
+        return [lambda x, own=own: own for own in counts]
+
+    grown, tried = empty(), max(1, int(np.ceil(subset * Z.shape[1])))
+    for t in range(len(y)):
+        leaves = [leaf(Z[t]) for leaf in grown]
+        chances = [(own + smoothing / classes) / (own.sum() + smoothing) for own in leaves]
+        made[t] = np.mean(chances, axis=0)
+        mean = (sum(mistakes) + 1) / (len(mistakes) + 2)
+        mistakes.append(int(np.argmax(made[t])) != y[t])
+        excess = max(0.0, excess + mistakes[-1] - mean - 0.25)
+        if restart and excess > 5.0:
+            first, wait, mistakes, excess, grown = t, 8, [], 0.0, empty()
+            leaves = [leaf(Z[t]) for leaf in grown]
+        for own in leaves:
+            own[y[t]] += 1.0
+        wait -= 1
+        if wait == 0:
+            seen = t + 1 - first
+            # rows lie in the order of a ring: where the oldest was, the newest is
+            ring = [max(i for i in range(first, t + 1) if (i - first) % window == p)
+                    for p in range(min(seen, window))]  # fmt: skip
+            wait = max(8, len(ring) // 2)
+            X, labels = Z[ring], y[ring]
+            cuts = [cuts_of(column, bins) for column in X.T]
+            grown = []
+            for i in range(trees):
+                w = np.array([1.0 if i == 0 else times() for _ in ring])
+                grown.append(tree(X, labels, w, classes, cuts, draw, nodes, least, tried))
     return made

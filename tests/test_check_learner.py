@@ -83,7 +83,7 @@ def plain():
 def mixed(combine="vote"):
     task, members = T.Multiclass(3), dl.members
     others = [members.NaiveBayes(task), members.Tables(task), members.Neighbours(task, window=15)]
-    return dl.Committee([drawing(), *others], combine)
+    return dl.Committee([drawing(), *others, members.Forest(task, trees=2)], combine)
 
 
 GOOD = {

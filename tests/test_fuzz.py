@@ -25,13 +25,14 @@ def learner_for(rng, task):
         dtype = np.float32 if rng.random() < 0.3 else np.float64
         return dl.OGD(dl.losses.Logistic(task), dtype=dtype)
     if rng.random() < 0.3 and any(task == fuzzing.TASKS[name][0] for name in names[:2]):
-        return others(task)[rng.integers(4)]
+        return others(task)[rng.integers(5)]
     return dl.auto(task, scaling=bool(rng.random() < 0.7), effort="fast")
 
 
 def others(task):
     """Return members that make no gradient steps, and a committee of them and one that does."""
-    kinds = (dl.members.NaiveBayes, dl.members.Tables, dl.members.Neighbours)
+    room = dl.members
+    kinds = (room.NaiveBayes, room.Tables, room.Neighbours, room.Forest)
     mixed = [dl.OGD(dl.losses.Logistic(task)), *(kind(task) for kind in kinds)]
     return [*(kind(task) for kind in kinds), dl.Committee(mixed)]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.members import NaiveBayes, Neighbours, Tables
+from driftline.members import Forest, NaiveBayes, Neighbours, Tables
+from driftline.members.growing import DRAWS
 from tests import naive
 
 TASK = dl.tasks.Multiclass(3)
@@ -14,10 +15,11 @@ MEMBERS = [
     NaiveBayes(TASK, features=None),
     Tables(TASK, bins=4, coarse=3, half_life=5.0),
     Tables(dl.tasks.Binary(), pairs=0, patience=4.0),
-    Tables(TASK, bins=3, coarse=2, half_life=50.0, restart=True),
     Neighbours(TASK, window=12),
     Neighbours(dl.tasks.Binary(), k=3, window=7, weighted=False, features=dl.features.Ranks()),
     Neighbours(TASK, features=None),
+    Forest(TASK, trees=3, window=20, nodes=9, bins=4),
+    Forest(dl.tasks.Binary(), trees=2, restart=False, features=dl.features.Ranks(), seed=3),
 ]
 every_member = pytest.mark.parametrize("member", MEMBERS, ids=repr)
 
@@ -38,6 +40,13 @@ def stream(task, rounds=60, features=4, seed=0):
 def test_member_keeps_the_page_of_learners(member):
     dl.checks.check_learner(member)
     dl.checks.check_learner(member, *stream(member.task))
+
+
+def forest(Z, y, seed=0, **settings):
+    """Return what a forest of these settings predicts, tree by tree and cut by cut."""
+    rest = {"window": 2000, "nodes": 255, "bins": 64, "least": 1.0, "subset": 0.6}
+    rest |= {"trees": 3, "smoothing": 0.5, "restart": True} | settings
+    return naive.forest(Z, y, 3, np.random.default_rng(seed).random(DRAWS), **rest)
 
 
 REFERENCES = [
@@ -64,6 +73,15 @@ REFERENCES = [
     (
         Neighbours(TASK, k=3, window=200, weighted=False, features=dl.features.Ranks()),
         lambda Z, y: naive.neighbours(Z, y, 3, k=3, window=200, weighted=False),
+    ),
+    (Forest(TASK, trees=3), lambda Z, y: forest(Z, y)),
+    (
+        Forest(TASK, trees=3, window=40, nodes=11, bins=5, smoothing=2.0, restart=False, seed=4),
+        lambda Z, y: forest(Z, y, 4, window=40, nodes=11, bins=5, smoothing=2.0, restart=False),
+    ),
+    (
+        Forest(TASK, trees=3, least=4.0, subset=0.1, bins=1024),
+        lambda Z, y: forest(Z, y, least=4.0, subset=0.1, bins=1024),
     ),
 ]
 
@@ -123,17 +141,52 @@ def test_neighbours_know_the_last_rows_only():
     assert member.predict([0.0]) == 0
 
 
-def test_tables_that_start_again_are_what_the_formula_says():
-    X, y = stream(TASK, rounds=300)
-    y[150:] = (y[150:] + 1) % 3
-    settings = {"bins": 5, "coarse": 3, "half_life": 400.0, "patience": 30.0, "smoothing": 0.5}
-    member, losses = Tables(TASK, restart=True, **settings), {}
+def test_a_forest_that_starts_again_is_what_the_formula_says():
+    X, y = stream(TASK, rounds=400)
+    y[200:] = (y[200:] + 1) % 3
+    losses = {}
     for restart in (False, True):
-        chances = naive.tables(member.map.transform(X), y, 3, restart=restart, **settings)
+        chances = forest(X, y, restart=restart)
         losses[restart] = -np.log(chances[np.arange(len(y)), y])
-    trace = member.run(X, y)
-    assert np.allclose(trace.loss, losses[True], atol=1e-8)
-    assert losses[True][200:].mean() < 0.7 * losses[False][200:].mean()
+        trace = Forest(TASK, trees=3, restart=restart).run(X, y)
+        assert np.allclose(trace.loss, losses[restart], atol=1e-8)
+    assert losses[True][240:].mean() < 0.7 * losses[False][240:].mean()
+
+
+def test_trees_find_borders_that_nothing_tells_them():
+    rng = np.random.default_rng(0)
+    X = rng.random((4000, 6)) * 10.0 ** np.arange(-3, 3)
+    y = (X[:, 1] > 0.3e-2).astype(int) + ((X[:, 1] > 0.3e-2) & (X[:, 4] <= 2.0))
+    trace = Forest(TASK).run(X, y)
+    assert trace.target_loss[1000:].mean() < 0.01
+
+
+def test_cuts_lie_between_values_however_near_these_are():
+    X = np.array([[1.0], [np.nextafter(1.0, 2.0)]] * 30)
+    y = np.arange(60) % 2
+    assert Forest(TASK, trees=1).run(X, y).target_loss[8:].sum() == 0.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    {
+        "a node leads to itself": lambda nodes: nodes.__setitem__((0, 2), 0.0),
+        "a node leads nowhere": lambda nodes: nodes.__setitem__((0, 2), 8.0),
+        "half a node": lambda nodes: nodes.__setitem__((0, 2), 1.5),
+        "no such feature": lambda nodes: nodes.__setitem__((0, 0), 4.0),
+        "half a feature": lambda nodes: nodes.__setitem__((0, 0), 0.5),
+        "less than none": lambda nodes: nodes.__setitem__((0, 0), -2.0),
+    }.values(),
+)
+def test_trees_that_lead_astray_are_refused(change):
+    member = Forest(TASK, trees=3, window=20, nodes=9, bins=4)
+    member.run(*stream(TASK))
+    state = member.state
+    nodes = state.memory[6 + 20 * 5 :][: 3 * 9 * 3].reshape(-1, 3)
+    assert nodes[0, 0] >= 0.0  # the root of the first tree is cut
+    change(nodes)
+    with pytest.raises(dl.InputError, match="later nodes"):
+        member.restore(state)
 
 
 def test_tables_of_two_features_see_what_none_sees_alone():
@@ -158,6 +211,11 @@ def test_tables_of_two_features_see_what_none_sees_alone():
         (lambda: Tables(TASK, coarse=2.5), "coarse must be a whole number"),
         (lambda: Neighbours(TASK, k=0), "k must lie between"),
         (lambda: Neighbours(TASK, k=10, window=9), "window must lie between 10"),
+        (lambda: Forest(TASK, trees=0), "trees must lie between 1"),
+        (lambda: Forest(TASK, subset=1.5), "subset must lie between 0 and 1"),
+        (lambda: Forest(TASK, window=7), "window must lie between 8"),
+        (lambda: Forest(TASK, seed=None), "seed must be a whole number"),
+        (lambda: Forest(TASK, restart=2), "restart must be True or False"),
         (lambda: Neighbours(TASK, weighted="yes"), "weighted must be True or False"),
     ],
 )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.features import Hats, Ranks, Standardise, Standardiser
-from driftline.members import NaiveBayes, Neighbours, Tables
+from driftline.features import Hats, Ranks, Raw, Standardise, Standardiser
+from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from tests.test_members import stream
 
 TASK, SIGN = dl.tasks.Multiclass(3), dl.tasks.Binary()
@@ -23,6 +23,7 @@ def others(task, features=None):
         NaiveBayes(task, half_life=20.0, features=features or Ranks()),
         Tables(task, bins=6, coarse=4, features=features or Ranks()),
         Neighbours(task, window=15, features=features or Standardise(constant=False)),
+        Forest(task, trees=2, window=30, nodes=15, features=features or Raw()),
     ]
 
 
@@ -198,7 +199,7 @@ def test_a_model_of_a_run_predicts_and_is_inspected():
     committee, X, y = MAKERS["vote"](), *stream(TASK)
     committee.run(X, y)
     assert "NaiveBayes" in _members(committee)["member 0"]
-    assert "Ball" in _members(committee)["member 3"]
+    assert "Ball" in _members(committee)["member 4"]
 
 
 def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch):

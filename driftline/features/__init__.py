@@ -14,6 +14,7 @@ from driftline.features.quadratic import Products as Products
 from driftline.features.quadratic import Quadratic as Quadratic
 from driftline.features.random_trees import RandomTrees as RandomTrees
 from driftline.features.ranks import Ranks as Ranks
+from driftline.features.raw import Raw as Raw
 from driftline.features.recent import Recent as Recent
 from driftline.features.shorten import Shorten as Shorten
 from driftline.features.standardise import Standardise as Standardise

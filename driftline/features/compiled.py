@@ -175,7 +175,8 @@ class CompiledMapper(Mapper):
 
     def to_saved(self) -> Saved:
         """Return what was learned as plain data and arrays."""
-        return {"features": self.features}, {"state": self.state.copy()}
+        outputs = None if self.features is None else self.outputs
+        return {"features": self.features, "outputs": outputs}, {"state": self.state.copy()}
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from a state, if it can be one of this map."""
@@ -189,6 +190,9 @@ class CompiledMapper(Mapper):
             raise InputError(f"a map has 1 feature or more, not {features!r:.80}")
         else:
             self._check(features, state)
+        outputs = None if features is None else self.part.width(features)
+        if about["outputs"] != outputs:
+            raise InputError(f"{features} features become {outputs}, not {about['outputs']!r:.80}")
         self.features, self.state, self._buffer = features, state.copy(), None
 
     def _check(self, features: int, state: np.ndarray) -> None:

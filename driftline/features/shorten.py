@@ -129,12 +129,12 @@ class ShortenMapper(CompiledMapper):
     def to_saved(self) -> Saved:
         """Return what rows were like."""
         about, arrays = super().to_saved()
-        return about | {"outputs": self.features, "sparse": self.sparse}, arrays
+        return about | {"sparse": self.sparse}, arrays
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what rows were like, if it is said twice alike."""
+        """Go on from what rows were like."""
         features, sparse = about["features"], about["sparse"]
-        if about["outputs"] != features or sparse not in ((None,) if features is None else BOTH):
+        if sparse not in ((None,) if features is None else BOTH):
             raise InputError(f"this is not what rows can be like: {about!r:.80}")
         super().resume(about, arrays)
         self.sparse = sparse

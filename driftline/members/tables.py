@@ -20,28 +20,15 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map, Ranks
 from driftline.kernels import MEMBER, Kernel, helper, kernel
-from driftline.members.base import (
-    TARGET,
-    CountingMember,
-    all_finite,
-    check_number,
-    check_whole,
-    settle,
-)
+from driftline.members.base import CountingMember, all_finite, check_number, check_whole, settle
 from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
-from driftline.parts import check_flag
 from driftline.tasks import Task
 
 __all__ = ["Tables"]
 
 #: What precedes the counts: what a row counts, what a mistake does, and how many features, the
 #: first ones, have kept tables of two while rows became longer; 0 if rows did not, or not so long.
-#: Then rounds and mistakes since the start, and the sum of mistakes in excess.
-HEAD, KEPT, ROUNDS, MISTAKES, EXCESS = 6, 2, 3, 4, 5
-
-#: A member that starts again does so when mistakes beyond their mean so far and this margin add up
-#: to so many.
-MARGIN, ALARM = 0.25, 5.0
+HEAD, KEPT = 3, 2
 
 
 @helper
@@ -80,16 +67,6 @@ def write_shares(seen, weight, smoothing, out):
         out[k] = smoothing * weight * (seen[k] + weight / classes) / total
 
 
-@helper
-def alarmed(memory, missed):
-    """Add up mistakes in excess; say whether they have become too many."""
-    mean = (memory[MISTAKES] + 1.0) / (memory[ROUNDS] + 2.0)
-    memory[EXCESS] = max(0.0, memory[EXCESS] + missed - mean - MARGIN)
-    memory[ROUNDS] += 1.0
-    memory[MISTAKES] += missed
-    return memory[EXCESS] > ALARM
-
-
 @kernel(MEMBER)
 def tables(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
     """Score rows by the best table, and count them in all tables if they are learned from."""
@@ -124,10 +101,6 @@ def tables(inputs, labels, constants, memory, room, learning, scores, trace, pre
             settle(own, label, t, trace, predictions)
             for i in range(count):
                 tops[i] = top_of(counts, int(cells[i]), shares)
-            if constants[8] > 0.0 and alarmed(memory, trace[TARGET, t]):
-                memory[HEAD:] = 0.0
-                memory[ROUNDS] = memory[MISTAKES] = memory[EXCESS] = 0.0
-                memory[0] = memory[1] = 1.0
             memory[0] *= growth
             memory[1] *= slower
             for i in range(count):
@@ -161,9 +134,6 @@ class Tables(CountingMember):
         features keep them that had them.
     smoothing
         How many rows of today every cell has from the start, of the classes' shares in all rows.
-    restart
-        Whether to forget everything when mistakes become much more frequent than before: then
-        counts may have a long half-life, and cells may be small.
     features
         A map of inputs, the cells of whose rows lie in bins of equal size. Default: ranks, so that
         bins are quantiles.
@@ -192,11 +162,9 @@ class Tables(CountingMember):
         patience: float = 200.0,
         pairs: int = 10,
         smoothing: float = 1.0,
-        restart: bool = False,
         features: Map | None = Ranks(),  # noqa: B008 (frozen)
         seed: int | None = 0,
     ):
-        check_flag("restart", restart)
         settings = {
             "bins": check_whole("bins", bins, 2, 1024),
             "coarse": check_whole("coarse", coarse, 2, 128),
@@ -204,7 +172,6 @@ class Tables(CountingMember):
             "patience": check_number("patience", patience, 1.0, 1e9),
             "pairs": check_whole("pairs", pairs, 0, 1000),
             "smoothing": check_number("smoothing", smoothing, 1e-3, 1e3),
-            "restart": bool(restart),
         }
         super().__init__(task, features, settings, seed)
 
@@ -212,7 +179,7 @@ class Tables(CountingMember):
         """Return sizes, growths, smoothing, where bins end, and how many features have pairs."""
         own = self.settings
         growths = [growth_of(own["half_life"]), growth_of(own["patience"])]
-        rest = [own["smoothing"], cut_of(width), self._paired(width), float(own["restart"])]
+        rest = [own["smoothing"], cut_of(width), self._paired(width)]
         return [*self._bins, self._classes, *growths, *rest]
 
     def size(self, width: int) -> int:
@@ -245,7 +212,7 @@ class Tables(CountingMember):
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
         """Refuse counts that no rows add up to."""
-        check_counts(memory[:2], memory[ROUNDS:])
+        check_counts(memory[:2], memory[HEAD:])
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
         """Return counts in which new classes have none."""
@@ -279,7 +246,7 @@ class Tables(CountingMember):
                 table[1][bins_of(zero, size)[of[0]]] = seen
             made.append(known.get(tuple(int(places[i]) for i in of), table))
         cells = np.concatenate([own for _, own in made])
-        head = np.r_[head[:KEPT], float(kept), head[ROUNDS:]]
+        head = np.r_[head[:KEPT], float(kept)]
         return np.r_[head, seen, [mistakes for mistakes, _ in made], cells.ravel()]
 
     @property

@@ -19,6 +19,7 @@ __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_ki
 #: What a file may hold, and the room it is made in, which is opened when it is asked for.
 KINDS = {
     "OGD": "learner",
+    "Forest": "members",
     "NaiveBayes": "members",
     "Neighbours": "members",
     "Tables": "members",

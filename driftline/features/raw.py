@@ -1,0 +1,56 @@
+r"""Rows as they are.
+
+.. math:: \phi(x) = x
+
+For members to whom the scale of features says nothing, such as trees, in committees that scale rows
+for all others: a scaling that moves would move what they have learned.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.features.compiled import CompiledMap
+from driftline.kernels import MAP, Kernel, kernel
+
+__all__ = ["Raw"]
+
+
+@kernel(MAP)
+def raw(inputs, constants, state, room, learning, out):
+    """Write rows as they are; nothing is learned."""
+    rows, features = inputs.shape
+    for t in range(rows):
+        for j in range(features):
+            if not abs(inputs[t, j]) < math.inf:
+                return t
+            out[t, j] = inputs[t, j]
+    return rows
+
+
+@dataclass(frozen=True)
+class Raw(CompiledMap):
+    """Dense rows as they are, of any length.
+
+    >>> Raw().transform(np.array([[3.0, 400.0]])).tolist()
+    [[3.0, 400.0]]
+    """
+
+    kernel: ClassVar[Kernel] = raw
+    placewise = True
+
+    def norm(self, features: int) -> float:
+        """Say that there is no bound."""
+        return math.inf
+
+    def width(self, features: int) -> int:
+        """Count the features."""
+        return features
+
+    def places(self, old: int, new: int) -> np.ndarray:
+        """Put new features after the old."""
+        return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)

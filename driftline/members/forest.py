@@ -1,0 +1,314 @@
+r"""Decision trees that are grown anew, again and again, from the last rows.
+
+Every tree is grown from a sample of the rows that are kept (:mod:`driftline.members.growing`), the
+first from all of them. Growing begins after 8 rows and is repeated when there are half as many
+more, so that a row costs a few passes over what is kept, however many rows there are. In between,
+rows are counted in the leaves that they come to. With :math:`n_{ik}` the counts of the leaf of
+tree i,
+
+.. math:: \theta_k = \ln \frac1T \sum_{i=1}^T \frac{n_{ik} + s / K}{\sum_l n_{il} + s}.
+
+When mistakes become much more frequent than before, everything is forgotten.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map, Raw
+from driftline.kernels import MEMBER, Kernel, helper, kernel, sorting_room
+from driftline.members.base import (
+    TARGET,
+    CountingMember,
+    all_finite,
+    check_number,
+    check_whole,
+    settle,
+)
+from driftline.members.growing import DRAWS, grow, leaf_of, write_codes
+from driftline.parts import check_flag
+from driftline.tasks import Task
+
+__all__ = ["Forest"]
+
+#: What precedes all else: how many rows are kept, in how many rows trees are grown anew, the next
+#: random number; then rounds and mistakes since the start, and the sum of mistakes in excess.
+HEAD, SEEN, WAIT, NEXT, ROUNDS, MISTAKES, EXCESS = 6, 0, 1, 2, 3, 4, 5
+
+#: Trees are grown after so many rows, and anew when there are so many times as many more.
+FIRST, SHARE = 8.0, 0.5
+
+#: A forest starts again when mistakes beyond their mean so far and this margin add up to so many.
+MARGIN, ALARM = 0.25, 5.0
+
+
+@helper
+def alarmed(memory, missed):
+    """Add up mistakes in excess; say whether they have become too many."""
+    mean = (memory[MISTAKES] + 1.0) / (memory[ROUNDS] + 2.0)
+    memory[EXCESS] = max(0.0, memory[EXCESS] + missed - mean - MARGIN)
+    memory[ROUNDS] += 1.0
+    memory[MISTAKES] += missed
+    return memory[EXCESS] > ALARM
+
+
+@helper
+def cut_off(room, at, count):
+    """Return the next numbers of a buffer, and where those after them begin."""
+    return room[at : at + count], at + count
+
+
+@helper
+def write_scores(nodes, leaves, smoothing, x, places, out):
+    """Write the logarithms of mean chances, and the leaf of every tree."""
+    trees, classes = leaves.shape[0], out.size
+    for k in range(classes):
+        out[k] = 0.0
+    for i in range(trees):
+        place = leaf_of(nodes[i], x)
+        places[i] = place
+        total = smoothing
+        for k in range(classes):
+            total += leaves[i, place, k]
+        for k in range(classes):
+            out[k] += (leaves[i, place, k] + smoothing / classes) / total
+    for k in range(classes):
+        out[k] = math.log(out[k] / trees)
+
+
+@helper
+def grow_all(memory, constants, room, known, kept, nodes, leaves):
+    """Grow all trees from the rows that are kept."""
+    (features, count), classes, most = kept.shape, leaves.shape[2], nodes.shape[1]
+    bins, window = int(constants[4]), int(constants[1])
+    flat, at = cut_off(room, 0, features * count)
+    codes = flat.reshape(features, count)
+    flat, at = cut_off(room, at, features * bins)
+    cuts = flat.reshape(features, bins)
+    found, at = cut_off(room, at, features)
+    order_of, at = cut_off(room, at, features)
+    order, at = cut_off(room, at, window)
+    weight, at = cut_off(room, at, window)
+    flat, at = cut_off(room, at, 2 * most)
+    spans = flat.reshape(most, 2)
+    cells, at = cut_off(room, at, bins * classes)
+    left, at = cut_off(room, at, classes)
+    buffer = room[at:]
+    for j in range(features):
+        found[j] = write_codes(kept[j], bins, weight, order, buffer, cuts[j], codes[j])
+    following = int(memory[NEXT])
+    for i in range(nodes.shape[0]):
+        following = grow(
+            known, codes, cuts, found, constants[9:], following, int(constants[6]), constants[5],
+            i > 0, nodes[i], leaves[i], order, weight, cells, order_of, spans, left,
+        )  # fmt: skip
+    memory[NEXT] = following
+
+
+@kernel(MEMBER)
+def forest(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+    """Score rows by all trees; keep rows that are learned from, and grow trees when it is time."""
+    rows, features = inputs.shape
+    trees, window, most = int(constants[0]), int(constants[1]), int(constants[2])
+    classes, smoothing, restarts = int(constants[3]), constants[7], constants[8] > 0.0
+    known, at = cut_off(memory, HEAD, window)
+    flat, at = cut_off(memory, at, window * features)
+    kept = flat.reshape(features, window)
+    flat, at = cut_off(memory, at, trees * most * 3)
+    nodes = flat.reshape(trees, most, 3)
+    leaves = memory[at:].reshape(trees, most, classes)
+    places, rest = room[:trees], room[trees:]
+    for t in range(rows):
+        x = inputs[t]
+        if not all_finite(x):
+            return t
+        own = scores[0] if learning else scores[t]
+        write_scores(nodes, leaves, smoothing, x, places, own)
+        if learning:
+            label = labels[t, 0]
+            settle(own, label, t, trace, predictions)
+            if restarts and alarmed(memory, trace[TARGET, t]):
+                memory[SEEN], memory[WAIT] = 0.0, FIRST
+                memory[ROUNDS] = memory[MISTAKES] = memory[EXCESS] = 0.0
+                nodes[:, 0, 0] = -1.0
+                leaves[:, 0] = 0.0
+                places[:] = 0.0
+            for i in range(trees):
+                leaves[i, int(places[i]), label] += 1.0
+            seen = int(memory[SEEN])
+            known[seen % window] = label
+            for j in range(features):
+                kept[j, seen % window] = x[j]
+            memory[SEEN] = seen + 1 if seen + 1 < 2 * window else window
+            memory[WAIT] -= 1.0
+            if memory[WAIT] == 0.0:
+                count = min(seen + 1, window)
+                memory[WAIT] = max(FIRST, math.floor(SHARE * count))
+                grow_all(memory, constants, rest, known[:count], kept[:, :count], nodes, leaves)
+    return rows
+
+
+class Forest(CountingMember):
+    """Decision trees, grown anew from the last rows as these become more.
+
+    Good where few features decide, each on one side of a border or the other. Trees that are grown
+    from all kept rows at once need far fewer of them than trees that never look back
+    (Hoeffding trees), and cost no more.
+
+    Parameters
+    ----------
+    task
+        Classes, or signs.
+    trees
+        How many; all but the first see a sample of rows.
+    window
+        How many rows are kept.
+    nodes
+        How many nodes a tree has at most.
+    bins
+        Into how many parts the values of a feature are cut.
+    least
+        How many rows there are at least on both sides of a cut.
+    subset
+        What share of the features is looked at for a cut.
+    smoothing
+        How many rows every leaf has from the start, of all classes alike.
+    restart
+        Whether to forget everything when mistakes become much more frequent than before.
+    features
+        A map of inputs. Default: rows as they are; no scale matters.
+    seed
+        Of samples of rows and features.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((2000, 6))
+    >>> y = (X[:, 1] > 0.3).astype(int) ^ (X[:, 4] > 0.7)
+    >>> bool(Forest(dl.tasks.Multiclass(2)).run(X, y).target_loss.mean() < 0.05)
+    True
+    """
+
+    kernel: ClassVar[Kernel] = forest
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        trees: int = 10,
+        window: int = 5000,
+        nodes: int = 255,
+        bins: int = 64,
+        least: float = 1.0,
+        subset: float = 0.6,
+        smoothing: float = 0.5,
+        restart: bool = True,
+        features: Map | None = Raw(),  # noqa: B008 (frozen)
+        seed: int = 0,
+    ):
+        check_flag("restart", restart)
+        settings = {
+            "trees": check_whole("trees", trees, 1, 1000),
+            "window": check_whole("window", window, int(FIRST), 10**6),
+            "nodes": check_whole("nodes", nodes, 3, 10**5),
+            "bins": check_whole("bins", bins, 2, 1024),
+            "least": check_number("least", least, 1.0, 1e6),
+            "subset": check_number("subset", subset, 0.0, 1.0),
+            "smoothing": check_number("smoothing", smoothing, 1e-3, 1e3),
+            "restart": bool(restart),
+            "seed": check_whole("seed", seed, 0, 2**63 - 1),
+        }
+        super().__init__(task, features, settings, seed)
+
+    def constants(self, width: int) -> list[float]:
+        """Return sizes, what a cut is chosen by, and random numbers."""
+        own = self.settings
+        sizes = [own["trees"], own["window"], own["nodes"], self._classes, own["bins"]]
+        tried = max(1, math.ceil(own["subset"] * width))
+        rest = [own["least"], tried, own["smoothing"], float(own["restart"])]
+        return [*sizes, *rest, *_draws(int(own["seed"]))]
+
+    def size(self, width: int) -> int:
+        """Count labels and rows that are kept, and nodes with their counts of classes."""
+        return HEAD + self._window * (1 + width) + self._nodes * (3 + self._classes)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return trees that are leaves, and no rows."""
+        made = self.zeros(width)
+        made[WAIT] = FIRST
+        self._parts(made, width)[3][:, 0] = -1.0
+        return made
+
+    def space(self, width: int) -> int:
+        """For the leaves of one row, and for what :func:`grow_all` cuts off."""
+        own, trees = self.settings, int(self.settings["trees"])
+        bins, nodes = int(own["bins"]), int(own["nodes"])
+        rows = self._window * (width + 2) + sorting_room(self._window)
+        return trees + rows + (bins + 2) * width + 2 * nodes + (bins + 1) * self._classes
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse rows, labels and nodes that there are not: kernels follow them."""
+        head, known, _, nodes, leaves = self._parts(memory, width)
+        ends = [2 * self._window, self._window + FIRST, DRAWS, math.inf, math.inf]
+        whole = head[:EXCESS] == np.rint(head[:EXCESS])
+        if not whole.all() or (head < 0.0).any() or (head[:EXCESS] >= ends).any():
+            raise InputError(f"these are no counts of a forest: {head}")
+        if head[WAIT] < 1.0 or head[MISTAKES] > head[ROUNDS]:
+            raise InputError(f"these are no counts of a forest: {head}")
+        if (known != np.rint(known)).any() or (known < 0).any() or (known >= self._classes).any():
+            raise InputError("a forest keeps labels of the task")
+        feature, child = nodes[:, 0], nodes[:, 2]
+        last = int(self.settings["nodes"])
+        place = np.tile(np.arange(last), len(nodes) // last)
+        inner = feature >= 0.0
+        good = (feature == np.rint(feature)) & (feature >= -1.0) & (feature < width)
+        good &= ~inner | ((child == np.rint(child)) & (child > place) & (child + 1 < last))
+        if not good.all() or (leaves < 0.0).any():
+            raise InputError("the nodes of a tree are cut at features, and lead to later nodes")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return the same trees, whose leaves have none of the new classes."""
+        *rest, leaves = self._parts(memory, width)
+        leaves = np.pad(leaves, [(0, 0), (0, classes - self._classes)])
+        return np.concatenate([np.ravel(one) for one in (*rest, leaves)])
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return the same trees, and rows whose new features are what a map makes of 0 today."""
+        head, known, kept, nodes, leaves = self._parts(memory, width)
+        new = places < 0
+        rows = kept[np.maximum(places, 0)]
+        rows[new] = zero[new][:, np.newaxis]
+        now = np.zeros(width)
+        now[places[~new]] = np.flatnonzero(~new)
+        nodes, inner = nodes.copy(), nodes[:, 0] >= 0.0
+        nodes[inner, 0] = now[nodes[inner, 0].astype(np.int64)]
+        return np.concatenate([np.ravel(one) for one in (head, known, rows, nodes, leaves)])
+
+    @property
+    def _window(self) -> int:
+        return int(self.settings["window"])
+
+    @property
+    def _nodes(self) -> int:
+        return int(self.settings["trees"]) * int(self.settings["nodes"])
+
+    def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
+        """Return what is counted, labels, rows, nodes and leaves, as views."""
+        ends = np.cumsum([HEAD, self._window, self._window * width, 3 * self._nodes])
+        head, known, kept, nodes, leaves = np.split(memory, ends)
+        kept, nodes = kept.reshape(width, self._window), nodes.reshape(-1, 3)
+        return head, known, kept, nodes, leaves.reshape(-1, self._classes)
+
+
+@lru_cache(maxsize=8)
+def _draws(seed: int) -> tuple[float, ...]:
+    """Return random numbers between 0 and 1."""
+    return tuple(np.random.default_rng(seed).random(DRAWS).tolist())

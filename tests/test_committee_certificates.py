@@ -315,7 +315,7 @@ def test_a_trace_that_was_tampered_with_is_found_out():
     assert made.total == honest.total
     _, words = found(changed("risk", wrong, 0.0), stream)
     assert "the risk is 1 when computed anew" in words
-    made, words = found(changed("weights", 7, [1.0, 0, 0, 0, 0, 0]), stream)
+    made, words = found(changed("weights", 7, [1.0, 0, 0, 0, 0, 0, 0]), stream)
     assert "the weight of a member is" in words and made.average == honest.average
     _, words = found(changed("member_risk", (9, 2), 0.5), stream)
     assert "the risk of a member is" in words and "in round 9" in words
@@ -487,7 +487,7 @@ def test_the_command_takes_committees(tmp_path):
         numbers["bounds"]["exact"]
         == dl.certify(trace, comparator, inputs, labels).bounds()["exact"]
     )
-    assert len(numbers["members"]) == 6
+    assert len(numbers["members"]) == 7
     trace.members[0].save(tmp_path / "member")
     done = CliRunner().invoke(command, [str(tmp_path / "member.npz"), *arguments[1:]])
     assert done.exit_code == 1 and "expected --comparator" in done.output
@@ -521,9 +521,9 @@ def test_bad_input_is_named():
     shape = trace.members[0].first_weights.shape
     once = dl.comparators.Sequence(iter(np.zeros((len(trace), *shape))))
     for comparator, words in (
-        ([None] * 5, "there are 6 members, but 5 comparators"),
+        ([None] * 5, "there are 7 members, but 5 comparators"),
         (fixed(np.zeros((2, 2))), r"member 0: the comparator's weights have shape \(2, 2\)"),
-        ([None, None, fixed(np.zeros((2, 2))), None, None, None], "member 2: "),
+        ([None, None, fixed(np.zeros((2, 2))), *[None] * 4], "member 2: "),
         (once, "member 1: the comparator is an iterator"),
     ):
         with pytest.raises(dl.InputError, match=words):
@@ -532,7 +532,7 @@ def test_bad_input_is_named():
         dl.certify(trace, None, inputs[:150], labels[:150])
     with pytest.raises(dl.InputError, match="inputs and labels"):
         dl.certify(trace)
-    with pytest.raises(dl.InputError, match=r"shapes \(200, 5\) and \(200, 6\)"):
+    with pytest.raises(dl.InputError, match=r"shapes \(200, 6\) and \(200, 7\)"):
         dl.certify(dataclasses.replace(trace, weights=trace.weights[:, 1:]), None, inputs, labels)
     committee = dl.auto(STREAMS["classes"].task, effort="fast")
     with pytest.raises(dl.InputError, match="expected a trace.*but got Committee"):

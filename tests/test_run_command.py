@@ -284,7 +284,7 @@ def test_inspect(tmp_path, model):
         assert part in done.output
     assert json.loads(call("inspect", model, "--json").output)["rounds"] == 200
     assert "journal" in call("inspect", model.parent / "journal.driftline").output
-    assert "committee of 6" in call("inspect", model.parent / "trace.npz").output
+    assert "committee of 7" in call("inspect", model.parent / "trace.npz").output
     done = call("inspect", model.parent / "predictions.csv")
     assert done.exit_code == 2 and "was not written by driftline" in done.output
 

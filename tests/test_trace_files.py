@@ -363,5 +363,5 @@ def test_an_old_committee_says_how_many_members_it_has(tmp_path):
         arrays = dict(file)
     about = json.loads(str(arrays["about"])) | {"members": 2**31}
     np.savez_compressed(path, **(arrays | {"about": np.array(json.dumps(about))}))
-    with pytest.raises(dl.InputError, match="6 members in the file, but it says 2147483648"):
+    with pytest.raises(dl.InputError, match="7 members in the file, but it says 2147483648"):
         CommitteeTrace.load(path)

@@ -539,7 +539,7 @@ class Committee(Shell):
         >>> import driftline as dl
         >>> made = dl.auto(dl.tasks.Binary(), effort="fast", combine="draw").apriori_bound
         >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
-        [731, 885]
+        [732, 886]
         """
         factor = 1.0 if self.combine == "draw" else vote_factor(self.task)
         return bound_of(self.members, self.shares, factor, self._largest_loss)

@@ -21,6 +21,7 @@ from driftline.features import (
     Narrow,
     RandomTrees,
     Ranks,
+    Raw,
     Recent,
     Shorten,
     Standardise,
@@ -28,7 +29,7 @@ from driftline.features import (
 )
 from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
-from driftline.members import NaiveBayes, Neighbours, Tables
+from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.parts import check_flag
 from driftline.rates import Constant, Decaying, Polyak, Rate
 from driftline.tasks import Task
@@ -111,11 +112,11 @@ def auto(
     changes, and who starts again can afford steps that decay.
 
     Some are linear in their inputs, others see them through maps: a curve of every feature, and
-    smooth functions of all together; classes have members without an intercept, tables, naive Bayes
-    and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is about ten
-    times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at most 128
-    features, members without an intercept or without steps for at most 32; on others both are left
-    out.
+    smooth functions of all together; classes have members without an intercept, trees, tables,
+    naive Bayes and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is
+    about ten times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at most
+    128 features, members without an intercept or without steps for at most 32; on others both are
+    left out.
 
     With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
     signs and tags there is one more then, whose own theorem bounds what the committee pays before
@@ -181,10 +182,10 @@ def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
 def _counting(task: Task, effort: str) -> list[Member]:
     """Return members that make no steps: where few features decide, or the world is local."""
     ranks = Narrow(Ranks(), FEWER)
+    trees = 30 if effort == "best" else 10
     made: list[Member] = [
+        Forest(task, trees=trees, features=Narrow(Raw(), FEWER)),
         Tables(task, features=ranks),
-        _fine(task, ranks),
-        _fine(task, MIDDLE),
         NaiveBayes(task, features=ranks),
         Neighbours(task, features=MIDDLE),
     ]
@@ -194,13 +195,6 @@ def _counting(task: Task, effort: str) -> list[Member]:
             Neighbours(task, window=3000, features=ranks),
         ]
     return made
-
-
-def _fine(task: Task, part: Map) -> Tables:
-    """Return small cells with a long memory, which is lost at a change."""
-    return Tables(
-        task, bins=64, coarse=32, half_life=1000.0, smoothing=0.1, restart=True, features=part
-    )
 
 
 def _mapped(members: list[OGD], part: Map) -> list[OGD]:
@@ -232,7 +226,8 @@ def _classes(task: Task, rest: Rest) -> list[OGD]:
 
     Steps that decay come close to an average: the larger ones for labels without noise, the
     smaller ones for noisy labels. Those that do not decay learn many features fast. Free rates
-    follow frequent changes, in a small ball and in a large one, and the monotone one slow ones.
+    follow frequent changes, in a small ball and in a large one, the monotone one slow ones, and
+    small steps that neither decay nor start again those that never end.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -242,6 +237,7 @@ def _classes(task: Task, rest: Rest) -> list[OGD]:
         (_free(10.0), 200.0, None),
         (_free(3.0), 20.0, None),
         (Polyak(), 200.0, None),
+        (Constant(0.1), 200.0, None),
     )
     return [_certain(loss, setting, rest) for setting in settings]
 

@@ -5,6 +5,7 @@ explicit distributions over labels. Labels are class indices; the binary task is
 apart by ``vector=True`` (one score, labels -1 and +1 as indices 0 and 1).
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -72,14 +73,12 @@ def gap_optimal(theta, losses, squares, classes, vector):
 
 
 def step_optimal(theta, losses, squares, classes, vector):
-    low, high = 0.0, 1e9
-    for _ in range(300):
-        middle = (low + high) / 2
-        if np.maximum(0, 1 - losses + middle / 2 * squares).sum() <= 1:
-            low = middle
-        else:
-            high = middle
-    return np.maximum(0, 1 - losses + low / 2 * squares)
+    """Take the largest step for which no set of classes would have more chance than 1."""
+    sets = np.array(list(itertools.product([0, 1], repeat=classes)))
+    losses_of, squares_of = sets @ losses, sets @ squares
+    moved = squares_of > 0
+    steps = 2 * (1 - sets.sum(axis=1) + losses_of)[moved] / squares_of[moved]
+    return np.maximum(0, 1 - losses + max(steps.min(), 0) / 2 * squares)
 
 
 def argmax(theta, losses, squares, classes, vector):

@@ -1,14 +1,17 @@
 """What is said before the first round holds, whatever comes."""
 
+import itertools
+
 import numpy as np
 import pytest
+from howmany import chosen, number
 
 import driftline as dl
 from driftline.certificates import best_piecewise, surrogate_losses
 
 T, L, R = dl.tasks, dl.losses, dl.rates
 #: Long enough that prices of starts are small, where rounds are compiled.
-LONG, SHORT = 1500, 120
+LONG, SHORT = number(500, 1500), number(60, 120)
 
 TASKS = {
     "signs": T.Binary(),
@@ -50,13 +53,13 @@ def labels_of(task, stream, world, learner, rng):
 def comparators(member, rounds, shape, rng):
     """Yield comparators of every size inside the member's ball, fixed and in pieces."""
     radius = member.domain.radius
-    for size in (0.05, 0.3, 1.0):
-        for pieces in (1, 2, 5):
-            weights = rng.standard_normal((pieces, *shape))
-            lengths = np.sqrt((weights**2).sum(axis=(1, 2), keepdims=True))
-            weights *= size * radius / lengths
-            starts = np.linspace(0, rounds, pieces + 1).astype(int)[:-1]
-            yield dl.comparators.Piecewise(starts, weights)
+    every = itertools.product((0.05, 0.3, 1.0), (1, 2, 5))
+    for size, pieces in chosen(((0.05, 5), (0.3, 1), (1.0, 2)), every):
+        weights = rng.standard_normal((pieces, *shape))
+        lengths = np.sqrt((weights**2).sum(axis=(1, 2), keepdims=True))
+        weights *= size * radius / lengths
+        starts = np.linspace(0, rounds, pieces + 1).astype(int)[:-1]
+        yield dl.comparators.Piecewise(starts, weights)
     yield dl.comparators.Fixed(np.zeros(shape))
 
 
@@ -71,7 +74,7 @@ def held(bound, member, seen, labels):
     tried = [*comparators(member, rounds, shape, rng)]
     if member.searchable:
         cuts, step = [rounds // 3, 2 * rounds // 3], bound.own.steps.least(norm**2)
-        for segments in (1, 3):
+        for segments in chosen((3,), (1, 3)):
             tried.append(
                 best_piecewise(
                     member.loss,

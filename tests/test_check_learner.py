@@ -116,7 +116,7 @@ GOOD = {
 
 
 #: Those that take longest, left to ``make test-all``.
-LONG = {"mixed draw", "own committee", "auto tags", "auto levels", "auto queries"}
+LONG = {"mixed draw", "own committee", "auto tags", "auto levels", "auto queries", "auto chains"}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 import naive
 import numpy as np
 import pytest
+from howmany import number
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import BINARY, DECODERS, adversarial_scores, scores
@@ -50,7 +51,7 @@ def test_surrogate_gap_and_rate_floor(decoder, data):
 def test_surrogate_gap_and_rate_floor_on_adversarial_scores(decoder):
     generator = np.random.default_rng(0)
     dim = decoder.loss.task.dim
-    for theta in adversarial_scores(dim, generator, 60 if dim < 50 else 10):
+    for theta in adversarial_scores(dim, generator, number(30, 60) if dim < 50 else 10):
         check_gap_and_floor(decoder, theta)
 
 
@@ -100,7 +101,7 @@ def test_equal_to_the_naive_decoders(make, loss_type, classes):
     task = BINARY if vector else dl.tasks.Multiclass(classes)
     decoder = make(loss_type(task))
     generator = np.random.default_rng(2)
-    for theta in 2.0 * generator.standard_normal((100, classes)):
+    for theta in 2.0 * generator.standard_normal((number(40, 100), classes)):
         values, squares = decoder.loss.values(theta)
         pi = NAIVE[make](theta, values, squares, len(task.all_labels), vector)
         np.testing.assert_allclose(1 - risks(decoder, theta), pi, atol=1e-9)
@@ -204,7 +205,7 @@ def test_numerical_floors_are_attained(make, classes):
 def test_nearest_vertex_is_better_than_its_guarantee():
     decoder = dl.decoders.NearestVertex(dl.losses.Logistic(dl.tasks.Multiclass(3)))
     worst = 0.0
-    for theta in adversarial_scores(3, np.random.default_rng(0), 3000):
+    for theta in adversarial_scores(3, np.random.default_rng(0), number(600, 3000)):
         values, _ = decoder.loss.values(theta)
         worst = max(worst, (risks(decoder, theta) / values).max())
     assert 0.50 <= worst <= 1 - decoder.numerical_surrogate_gap + 1e-9
@@ -290,7 +291,7 @@ def test_a_multiple_of_a_convolutional_loss_is_refused_for_what_it_is():
 def test_a_distribution_has_the_expected_losses_of_draws(loss):
     """Of single numbers it is that of the draws; of orders it only has the same mean."""
     decoder, task = dl.decoders.default_decoder(loss)[1], loss.task
-    random, count = np.random.default_rng(0), 4000
+    random, count = np.random.default_rng(0), number(1000, 4000)
     for _ in range(3):
         theta = random.standard_normal(4 if task.layout.ragged else task.dim)
         atoms, weights = decoder.distribution(theta)

@@ -74,7 +74,7 @@ def test_kinks_are_where_the_gradient_bends(loss):
     """Along a line the gradient changes its slope where a kink vanishes, and nowhere else."""
     generator = np.random.default_rng(0)
     label = list(loss.task.all_labels)[-1]
-    for _ in examples(6, 20):
+    for _ in examples(2, 20):
         here, there = 2.0 * generator.standard_normal((2, loss.task.dim))
         line = here + np.linspace(0, 1, 4001)[:, np.newaxis] * (there - here)
         slopes = np.array([loss.value_and_grad(t, label)[1] @ (there - here) for t in line])

@@ -1,6 +1,7 @@
 """Equal inputs give equal bits, however they lie in memory."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -54,19 +55,24 @@ def played(make, inputs, labels):
     return bits
 
 
+@functools.cache
+def in_order(make):
+    """A stream that lies in order, and what a learner makes of it."""
+    inputs, labels = planted(make(), 24, 0)
+    return inputs, labels, played(make, inputs, labels)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("make", GOOD.values(), ids=GOOD)
 def test_bits_do_not_depend_on_the_layout_of_inputs(make, layout):
-    inputs, labels = planted(make(), 24, 0)
-    expected = played(make, inputs, labels)
+    inputs, labels, expected = in_order(make)
     assert played(make, laid_out(inputs, layout), labels) == expected
 
 
 @pytest.mark.parametrize("name", ["tags", "ranking", "auto tags"])
 def test_bits_do_not_depend_on_the_layout_of_labels(name):
     make = GOOD[name]
-    inputs, labels = planted(make(), 24, 0)
-    expected = played(make, inputs, labels)
+    inputs, labels, expected = in_order(make)
     for layout in (np.asfortranarray, backwards):
         assert played(make, inputs, layout(labels)) == expected
 

@@ -14,6 +14,7 @@ from functools import partial
 
 import pytest
 from commands import call, data, predictions, write_csv
+from howmany import chosen
 
 from driftline.app import tables
 from driftline.app.runs import Model, Run
@@ -72,11 +73,23 @@ def test_a_run_that_is_finished_has_nothing_to_do(tmp_path, table):
     assert contents(tmp_path / "out") == before
 
 
+OTHERS = [
+    ("--learner", "polyak"),
+    ("--seed", "1"),
+    ("--skip", "3"),
+    ("--trace",),
+    ("--no-certify",),
+]
+
+
 @pytest.mark.parametrize(
-    "other",
-    [("--learner", "polyak"), ("--seed", "1"), ("--skip", "3"), ("--trace",), ("--no-certify",)],
+    ("other", "finished"),
+    [
+        pytest.param(other, finished, marks=[pytest.mark.slow] * (i % 2 != finished))
+        for i, other in enumerate(OTHERS)
+        for finished in (False, True)
+    ],
 )
-@pytest.mark.parametrize("finished", [False, True])
 def test_other_options_are_refused_with_a_word_about_fresh(
     tmp_path, table, monkeypatch, other, finished
 ):
@@ -420,7 +433,7 @@ def test_pieces_that_are_much_work_are_saved_in_between(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "MOST_WORK", 7 * 9)  # seven rows of three features and classes
     more = ("--missing", "mean", "--trace")
     call("run", path, "--out", tmp_path / "whole", *more)
-    for rows in (7, 35, 40, 47, 87):
+    for rows in chosen((7, 47), (7, 35, 40, 47, 87)):
         out = tmp_path / f"out{rows}"
         stopped(monkeypatch, path, "--out", out, *more, rows=rows)
         assert rounds(out) == rows

@@ -12,6 +12,9 @@ from seeds import fresh_seed
 
 KILLED = -9
 
+#: Files are the same for any committee; those of attacks have the default one.
+FAST = ("--learner", "fast")
+
 
 @pytest.fixture(scope="module")
 def killed():
@@ -84,9 +87,10 @@ KINDS = (audited, classes, drawn, means, tags, ranking, sparse, resumed)
 class Case:
     """A command, what it leaves behind when nothing happens to it, and how many points it has."""
 
-    def __init__(self, folder, kind, killed):
+    def __init__(self, folder, kind, killed, learner=()):
         self.folder, self.killed = folder, killed
         self.path, self.options = kind(folder)
+        self.options += learner
         self.before = None
         if kind is resumed:
             self.before = folder / "before"
@@ -124,7 +128,7 @@ class Case:
 
 
 def test_killed_at_operations_on_files(tmp_path, killed):
-    case = Case(tmp_path, audited, killed)
+    case = Case(tmp_path, audited, killed, FAST)
     assert case.points > 80
     for point in np.linspace(0, case.points - 1, 14).astype(int).tolist():
         case.try_({"point": point})
@@ -132,7 +136,7 @@ def test_killed_at_operations_on_files(tmp_path, killed):
 
 
 def test_killed_at_any_moment(tmp_path, killed):
-    case = Case(tmp_path, classes, killed)
+    case = Case(tmp_path, classes, killed, FAST)
     random = np.random.default_rng(0)
     while case.kills < 6:
         case.try_(*({"after": float(random.uniform(0, 0.1))} for _ in range(3)))

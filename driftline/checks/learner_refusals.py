@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from driftline.checks.learner_stream import check_refused, row, spoiled
+from driftline.checks.learner_stream import Refused, check_refused, row, spoiled
 from driftline.learner import Learner
 from driftline.typing import Inputs, Labels
 
@@ -19,17 +22,16 @@ def check_refusals(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     played = learner.copy()
     played.run(inputs, labels)
     for one in (played, learner.copy()):
-        _check_rows(one, inputs, labels)
-        _check_streams(one, inputs, labels)
-        _check_states(one)
+        rows, streams = _rows(one, inputs, labels), _streams(one, inputs, labels)
+        check_refused(one, itertools.chain(rows, streams, _states(one)))
 
 
-def _check_states(one: Learner) -> None:
+def _states(one: Learner) -> Iterator[Refused]:
     what, unchanged = "restore refuses what is no state", "what restore refuses changes nothing"
-    check_refused(one, what, unchanged, lambda: one.restore("no state"))
+    yield what, unchanged, lambda: one.restore("no state")
 
 
-def _check_rows(one: Learner, inputs: Inputs, labels: Labels) -> None:
+def _rows(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
     bad = row(inputs, 0) * np.nan if hasattr(inputs, "indptr") else np.asarray(inputs[0]) * np.nan
     calls = {
         "step": lambda: one.step(bad, labels[0]),
@@ -39,11 +41,11 @@ def _check_rows(one: Learner, inputs: Inputs, labels: Labels) -> None:
     }
     for name, call in calls.items():
         what = f"{name} refuses an input that is not finite"
-        check_refused(one, what, f"what {name} refuses changes nothing", call)
+        yield what, f"what {name} refuses changes nothing", call
 
 
-def _check_streams(one: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that rounds before a bad row are taken back, and so is a seed."""
+def _streams(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
+    """Yield streams whose rounds before a bad row must be taken back, and so must a seed."""
     bad = spoiled(inputs, len(labels) // 2)
     calls = {
         "run": lambda: one.run(bad, labels, seed=1),
@@ -52,7 +54,7 @@ def _check_streams(one: Learner, inputs: Inputs, labels: Labels) -> None:
     for name, call in calls.items():
         what = f"{name} refuses a stream with a row that is not finite"
         unchanged = f"a stream that is refused leaves the learner as it was, by {name}"
-        check_refused(one, what, unchanged, call)
+        yield what, unchanged, call
 
 
 def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
@@ -61,15 +63,21 @@ def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     one.run(inputs, labels)
     ticket = one.ask(row(inputs, 0))
 
-    def check(seen: str, given: Any) -> None:
-        unchanged = f"what tell refuses changes nothing: {seen}"
-        check_refused(one, f"tell refuses {seen}", unchanged, lambda: one.tell(given, label))
+    def check(tickets: dict[str, Any]) -> None:
+        unchanged = "what tell refuses changes nothing"
+        check_refused(
+            one,
+            (
+                (f"tell refuses {seen}", f"{unchanged}: {seen}", partial(one.tell, given, label))
+                for seen, given in tickets.items()
+            ),
+        )
 
-    check("a ticket of another learner", replace(ticket, learner="another"))
-    check("a ticket that nobody asked for", replace(ticket, number=ticket.number + 1000))
+    another = replace(ticket, learner="another")
+    unasked = replace(ticket, number=ticket.number + 1000)
+    check({"a ticket of another learner": another, "a ticket that nobody asked for": unasked})
     one.step(row(inputs, 1), labels[1])
-    check("a ticket from before the last round", ticket)
+    check({"a ticket from before the last round": ticket})
     ticket = one.ask(row(inputs, 0))
     one.tell(ticket, label)
-    check("a ticket that was told already", ticket)
-    check("what is no ticket", "a ticket")
+    check({"a ticket that was told already": ticket, "what is no ticket": "a ticket"})

@@ -29,13 +29,13 @@ def check_seeds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     drawn = any(not equal(made[0], other) for ask in draws for made in ask for other in made)
     differ = any(not all(map(equal, draws[0], other)) for other in draws[1:])
     law(differ or not drawn, "another seed draws other numbers", learner=learner)
-    for one, other in itertools.combinations(begun, 2):
-        if _learned_alike(one, other):
-            ends = [begun.copy() for begun in (one, other)]
-            for end in ends:
-                end.run(inputs[1:], labels[1:], seed=SEEDS)
-            words = "a seed decides all draws that follow"
-            law(saved(ends[0]) == saved(ends[1]), words, learner=learner)
+    arrays = [archive.unpacked(saved(one), "the learner")[1] for one in begun]
+    for one in begun:
+        one.run(inputs[1:], labels[1:], seed=SEEDS)
+    ends = [saved(one) for one in begun]
+    for i, j in itertools.combinations(range(SEEDS), 2):
+        if _learned_alike(arrays[i], arrays[j]):
+            law(ends[i] == ends[j], "a seed decides all draws that follow", learner=learner)
 
 
 def _begun(learner: Learner, inputs: Inputs, labels: Labels, seed: int) -> Learner:
@@ -50,9 +50,8 @@ def _asked(one: Learner, inputs: Inputs) -> list[list[Prediction]]:
     return [[one.ask(row(inputs, t)).prediction for _ in range(ASKS)] for t in range(8)]
 
 
-def _learned_alike(one: Learner, other: Learner) -> bool:
+def _learned_alike(arrays: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
     """Say whether two learners remember the same numbers, whatever their draws are."""
-    arrays, others = (archive.unpacked(saved(made), "the learner")[1] for made in (one, other))
     return arrays.keys() == others.keys() and all(
         np.array_equal(arrays[name], others[name]) for name in arrays
     )

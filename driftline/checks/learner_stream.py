@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from driftline.streams import Planted, PlantedRankings, PlantedSequences, Stream
 from driftline.typing import Input, Inputs, Labels, Prediction
 
 __all__ = [
+    "Refused",
     "check_refused",
     "equal",
     "features_of",
@@ -26,6 +27,9 @@ __all__ = [
     "saved",
     "spoiled",
 ]
+
+#: A call that must be refused: what refuses it, what it leaves unchanged, and the call.
+Refused = tuple[str, str, Callable[[], object]]
 
 
 def planted(learner: Learner, rounds: int, seed: int) -> tuple[Inputs, Labels]:
@@ -92,16 +96,21 @@ def saved(learner: Learner) -> bytes:
         return Path(learner.save(Path(folder) / "learner")).read_bytes()
 
 
-def check_refused(learner: Learner, what: str, unchanged: str, call: Callable[[], object]) -> None:
-    """Check that a call is refused by an InputError, and that the learner is as it was."""
+def check_refused(learner: Learner, calls: Iterable[Refused]) -> None:
+    """Check that calls are refused by an InputError, and that each leaves the learner as it was.
+
+    With each call it is said what must refuse it, and what must be unchanged.
+    """
     before = saved(learner), learner.rounds, learner.features
-    raised: Exception | None = None
-    try:
-        call()
-    except Exception as error:  # whatever a learner of one's own raises
-        raised = error
-    law(isinstance(raised, InputError), f"{what}, by an InputError", raised=raised, by=learner)
-    law((saved(learner), learner.rounds, learner.features) == before, unchanged, learner=learner)
+    for what, unchanged, call in calls:
+        raised: Exception | None = None
+        try:
+            call()
+        except Exception as error:  # whatever a learner of one's own raises
+            raised = error
+        law(isinstance(raised, InputError), f"{what}, by an InputError", raised=raised, by=learner)
+        after = saved(learner), learner.rounds, learner.features
+        law(after == before, unchanged, learner=learner)
 
 
 def _sparse(inputs: Inputs) -> bool:

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.kernels import POINT, cache, kernel, play_dense, sort_decreasing, sorting_room
+from driftline.kernels import (
+    POINT,
+    cache,
+    helper,
+    kernel,
+    play_dense,
+    sort_decreasing,
+    sorting_room,
+)
 
 
 def python(code, **env):
@@ -121,3 +129,24 @@ def test_a_kernel_typed_at_a_prompt_is_compiled():
     names = {"__name__": "__main__"}
     exec(compile(source, "<stdin>", "exec"), names)
     assert names["half"](1.0, 0.0, 1.0, 1.0, 1.0, np.zeros(1), np.zeros(1)) == 0.5
+
+
+def test_a_piece_of_kernels_is_refused_by_python():
+    """It has no machine code of its own, before and after a kernel was made with it."""
+
+    @helper
+    def half(x):
+        return 0.5 * x
+
+    @kernel(POINT)
+    def halve(x, params, scratch, out):
+        for i in range(x.size):
+            out[i] = half(x[i])
+
+    with pytest.raises(TypeError, match="not callable"):
+        half(1.0)
+    out = np.empty(2)
+    halve(np.array([2.0, 3.0]), np.zeros(0), np.zeros(0), out)
+    assert out.tolist() == [1.0, 1.5]
+    with pytest.raises(TypeError, match="not callable"):
+        half(1.0)

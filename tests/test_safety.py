@@ -349,7 +349,7 @@ def test_an_unknown_layout_of_arrays_is_never_used(monkeypatch):
         assert not together.layout_is_known()
         committee = dl.auto(TASK, effort="fast")
         losses = [committee.step(x, int(y)).target_loss for x, y in zip(X, Y, strict=True)]
-        assert committee._fused == [None]
+        assert committee._groups.groups[0].fused is None
         assert [sum(losses)] == expected
     finally:
         monkeypatch.undo()

@@ -194,7 +194,7 @@ def test_readers_wait_and_learners_do_not_mind_them():
             while not over.is_set():
                 looks.append(one.predict(X[0]))
                 looks.append(one.snapshot().predict(X[0]))
-                assert one.weights.shape == (6,)
+                assert one.weights.shape == (7,)
         except BaseException as error:
             failures.append(error)
 

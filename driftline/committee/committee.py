@@ -10,13 +10,13 @@ import numpy as np
 
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
-from driftline.committee.fused import FusedStep
+from driftline.committee.groups import Groups, Played
 from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.errors import InputError
-from driftline.features import Map, Mapper, Standardiser
+from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows, largest_entry
 from driftline.kernels import program as table
 from driftline.learner import Member, Shell, check_longer
@@ -42,36 +42,6 @@ class CommitteeRound(NamedTuple):
     risk: float
     target_loss: float
     weights: np.ndarray
-
-
-class Group(NamedTuple):
-    """Members that see the same rows: those of a map that they share, or none of their own."""
-
-    map: Map | None
-    mapper: Mapper | None
-    members: list[int]
-
-    def join(self, member: Member, place: int) -> None:
-        """Let a member share the map; it must have learned the same."""
-        if self.mapper is not None and member.mapper is not None:
-            (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
-            if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
-                raise InputError(f"two members have seen other rows through {self.map!r}")
-            member.mapper = self.mapper
-        self.members.append(place)
-
-    def look_at(self, row: Rows) -> Rows | None:
-        """Return a row as the map shows it, None where there is no map."""
-        return None if self.mapper is None else self.mapper.look_at(row)
-
-    def piece(self, row: Rows) -> Rows | None:
-        """Return a row as the map shows it, and let the map learn from it at once."""
-        return None if self.mapper is None else self.mapper.piece(row, 0, 1)
-
-    def remember(self, row: Rows) -> None:
-        """Let the map learn from a row that was played."""
-        if self.mapper is not None:
-            self.mapper.remember(row)
 
 
 class Checkpoint(NamedTuple):
@@ -159,12 +129,7 @@ class Committee(Shell):
     def _seat(self, members: Sequence[Member]) -> None:
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
-        self._groups = self._grouped()
-        fuses = [member.fuses for member in self.members]
-        self._together = [[j for j in group.members if fuses[j]] for group in self._groups]
-        self._alone = [[j for j in group.members if not fuses[j]] for group in self._groups]
-        self._fused: list[FusedStep | None] = [None] * len(self._groups)  # until there are weights
-        self._bearable: float | None = None  # until the number of features is known
+        self._groups = Groups(self.members)
         self._sure = all(member.never_refuses for member in self.members)
         self.shares = Shares(len(self.members))
         nats = [member.nats for member in self.members]
@@ -188,18 +153,6 @@ class Committee(Shell):
                 "features"
             )
         return suited
-
-    def _grouped(self) -> list[Group]:
-        """Return members by what they see: rows of one map, which they share, or scaled rows."""
-        groups: list[Group] = []
-        for j, member in enumerate(self.members):
-            for group in groups:
-                if group.map == member.map:
-                    group.join(member, j)
-                    break
-            else:
-                groups.append(Group(member.map, member.mapper, [j]))
-        return groups
 
     # -- rounds
 
@@ -243,9 +196,7 @@ class Committee(Shell):
         _, columns = self._play_one(row, label, number)
         self._weigh_one(columns)
 
-    def _play_one(
-        self, row: Rows, checked: Label, number: int
-    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
+    def _play_one(self, row: Rows, checked: Label, number: int) -> Played:
         """Let all members play one round; if one refuses it, nobody has.
 
         Return their predictions as numbers, and a column of the trace for each.
@@ -254,71 +205,15 @@ class Committee(Shell):
         if self._layout.ragged:
             row.check_labels([checked])
         known = self.features is not None
-        before = None if known and self._bears(row) else self._checkpoint(weights=True)
+        before = None if known and self._bears_one(row) else self._checkpoint(weights=True)
         try:
             if not known:
                 self._meet(row)
-            groups = self._groups
-            if len(groups) == 1 and groups[0].mapper is None:
-                if self.scaling is not None and self._layout.ragged:
-                    return self._play_several(row, checked, number)
-                rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-                return self._play_groups([rest], checked, number)
-            borne = before is None and self._bears_maps(row)
-            mapped = [group.piece(row) if borne else group.look_at(row) for group in groups]
-            rest = row if self.scaling is None else self.scaling.piece(row, 0, 1)
-            seen = [rest if own is None else own for own in mapped]
-            made, columns = self._play_groups(seen, checked, number)
-            for group in () if borne else groups:
-                group.remember(row)
+            return self._groups.play_one(row, self.scaling, checked, number)
         except BaseException:
             if before is not None:
                 self._rollback(before)
             raise
-        return made, columns
-
-    def _play_several(
-        self, row: Rows, checked: Label, number: int
-    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
-        """Play one round of several scaled vectors.
-
-        They are remembered afterwards: members may refuse as many.
-        """
-        assert self.scaling is not None
-        played = self._play_groups([self.scaling.look_at_rounds(row)], checked, number)
-        self.scaling.remember(row)
-        return played
-
-    def _play_groups(
-        self, seen: list[Any], checked: Label, number: int
-    ) -> tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]:
-        """Let every group play one round of the row that it sees."""
-        first = self._fused[0]
-        if first is not None and len(self._together[0]) == len(self.members):
-            if first.ready(seen[0]):
-                return first.play(seen[0], checked, number)
-        made: list[Any] = [None] * len(self.members)
-        columns = np.empty((len(table.TRACE_COLUMNS), len(self.members)))
-        for g, (group, row) in enumerate(zip(self._groups, seen, strict=True)):
-            together, fused = self._together[g], self._fused[g]
-            if together and (fused is None or not fused.ready(row)):
-                own: list[Any] = [self.members[j] for j in together]
-                fused = self._fused[g] = FusedStep.of(own, row, checked)
-            if fused is not None:
-                predictions, theirs = fused.play(row, checked, number)
-                if len(together) == len(self.members):
-                    return predictions, theirs
-                if together[-1] - together[0] + 1 == len(together):  # a slice is faster
-                    own_places = slice(together[0], together[-1] + 1)
-                    columns[:, own_places], made[own_places] = theirs, predictions
-                else:
-                    columns[:, together] = theirs
-                    for j, prediction in zip(together, predictions, strict=True):
-                        made[j] = prediction
-            for j in group.members if fused is None else self._alone[g]:
-                prediction, column = self.members[j]._learn_one_mapped(row, checked, number)
-                made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
-        return made, columns
 
     def _room(self, labels: CheckedLabels) -> Batch:
         members = tuple(member._room(labels) for member in self.members)
@@ -331,18 +226,8 @@ class Committee(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        """Let all members play some rows: what one has just read is near for the next."""
-        for group in self._groups:
-            seen, at = rows, start
-            if group.mapper is not None:
-                seen, at = group.mapper.piece(rows, start, stop), 0
-            elif self.scaling is not None:
-                seen, at = self.scaling.rounds(rows, start, stop), 0
-            if seen is not rows:
-                seen.before = start
-            for j in group.members:
-                member, own = self.members[j], room.members[j]
-                member._play_mapped(seen, at, at + stop - start, labels, number, own)
+        """Let all members play some rows, and the weights learn from what happened."""
+        self._groups.play(rows, start, stop, self.scaling, labels, number, room)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
@@ -362,12 +247,7 @@ class Committee(Shell):
     def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
         mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
-        known: dict[int, tuple[Prediction, np.ndarray]] = {}
-        for group in self._groups:
-            if self.members[group.members[0]] in suited:
-                seen = group.look_at(row) or mapped or row
-                known |= {j: self.members[j]._look_mapped(seen, number) for j in group.members}
-        looks = [known[j] for j in sorted(known)]
+        looks = self._groups.look_at(row, mapped, suited, number)
         weights = self.shares.now if len(looks) == len(self.members) else Shares(len(looks)).now
         made = [prediction for prediction, _ in looks]
         if self.combine == "vote":
@@ -436,13 +316,13 @@ class Committee(Shell):
                     self._seat(seats)
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
-                self._groups = self._grouped()
+                self._groups = Groups(self.members)
                 self.shares.resume(state.shares.state)
                 if self._beliefs is not None and state.beliefs is not None:
                     self._beliefs.resume(state.beliefs)
             except BaseException:
                 self._rollback(before)
-                self._groups = self._grouped()  # members have mappers of their own by now
+                self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
@@ -622,12 +502,13 @@ class Committee(Shell):
         """Say whether no member can refuse rows that are finite."""
         return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
 
-    def _bears_maps(self, row: Rows) -> bool:
-        """Say whether no map can refuse a row."""
-        if self._bearable is None:
-            maps = [group.map for group in self._groups if group.map is not None]
-            self._bearable = min((part.bears(row.features) for part in maps), default=math.inf)
-        return largest_entry(row) < self._bearable
+    def _bears_one(self, row: Rows) -> bool:
+        """Say whether neither a member nor a map can refuse one more row.
+
+        Rounds of several vectors may be refused for their number, after they were scaled.
+        """
+        several = self._layout.ragged and self.scaling is not None
+        return not several and self._bears(row) and self._groups.bear(row)
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         members = [(member, member._checkpoint(weights)) for member in self.members]

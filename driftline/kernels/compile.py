@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,11 @@ class DistinctArguments(Compiler):
         return super().define_pipelines()
 
 
+#: Called from Python, a function that has no machine code is what ``PyObject_Call`` is asked to
+#: call: Numba's record of it, which cannot be called, so that a TypeError is raised.
+REFUSES = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value or 0
+
+
 class Linked(Library):
     """Functions that are linked into kernels, and are neither optimised nor made to run alone."""
 
@@ -50,9 +56,9 @@ class Linked(Library):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return no address: there is none."""
+        """Return the address of what refuses to be called from Python."""
         self._ensure_finalized()
-        return 0
+        return REFUSES
 
     @property
     def codegen(self) -> Linked:

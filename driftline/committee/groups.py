@@ -1,0 +1,165 @@
+"""The members of a committee by what they see of a row: one way to map it, and to let them play."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.committee.fused import FusedStep
+from driftline.errors import InputError
+from driftline.features import Map, Mapper, Standardiser
+from driftline.inputs import Rows, largest_entry
+from driftline.kernels import program as table
+from driftline.learner import Member
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Label, Prediction
+
+__all__ = ["Group", "Groups"]
+
+#: What members predicted in one round, as numbers, and a column of the trace for each.
+Played = tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]
+
+
+class Group:
+    """Members that see the same rows: those of a map that they share, or none of their own."""
+
+    def __init__(self, place: int, member: Member):
+        self.map: Map | None = member.map
+        self.mapper: Mapper | None = member.mapper
+        self.places, self.members = [place], [member]
+        self.fused: FusedStep | None = None  # until there are weights
+
+    def join(self, place: int, member: Member) -> None:
+        """Let a member share the map; it must have learned the same."""
+        if self.mapper is not None and member.mapper is not None:
+            (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
+            if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
+                raise InputError(f"two members have seen other rows through {self.map!r}")
+            member.mapper = self.mapper
+        self.places.append(place)
+        self.members.append(member)
+
+    def settle(self) -> None:
+        """Note who plays in one compiled call, and who alone."""
+        pairs = list(zip(self.places, self.members, strict=True))
+        self.together = [place for place, member in pairs if member.fuses]
+        self.alone = [(place, member) for place, member in pairs if not member.fuses]
+        self.fusing: list[Any] = [member for member in self.members if member.fuses]
+        ends = (self.together[0], self.together[-1] + 1) if self.together else (0, 0)
+        #: Where those stand that play together: a slice if they stand side by side.
+        self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None
+
+    def seen(
+        self, rows: Rows, start: int, stop: int, scaling: Standardiser | None
+    ) -> tuple[Rows, int]:
+        """Return rows as the members see them, and where they begin; what maps them learns."""
+        if self.mapper is not None:
+            return self.mapper.piece(rows, start, stop), 0
+        if scaling is not None:
+            return scaling.rounds(rows, start, stop), 0
+        return rows, start
+
+    def look_at(self, row: Rows, scaled: Rows | None) -> Rows:
+        """Return a row as the members would see it next; nothing is learned."""
+        if self.mapper is not None:
+            return self.mapper.look_at(row)
+        return row if scaled is None else scaled
+
+    def play_one(
+        self, row: Rows, checked: Label, number: int, made: list[Any], columns: np.ndarray
+    ) -> None:
+        """Let all members play one round, and write what happened where they stand."""
+        alone = self.alone
+        if self.together:
+            fused = self.fused
+            if fused is None or not fused.ready(row):
+                fused = self.fused = FusedStep.of(self.fusing, row, checked)
+            if fused is None:
+                alone = list(zip(self.places, self.members, strict=True))
+            else:
+                predictions, theirs = fused.play(row, checked, number)  # type: ignore[arg-type]
+                if self.seats is not None:
+                    columns[:, self.seats], made[self.seats] = theirs, predictions
+                else:
+                    columns[:, self.together] = theirs
+                    for j, prediction in zip(self.together, predictions, strict=True):
+                        made[j] = prediction
+        for j, member in alone:
+            prediction, column = member._learn_one_mapped(row, checked, number)
+            made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
+
+
+class Groups:
+    """All members of a committee, group by group."""
+
+    def __init__(self, members: Sequence[Member]):
+        self.count = len(members)
+        self.groups: list[Group] = []
+        for j, member in enumerate(members):
+            known = next((group for group in self.groups if group.map == member.map), None)
+            if known is None:
+                self.groups.append(Group(j, member))
+            else:
+                known.join(j, member)
+        for group in self.groups:
+            group.settle()
+        self._bearable: float | None = None  # until the number of features is known
+
+    def bear(self, row: Rows) -> bool:
+        """Say whether no map can refuse a row."""
+        if self._bearable is None:
+            maps = [group.map for group in self.groups if group.map is not None]
+            self._bearable = min((part.bears(row.features) for part in maps), default=math.inf)
+        return self._bearable == math.inf or largest_entry(row) < self._bearable
+
+    def play_one(
+        self, row: Rows, scaling: Standardiser | None, checked: Label, number: int
+    ) -> Played:
+        """Let all members play one round."""
+        if len(self.groups) == 1:  # the fused call's own buffers are what is wanted
+            (group,) = self.groups
+            row, _ = group.seen(row, 0, 1, scaling)
+            if group.fused is not None and not group.alone and group.fused.ready(row):
+                return group.fused.play(row, checked, number)  # type: ignore[arg-type]
+            seen = [row]
+        else:
+            seen = [group.seen(row, 0, 1, scaling)[0] for group in self.groups]
+        made: list[Any] = [None] * self.count
+        columns = np.empty((len(table.TRACE_COLUMNS), self.count))
+        for group, own in zip(self.groups, seen, strict=True):
+            group.play_one(own, checked, number, made, columns)
+        return made, columns
+
+    def play(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        scaling: Standardiser | None,
+        labels: CheckedLabels,
+        number: int,
+        room: Batch,
+    ) -> None:
+        """Let all members play some rows: what one has just read is near for the next."""
+        for group in self.groups:
+            seen, at = group.seen(rows, start, stop, scaling)
+            if seen is not rows:
+                seen.before = start
+            for j, member in zip(group.places, group.members, strict=True):
+                own = room.members[j]
+                member._play_mapped(seen, at, at + stop - start, labels, number, own)
+
+    def look_at(
+        self, row: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
+    ) -> list[tuple[Prediction, np.ndarray]]:
+        """Return what members would predict, of those whose maps suit the row."""
+        known: dict[int, tuple[Prediction, np.ndarray]] = {}
+        for group in self.groups:
+            if group.members[0] in suited:
+                seen = group.look_at(row, scaled)
+                for j, member in zip(group.places, group.members, strict=True):
+                    known[j] = member._look_mapped(seen, number)
+        return [known[j] for j in sorted(known)]

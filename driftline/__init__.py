@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from driftline.estimators import DriftOrdinalClassifier as DriftOrdinalClassifier
     from driftline.estimators import DriftRanker as DriftRanker
     from driftline.estimators import DriftTagger as DriftTagger
+    from driftline.explanation import Explanation as Explanation
+    from driftline.explanation import explain as explain
+    from driftline.explanation import explain_run as explain_run
     from driftline.learner import OGD as OGD
     from driftline.learner import Learner as Learner
     from driftline.learner import Member as Member
@@ -97,6 +100,9 @@ _NAMES = {
     "Committee": "committee",
     "auto": "committee",
     "certify": "certificates",
+    "Explanation": "explanation",
+    "explain": "explanation",
+    "explain_run": "explanation",
     "load": "state.loading",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",

@@ -267,8 +267,7 @@ class Committee(Shell):
             scaled = inputs
             if self.scaling is not None and not self._layout.ragged:  # members refuse these
                 scaled = self.scaling.look(inputs)
-            pairs = ((m, scaled if m.map is None else inputs) for m in self.members)
-            return np.stack([member.score_rows(rows) for member, rows in pairs])
+            return np.stack(self._groups.score_rows(inputs, scaled))
 
     # -- the state as a value
 

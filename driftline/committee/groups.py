@@ -11,11 +11,11 @@ import numpy as np
 from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
-from driftline.inputs import Rows, largest_entry
+from driftline.inputs import DenseRows, Rows, SparseRows, largest_entry, rows_of
 from driftline.kernels import program as table
 from driftline.learner import Member
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Label, Prediction
+from driftline.typing import CheckedLabels, Inputs, Label, Prediction
 
 __all__ = ["Group", "Groups"]
 
@@ -91,6 +91,19 @@ class Group:
             prediction, column = member._learn_one_mapped(row, checked, number)
             made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
 
+    def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
+        """Return the members' scores of many inputs, mapped in blocks, since they may be wide."""
+        if self.mapper is None:
+            return [member.score_rows(scaled) for member in self.members]
+        first = self.members[0]
+        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
+        first._check_features(rows)
+        size, parts = first._batch_size(rows), []
+        for start in range(0, max(1, rows.rounds), size):
+            mapped = first._mapped(rows, start, min(start + size, rows.rounds))
+            parts.append([member._score_mapped(mapped) for member in self.members])
+        return [np.concatenate(own) for own in zip(*parts, strict=True)]
+
 
 class Groups:
     """All members of a committee, group by group."""
@@ -151,6 +164,14 @@ class Groups:
             for j, member in zip(group.places, group.members, strict=True):
                 own = room.members[j]
                 member._play_mapped(seen, at, at + stop - start, labels, number, own)
+
+    def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
+        """Return the members' scores of many inputs; these are mapped once for a whole group."""
+        made: list[Any] = [None] * self.count
+        for group in self.groups:
+            for j, scores in zip(group.places, group.score_rows(inputs, scaled), strict=True):
+                made[j] = scores
+        return made
 
     def look_at(
         self, row: Rows, scaled: Rows | None, suited: Sequence[Member], number: int

@@ -166,6 +166,15 @@ class Standardiser(Mapper):
         kind, place = (sparse, sparse.FAR) if self.sparse else (dense, dense.FAR)
         return self.state[kind.HEADER :].reshape(kind.WIDTH, -1)[place].astype(np.int64)
 
+    @property
+    def kept(self) -> np.ndarray | None:
+        """Rows that are kept of the last ones, as they were given: of dense rows, 64 at most."""
+        if self.features is None or self.sparse:
+            return None
+        about = self.state[dense.HEADER :].reshape(dense.WIDTH, self.features)
+        count = int(min(self.state[dense.ROWS], dense.WINDOW))
+        return about[dense.FAR + 1 : dense.FAR + 1 + count].copy()
+
     def config(self) -> Json:
         """Return all but the state as plain data."""
         names = ("constant", "features", "sparse")

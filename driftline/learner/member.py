@@ -8,7 +8,7 @@ one's own derives from this class.
 What a member has learned is a :class:`~driftline.State`, in which weights, or a memory of another
 kind, are numbers. A member may see rows through a map of its own; members of a committee with equal
 maps share one, so that a committee hands over rows that are mapped already: ``_play_mapped``,
-``_learn_one_mapped`` and ``_look_mapped`` take these.
+``_learn_one_mapped``, ``_look_mapped`` and ``_score_mapped`` take these.
 """
 
 from __future__ import annotations
@@ -197,6 +197,10 @@ class Member(Shell):
     @abstractmethod
     def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
         """Return prediction and mean loss encoding of a mapped row, and change nothing."""
+
+    @abstractmethod
+    def _score_mapped(self, rows: Mapped) -> np.ndarray:
+        """Return the scores of mapped rows, a row each."""
 
     @abstractmethod
     def _copies_cheaply(self, size: int) -> bool:

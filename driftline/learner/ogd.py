@@ -228,12 +228,15 @@ class OGD(Member):
     def _all_scores(self, rows: Mapped) -> np.ndarray:
         """Return the scores of all rows; of mapped ones in blocks, since they may be wide."""
         if self.mapper is None or rows.rounds == 0:
-            return self.engine.all_scores(self._mapped(rows))
+            return self._score_mapped(self._mapped(rows))
         size, made = self._batch_size(rows), []
         for start in range(0, rows.rounds, size):
             stop = min(start + size, rows.rounds)
-            made.append(self.engine.all_scores(self._mapped(rows, start, stop)))
+            made.append(self._score_mapped(self._mapped(rows, start, stop)))
         return made[0] if len(made) == 1 else np.concatenate(made)
+
+    def _score_mapped(self, rows: Mapped) -> np.ndarray:
+        return self.engine.all_scores(rows)
 
     def distribution(self, x: Input) -> Distribution:
         """Return predictions and weights with the expected losses that an input's draws have.

@@ -196,16 +196,16 @@ class CountingMember(Member):
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
-            return self._scored(self._mapped(row))[0]
+            return self._score_mapped(self._mapped(row))[0]
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the scores of many inputs, a row each."""
         rows = inputs if isinstance(inputs, DenseRows) else rows_of(inputs)
         self._check_features(rows)
         with self._turn.lock:
-            return self._scored(self._mapped(rows))
+            return self._score_mapped(self._mapped(rows))
 
-    def _scored(self, rows: Rows) -> np.ndarray:
+    def _score_mapped(self, rows: Rows) -> np.ndarray:
         """Return the scores of mapped rows as a task has them: of signs, the difference."""
         made = self._class_scores(rows)
         return made[:, 1:] - made[:, :1] if self._sign else made

@@ -11,19 +11,17 @@ from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
 from driftline.detectors import Cusum
 from driftline.errors import InputError
+from driftline.explanation import share_of_kinds
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
 
-__all__ = ["ReportData", "in_short", "seen_by", "share_of_kinds"]
+__all__ = ["ReportData"]
 
 #: Blocks of rounds that a trace is summed up in, at most.
 BLOCKS = 1000
 
 #: More classes than these are not shown one by one.
 MOST_CLASSES = 30
-
-#: More members than these are shown by kind.
-MOST_MEMBERS = 8
 
 
 @dataclass
@@ -164,45 +162,3 @@ def _confusion(
 def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -> None:
     data.bounds, data.trivial = certificate.bounds(), certificate.trivial
     data.findings = list(certificate.findings)
-
-
-def share_of_kinds(weights: np.ndarray, configs: Sequence[Json]) -> tuple[np.ndarray, list[str]]:
-    """Return weights with a column for every member, and their names.
-
-    Of more than a few members those of one kind, who see the same of a row, are added up.
-    """
-    if len(configs) <= MOST_MEMBERS:
-        return weights, [in_short(j, config) for j, config in enumerate(configs)]
-    kinds = [config.get("kind") or seen_by(config.get("features")) for config in configs]
-    names = list(dict.fromkeys(kinds))
-    member_of = np.array([[kind == name for name in names] for kind in kinds], dtype=np.float64)
-    return weights @ member_of, [f"{name} ({kinds.count(name)})" for name in names]
-
-
-def seen_by(features: Json | None) -> str:
-    """Return what members with this map see, in few words.
-
-    >>> from driftline.features import Chain, Fourier, Ranks
-    >>> seen_by(Chain(Ranks(), Fourier(50)).config())
-    'Fourier of Ranks'
-    """
-    if features is None:
-        return "linear"
-    if "map" in features:
-        return seen_by(features["map"])
-    if features["type"] == "features.Chain":
-        return " of ".join(seen_by(part) for part in reversed(features["maps"]))
-    return str(features["type"]).removeprefix("features.")
-
-
-def in_short(index: int, config: Json) -> str:
-    """Return a member in few words: those of its kind, or its rate and its domain."""
-    if "kind" in config:
-        return f"{index} {config['kind']}"
-    rate = config.get("rate", {})
-    kind = str(rate.get("type", "")).removeprefix("rates.")
-    if kind == "Polyak" and not rate.get("monotone", True):
-        kind = "free Polyak"
-    again = ", restarts" if config.get("restart") else ""
-    domain = config.get("domain", {}).get("diameter")
-    return f"{index} {kind}" + (f", diameter {domain:g}" if domain else "") + again

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from driftline.app.runs.run import Run
+from driftline.explanation import share_of_kinds
 from driftline.learner import Member
 from driftline.reports import ReportData
-from driftline.reports.report_data import share_of_kinds
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]

@@ -89,14 +89,17 @@ class Explanation:
         places = np.argsort(-self.importance, kind="stable")
         return [self.names[j] for j in places]
 
+    def in_words(self, name: str) -> str:
+        """Say what chances do from the lowest value of a feature to the highest, if much."""
+        return _in_words(self.curves[name], self.labels)
+
     def __str__(self) -> str:
         """Return the most important features, with where chances go as they grow."""
         lines = [f"after {self.rounds} rounds; importance: what share of chances a feature moves"]
         wide = max(len(name) for name in self.order[:CURVES])
         known = dict(zip(self.names, self.importance.tolist(), strict=True))
         for name in self.order[:CURVES]:
-            words = _in_words(self.curves[name], self.labels)
-            lines.append(f"  {name:{wide}}  {known[name]:.3f}  {words}".rstrip())
+            lines.append(f"  {name:{wide}}  {known[name]:.3f}  {self.in_words(name)}".rstrip())
         left = len(self.names) - len(self.order[:CURVES])
         if left:
             most = known[self.order[CURVES]]

@@ -172,4 +172,4 @@ def test_weights_of_many_members_are_added_up_by_what_they_see(digits):
     data = ReportData.of(learner.run(digits), digits.labels, name="auto")
     assert len(data.members) == data.weights.shape[1] < len(learner.members)
     np.testing.assert_allclose(data.weights.sum(axis=1), 1.0)
-    assert data.members[0] == "linear (6)" and "Fourier of Ranks (4)" in data.members
+    assert data.members[0] == "linear (7)" and "Fourier of Ranks (4)" in data.members

@@ -98,13 +98,18 @@ def line_chart(
     y_name: str = "",
     marks: dict[str, Sequence[float]] | None = None,
     shares: bool = False,
+    x_name: str = "round",
 ) -> str:
-    """Return lines over rounds, with upright marks of some kinds where something happened."""
+    """Return lines over rounds, with upright marks of some kinds where something happened.
+
+    Over anything else, which has a name, lines need not begin at 0.
+    """
     ends = [float(np.max(line.x)) for line in lines]
+    start = 0.0 if x_name == "round" else min(float(np.min(line.x)) for line in lines)
     tops = [float(np.nanmax(line.y)) for line in lines]
     lows = [float(np.nanmin(line.y)) for line in lines]
-    frame = _Frame((0.0, max(ends)), (min(0.0, *lows), max(*tops, 1e-9) * 1.05))
-    made = frame.axes("round", y_name, shares)
+    frame = _Frame((start, max(ends)), (min(0.0, *lows), max(*tops, 1e-9) * 1.05))
+    made = frame.axes(x_name, y_name, shares)
     for kind, places in (marks or {}).items():
         path = "".join(f"M{frame.across(p):.1f} {TOP}V{HEIGHT - BOTTOM}" for p in places)
         if path:

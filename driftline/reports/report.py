@@ -24,6 +24,9 @@ __all__ = ["write_report"]
 #: More marks of a kind than these would be a wall, and none are drawn.
 MOST_MARKS = 60
 
+#: Curves of so many features are drawn, if they move so much, with lines for so many labels.
+MOST_CURVES, LEAST_CURVE, MOST_LINES = 3, 0.02, 8
+
 
 def write_report(
     runs: ReportData | Sequence[ReportData] | Mapping[str, Sequence[ReportData]],
@@ -60,6 +63,7 @@ def write_report(
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
         parts += [_inside(data, len(told) > 1) for data in told]
+        parts += [_matters(data, len(told) > 1) for data in told]
         parts.append(_bounds(told))
     parts.append(_settings(every if len(sections) == 1 else every[:1]))
     path = Path(path)
@@ -179,6 +183,38 @@ def _table(data: ReportData, of: str) -> str:
     head = "<tr><th>class</th><th>rounds</th><th>precision</th><th>recall</th></tr>"
     table = f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
     return table + heat_map(f"Rows are true, columns predicted{of}", names, counts)
+
+
+def _matters(data: ReportData, several: bool) -> str:
+    """Return what the learner relies on: features by importance, and curves of the first."""
+    told = data.explanation
+    if told is None or not told.importance.any():
+        return ""
+    of = f" of {data.name}" if several else ""
+    known = dict(zip(told.names, told.importance.tolist(), strict=True))
+    shown = [name for name in told.order if name in told.curves and known[name] > 0.0]
+    rows = "".join(
+        f"<tr><th scope=row>{escape(name)}</th><td>{100 * known[name]:.1f}%</td>"
+        f"<td>{escape(told.in_words(name))}</td></tr>"
+        for name in shown
+    )
+    head = "<tr><th>feature</th><th>moves</th><th>chances from its lowest value to its highest</th>"
+    note = (
+        "<p class=soft>What the learner relies on after the last round: how much of its chances "
+        "moves when a feature is exchanged with that of another of the last rows. Features that "
+        "tell the same share it.</p>"
+    )
+    table = f"<div class=wide><table><thead>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    charts = []
+    for name in shown[:MOST_CURVES]:
+        curve = told.curves[name]
+        if len(curve.values) < 2 or known[name] < LEAST_CURVE:
+            continue
+        pairs = zip(told.labels[:MOST_LINES], curve.chances.T, strict=False)
+        lines = [Line(label, curve.values, made, k) for k, (label, made) in enumerate(pairs)]
+        title = f"Mean chances by {name}{of}"
+        charts.append(line_chart(title, lines, y_name="mean chance", shares=True, x_name=name))
+    return f"<h2>What matters{escape(of)}</h2>{note}{table}{''.join(charts)}"
 
 
 def _share(part: float, whole: float) -> str:

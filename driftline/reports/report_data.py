@@ -11,7 +11,7 @@ from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
 from driftline.detectors import Cusum
 from driftline.errors import InputError
-from driftline.explanation import share_of_kinds
+from driftline.explanation import Explanation, share_of_kinds
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
 
@@ -33,6 +33,7 @@ class ReportData:
     quantities over blocks: the step ``eta``, its largest admissible value ``eta_high``, ``gap``,
     loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
     ``random``, bounds are of what is expected of them; ``expected`` has its sums, None if unknown.
+    ``explanation`` is what the learner relies on at the end, None if it was not asked.
     """
 
     name: str
@@ -52,6 +53,7 @@ class ReportData:
     findings: list[str] = field(default_factory=list)
     random: bool = False
     expected: np.ndarray | None = None
+    explanation: Explanation | None = None
 
     @property
     def rounds(self) -> int:

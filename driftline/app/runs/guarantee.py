@@ -132,14 +132,20 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
 def _audited(
     model: Model, buffer: AuditBuffer, thorough: bool
 ) -> tuple[CommitteeCertificate, bool]:
-    """Return the audit of a run, and whether it is against weights found in hindsight."""
+    """Return the audit of a run, and whether it is against weights found in hindsight.
+
+    They are those of the best member among those that have weights.
+    """
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
-    best, comparator = int(model.totals.argmin()), None
-    member = model.learner.members[best]
-    told = len(model.learner.members) == 1 or math.isfinite(vote_factor(model.learner.task))
-    if told and member.searchable:
+    members, comparator = model.learner.members, None
+    told = len(members) == 1 or math.isfinite(vote_factor(model.learner.task))
+    able = [j for j, member in enumerate(members) if told and member.searchable]
+    given: list[Any] = [None] * len(members)
+    if able:
+        best = min(able, key=lambda j: float(model.totals[j]))
+        member = members[best]
         comparator = _in_hindsight(member, trace.seen_by(best, inputs), labels, thorough)
-    given = [comparator if own.map == member.map else None for own in model.learner.members]
+        given = [comparator if own.map == member.map else None for own in members]
     made = certify(trace, given, inputs, labels, keep=False)
     return made, comparator is not None
 

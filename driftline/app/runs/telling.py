@@ -7,13 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
-from driftline.explanation import share_of_kinds
+from driftline.explanation import Explanation, explain, share_of_kinds
 from driftline.learner import Member
 from driftline.reports import ReportData
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
+
+#: Tasks whose labels have chances; and up to how many features these are explained.
+KINDS, MOST_FEATURES = ("classes", "sign", "tags"), 128
 
 
 def report_data_of(run: Run, summary: Json) -> ReportData:
@@ -44,10 +48,23 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
     if len(members) == 1:
         data.means = {"eta": journal.means("eta.0")}
         data.expected = journal.sums("risk.0") if data.random else None
+    data.explanation = _explained(run.model)
     if run.counts.table is not None and len(run.counts.table):
         data.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
         data.names = [str(name) for name in names][: len(data.counts)]
     return data
+
+
+def _explained(model: Model) -> Explanation | None:
+    """Ask what the learner relies on; None where features are no columns, or very many."""
+    labels, scaling = model.encoder.labels, model.learner.scaling
+    kept = None if scaling is None else scaling.kept
+    if model.learner.task.kind not in KINDS or kept is None or not 2 <= len(kept):
+        return None
+    if kept.shape[1] > MOST_FEATURES:
+        return None
+    names = labels.names if model.learner.task.kind == "tags" else labels.values
+    return explain(model.learner, names=model.encoder.feature_names, labels=names)
 
 
 def _starts(ends: np.ndarray, again: np.ndarray, members: Sequence[Member]) -> list[int]:

@@ -63,6 +63,18 @@ class Encoder:
         """How many features an input has."""
         return self.columns if isinstance(self.columns, int) else self.columns.width
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of all features, those of texts with their categories."""
+        if isinstance(self.columns, int):
+            return [f"feature {j}" for j in range(self.columns)]
+        made = [name for column in self.columns.columns for name in column.features]
+        return (
+            made
+            if len(set(made)) == len(made)
+            else [f"{name} ({j})" for j, name in enumerate(made)]
+        )
+
     def bind(
         self, table: Table, *, ignore: Sequence[str] = (), labelled: bool | None = True
     ) -> Bound:

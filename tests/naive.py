@@ -400,9 +400,10 @@ def knots(cells, most, kept=256):
     if len(values) <= most:
         return values
     heavy = values[counts * most > len(pool)]
-    rest = sorted(x for x in pool if x not in heavy)
+    rest = np.sort(pool[~np.isin(pool, heavy)])
     others = most - len(heavy)
-    middles = [rest[(2 * i + 1) * len(rest) // (2 * others)] for i in range(others)] if rest else []
+    places = [(2 * i + 1) * len(rest) // (2 * others) for i in range(others)]
+    middles = rest[places] if len(rest) else []
     return np.unique(np.r_[heavy, middles])
 
 

@@ -420,15 +420,18 @@ def test_files_that_were_edited_are_refused(change, tmp_path):
 
 def test_learners_are_pickled_without_their_compiled_code(tmp_path):
     X, y = digits(100)
-    for learner in (plain(T.Multiclass(3)), dl.auto(T.Multiclass(3), effort="fast")):
+    learners = plain(T.Multiclass(3)), dl.auto(T.Multiclass(3), effort="fast")
+    for learner in learners:
         learner.run(X, y)
-        (tmp_path / "learner").write_bytes(pickle.dumps(learner))
-        code = f"import pickle; one = pickle.load(open({str(tmp_path / 'learner')!r}, 'rb'))"
-        code += "; print(one.rounds, one.step([0.1] * 64, 1).target_loss)"
-        made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    (tmp_path / "learners").write_bytes(b"".join(map(pickle.dumps, learners)))
+    code = f"import pickle; file = open({str(tmp_path / 'learners')!r}, 'rb')"
+    code += "\nfor one in (pickle.load(file), pickle.load(file)):"
+    code += "\n    print(one.rounds, one.step([0.1] * 64, 1).target_loss)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    for learner, line in zip(learners, made.stdout.splitlines(), strict=True):
         shallow = copy.copy(learner)
         expected = learner.step([0.1] * 64, 1).target_loss
-        assert made.stdout.split() == ["100", str(expected)], made.stderr
+        assert line.split() == ["100", str(expected)], made.stderr
         assert shallow.rounds == 100 and shallow.step([0.1] * 64, 1).target_loss == expected
 
 

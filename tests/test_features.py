@@ -520,27 +520,27 @@ def test_a_sketch_that_no_rows_lead_to_is_refused(part):
 
 @every_map
 @pytest.mark.parametrize("known", [0, 300])
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("place", [0, 3, 90])
-def test_a_row_that_is_not_finite_is_refused_by_its_number(part, known, bad, place):
-    mapper, rows = part.mapper(), table(1, 120)
+def test_a_row_that_is_not_finite_is_refused_by_its_number(part, known):
+    mapper = part.mapper()
     if known:
         mapper.transform(table(0, known))
     before = saved(mapper)
-    rows[place + 5, 2] = bad
-    words = rf"row {place + 5} has {bad} as feature 2"
-    with pytest.raises(InputError, match=words):
-        mapper.piece(rows_of(rows), 5, 120)
-    assert saved(mapper) == before and mapper.features == (6 if known else None)
-    with pytest.raises(InputError, match=words):
-        mapper.look_at(rows_of(rows))
-    with pytest.raises(InputError, match=words):
-        mapper.look_at(rows_of(rows), place, place + 9)
-    with pytest.raises(InputError, match=rf"the input has {bad} as feature 2"):
-        mapper.look_at(rows_of(rows[place + 5 : place + 6]))
-    with pytest.raises(InputError):
-        mapper.transform(rows[place + 5 : place + 6])
-    assert saved(mapper) == before
+    for bad, place in itertools.product([math.nan, math.inf, -math.inf], [0, 3, 90]):
+        rows = table(1, 120)
+        rows[place + 5, 2] = bad
+        words = rf"row {place + 5} has {bad} as feature 2"
+        with pytest.raises(InputError, match=words):
+            mapper.piece(rows_of(rows), 5, 120)
+        assert saved(mapper) == before and mapper.features == (6 if known else None)
+        with pytest.raises(InputError, match=words):
+            mapper.look_at(rows_of(rows))
+        with pytest.raises(InputError, match=words):
+            mapper.look_at(rows_of(rows), place, place + 9)
+        with pytest.raises(InputError, match=rf"the input has {bad} as feature 2"):
+            mapper.look_at(rows_of(rows[place + 5 : place + 6]))
+        with pytest.raises(InputError):
+            mapper.transform(rows[place + 5 : place + 6])
+        assert saved(mapper) == before
 
 
 @every_map

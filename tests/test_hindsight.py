@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from howmany import number
 from scipy import sparse
 
 import driftline as dl
@@ -60,7 +61,7 @@ def test_totals_over_sparse_rows_are_those_over_dense_ones(loss, places, interce
 def test_a_fit_is_the_minimum_on_the_ball(loss, intercept):
     from scipy.optimize import minimize
 
-    inputs, labels = stream(loss.task)
+    inputs, labels = stream(loss.task, rounds=number(30, 60))
     found = best_fixed(
         loss, inputs, labels, dl.domains.Ball(3.0), intercept=intercept, tolerance=1e-4
     )

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from howmany import number
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,9 +154,10 @@ def test_samples_are_vertices_with_the_right_mean(hull, vertices, data):
     point = data.draw(mixtures(vertices))
     generator = np.random.default_rng(data.draw(st.integers(0, 100)))
     many = isinstance(hull, (po.Permutahedron, po.Chain))  # one number decides more than once
-    uniforms = (np.arange(400)[:, None] + 0.5) / 400
+    count = number(200, 400)
+    uniforms = (np.arange(count)[:, None] + 0.5) / count
     if many:
-        uniforms = generator.random((400, 1))
+        uniforms = generator.random((count, 1))
     drawn = np.array([hull.sample(point, u) for u in uniforms])
     for vertex in drawn[:20]:
         assert (np.abs(vertices - vertex).max(axis=1) < 1e-12).any()

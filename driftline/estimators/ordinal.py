@@ -36,7 +36,7 @@ class DriftOrdinalClassifier(RowClassifier):
 
     Examples
     --------
-    >>> X = np.linspace(-1.0, 1.0, 300)[np.random.default_rng(0).permutation(300), np.newaxis]
+    >>> X = np.linspace(-1.0, 1.0, 100)[np.random.default_rng(0).permutation(100), np.newaxis]
     >>> y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
     >>> model = DriftOrdinalClassifier(levels=["low", "middle", "high"]).fit(X, y)
     >>> model.predict([[-0.9], [0.0], [0.9]])

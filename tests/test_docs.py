@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -85,3 +87,9 @@ def test_a_first_run_prints_what_the_quickstart_shows(tmp_path, monkeypatch):
     clock = r"[\d.]+ s\b|in \d+ checkpoints?"  # how many are written depends on the time
     timeless = [re.sub(clock, "", told) for told in (shown[2], done.output)]
     assert timeless[0].splitlines() == timeless[1].splitlines()
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "driftline", "--version"]
+    made = subprocess.run(command, capture_output=True, text=True)
+    assert made.returncode == 0 and dl.__version__ in made.stdout

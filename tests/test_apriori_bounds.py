@@ -176,7 +176,7 @@ def test_who_promises_stays_when_others_are_left_out(features):
     after = learner.apriori_bound
     assert before.member == after.member and before.own == after.own
     assert after.total(10.0, 1.0, 1000) <= before.total(10.0, 1.0, 1000)
-    assert (len(learner.members) == 7) == (features == 200)
+    assert (len(learner.members) == 8) == (features == 200)
 
 
 def test_the_statement_names_its_member_and_its_numbers():
@@ -184,7 +184,7 @@ def test_the_statement_names_its_member_and_its_numbers():
     bound = committee.describe().splitlines()[2]
     assert bound == (
         "bound  E[total target loss] <= R(F_T + 132.2 + 17.627 P_T), by theorem 1 (surrogate gap) "
-        "of member 6, whose rows have norm 1 at most"
+        "of member 7, whose rows have norm 1 at most"
     )
     spread, start, path = committee.apriori_bound.own.prices()
     assert (spread, round(start, 1), round(path, 3)) == (1.0, 132.2, 17.627)

@@ -98,6 +98,8 @@ def grow_all(memory, constants, room, known, kept, nodes, leaves):
     spans = flat.reshape(most, 2)
     cells, at = cut_off(room, at, bins * classes)
     left, at = cut_off(room, at, classes)
+    heads, at = cut_off(room, at, bins + 1)
+    sorted_rows, at = cut_off(room, at, window)
     buffer = room[at:]
     for j in range(features):
         found[j] = write_codes(kept[j], bins, weight, order, buffer, cuts[j], codes[j])
@@ -105,7 +107,8 @@ def grow_all(memory, constants, room, known, kept, nodes, leaves):
     for i in range(nodes.shape[0]):
         following = grow(
             known, codes, cuts, found, constants[9:], following, int(constants[6]), constants[5],
-            i > 0, nodes[i], leaves[i], order, weight, cells, order_of, spans, left,
+            i > 0, nodes[i], leaves[i], order, weight, cells, order_of, spans, left, heads,
+            sorted_rows,
         )  # fmt: skip
     memory[NEXT] = following
 
@@ -249,8 +252,9 @@ class Forest(CountingMember):
         """For the leaves of one row, and for what :func:`grow_all` cuts off."""
         own, trees = self.settings, int(self.settings["trees"])
         bins, nodes = int(own["bins"]), int(own["nodes"])
-        rows = self._window * (width + 2) + sorting_room(self._window)
-        return trees + rows + (bins + 2) * width + 2 * nodes + (bins + 1) * self._classes
+        rows = self._window * (width + 3) + sorting_room(self._window)
+        cells = (bins + 2) * width + (bins + 1) * (self._classes + 1)
+        return trees + rows + cells + 2 * nodes
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
         """Refuse rows, labels and nodes that there are not: kernels follow them."""

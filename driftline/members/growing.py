@@ -109,10 +109,11 @@ def write_counts(known, order, weight, start, stop, out):
 
 @helper
 def best_cut(cells, count, own, total, least, left, best):
-    """Return the best cut of a feature and its value, -1 if none is better than ``best``."""
+    """Return the best cut of a feature and its value, -1 if none is better than ``best``.
+
+    ``cells`` has the weights of all classes between cuts; ``left`` is 0 before and after.
+    """
     classes, below, where = own.size, 0.0, -1
-    for k in range(classes):
-        left[k] = 0.0
     for b in range(count):
         here = 0.0
         for k in range(classes):
@@ -128,6 +129,49 @@ def best_cut(cells, count, own, total, least, left, best):
         value = low / below + high / (total - below)
         if value > best:
             best, where = value, b
+    for k in range(classes):
+        left[k] = 0.0
+    return where, best
+
+
+@helper
+def best_cut_of_few(
+    codes, known, weight, order, count, own, squares, least, left, heads, rows, best
+):
+    """Do the same where rows are fewer than cells of a table: row by row, in the order of codes.
+
+    Sums of whole numbers are exact, so that the result is the same. ``left`` is 0 before and after.
+    """
+    total, low, high, below, where = 0.0, 0.0, squares, 0.0, -1
+    for b in range(count + 2):
+        heads[b] = 0.0
+    for i in range(order.size):
+        heads[int(codes[int(order[i])]) + 1] += 1.0
+    for b in range(count + 1):
+        heads[b + 1] += heads[b]
+    for i in range(order.size):
+        code = int(codes[int(order[i])])
+        rows[int(heads[code])] = order[i]
+        heads[code] += 1.0  # now where the next code begins
+        total += weight[int(order[i])]
+    i = 0
+    for b in range(count):
+        first = i
+        while i < int(heads[b]):
+            row = int(rows[i])
+            k, own_weight = int(known[row]), weight[row]
+            low += own_weight * (2.0 * left[k] + own_weight)
+            high -= own_weight * (2.0 * (own[k] - left[k]) - own_weight)
+            left[k] += own_weight
+            below += own_weight
+            i += 1
+        if i == first or below < least or total - below < least:
+            continue
+        value = low / below + high / (total - below)
+        if value > best:
+            best, where = value, b
+    for i in range(order.size):
+        left[int(known[int(order[i])])] = 0.0
     return where, best
 
 
@@ -149,7 +193,7 @@ def part(order, codes, cut, start, stop):
 @helper
 def grow(
     known, codes, cuts, found, draws, at, tried, least, drawn, nodes, leaves,
-    order, weight, cells, features, spans, left,
+    order, weight, cells, features, spans, left, heads, sorted_rows,
 ):  # fmt: skip
     """Grow a tree; return how many random numbers were used up to now.
 
@@ -169,6 +213,8 @@ def grow(
             rows += 1
     for j in range(features.size):
         features[j] = j
+    for k in range(classes):
+        left[k] = 0.0
     spans[0, 0], spans[0, 1] = 0, rows
     used, place = 1, 0
     while place < used:
@@ -193,12 +239,18 @@ def grow(
                 looked += 1
                 if looked > tried and which >= 0:
                     break
-                for c in range((count_of + 1) * classes):
-                    cells[c] = 0.0
-                for i in range(start, stop):
-                    row = int(order[i])
-                    cells[int(codes[feature, row]) * classes + int(known[row])] += weight[row]
-                cut, value = best_cut(cells, count_of, own, total, least, left, best)
+                if stop - start < count_of * classes:
+                    cut, value = best_cut_of_few(
+                        codes[feature], known, weight, order[start:stop], count_of, own, squares,
+                        least, left, heads, sorted_rows, best,
+                    )  # fmt: skip
+                else:
+                    for c in range((count_of + 1) * classes):
+                        cells[c] = 0.0
+                    for i in range(start, stop):
+                        row = int(order[i])
+                        cells[int(codes[feature, row]) * classes + int(known[row])] += weight[row]
+                    cut, value = best_cut(cells, count_of, own, total, least, left, best)
                 if cut >= 0:
                     which, where, best = feature, cut, value
         if which >= 0:

@@ -181,18 +181,20 @@ def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
 
 def _counting(task: Task, effort: str) -> list[Member]:
     """Return members that make no steps: where few features decide, or the world is local."""
-    ranks = Narrow(Ranks(), FEWER)
+    ranks, raw = Narrow(Ranks(), FEWER), Narrow(Raw(), FEWER)
     trees = 30 if effort == "best" else 10
     made: list[Member] = [
-        Forest(task, trees=trees, features=Narrow(Raw(), FEWER)),
+        Forest(task, trees=trees, features=raw),
         Tables(task, features=ranks),
         NaiveBayes(task, features=ranks),
         Neighbours(task, features=MIDDLE),
+        Neighbours(task, features=raw),
     ]
     if effort == "best":
         made += [
             NaiveBayes(task, half_life=5000.0, features=ranks),
             Neighbours(task, window=3000, features=ranks),
+            Neighbours(task, window=500, features=Narrow(Raw(), 2 * FEWER)),
         ]
     return made
 

@@ -18,7 +18,7 @@ that are exchanged may be such as never come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ import numpy as np
 from driftline.committee import Committee
 from driftline.committee.pooling import beliefs, mixed, softened
 from driftline.errors import InputError
-from driftline.inputs import DenseRows, rows_of
-from driftline.learner import Member
+from driftline.inputs import DenseRows, refuse, rows_of
+from driftline.learner import Member, checked_stream
 from driftline.plotting import COLOURS, new_figure
 from driftline.typing import Inputs, Json, Labels
 
@@ -117,7 +117,8 @@ class Explanation:
         rows: Any = figure.subfigures(2, 1, height_ratios=[1.0, 0.9 * ((len(curves) + 2) // 3)])
         shown = self.order[:12]
         axes = rows[0].subplots()
-        axes.barh(shown[::-1], [known[name] for name in shown[::-1]], color=COLOURS[0])
+        bars = [_drawn(name) for name in shown[::-1]]
+        axes.barh(bars, [known[name] for name in shown[::-1]], color=COLOURS[0])
         axes.set_xlabel("share of chances that the feature moves")
         axes.set_title(f"What matters after {self.rounds} rounds", loc="left")
         grid = rows[1].subplots(-(-len(curves) // 3), 3, sharey=True, squeeze=False).ravel()
@@ -127,8 +128,8 @@ class Explanation:
                 continue
             curve = self.curves[curves[place]]
             for k, label in enumerate(self.labels[:MOST_LABELS]):
-                one.plot(curve.values, curve.chances[:, k], color=COLOURS[k], label=label)
-            one.set_title(curves[place], fontsize="medium")
+                one.plot(curve.values, curve.chances[:, k], color=COLOURS[k], label=_drawn(label))
+            one.set_title(_drawn(curves[place]), fontsize="medium")
             one.set_ylim(0.0, 1.0)
             one.locator_params(axis="x", nbins=4)
         grid[0].legend(fontsize="small", frameon=False)
@@ -154,7 +155,8 @@ class Importances:
         figure = new_figure(9.0, 3.5)
         axes = figure.subplots()
         for colour, j in zip(COLOURS, np.argsort(-most, kind="stable"), strict=False):
-            axes.plot(self.rounds, self.importance[:, j], color=colour, label=self.names[j])
+            name = _drawn(self.names[j])
+            axes.plot(self.rounds, self.importance[:, j], color=colour, label=name)
         axes.set_xlabel("round")
         axes.set_ylabel("share of chances moved")
         axes.set_ylim(bottom=0.0)
@@ -203,7 +205,7 @@ def explain(
     names = _named(names, count, "features")
     width = chances(learner, rows[:1]).shape[1]
     labels = _named(_labels(learner) if labels is None else labels, width, "labels")
-    importance = _importance(learner, rows, np.random.default_rng(seed))
+    importance = _importance(learner, rows, _seeded(seed))
     top = np.argsort(-importance, kind="stable")[:CURVES]
     curves = {names[j]: _curve(learner, rows, int(j)) for j in top}
     return Explanation(names, labels, importance, curves, _weights(learner), learner.rounds)
@@ -212,7 +214,7 @@ def explain(
 def explain_run(
     learner: Member | Committee,
     inputs: Inputs,
-    labels: Labels,
+    labels: Labels = None,
     *,
     every: int = 500,
     names: Sequence[str] | None = None,
@@ -232,20 +234,27 @@ def explain_run(
     """
     if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
         raise InputError(f"every must be a number of rounds, 1 or more, not {every!r:.80}")
-    rows = rows_of(inputs)
+    _check_task(learner)
+    _seeded(seed)
+    if labels is None and hasattr(inputs, "labels"):
+        inputs, labels = inputs.inputs, inputs.labels
+    rows, _ = checked_stream(learner.task, inputs, labels)
     if not isinstance(rows, DenseRows):
         raise InputError("features are exchanged in dense rows: give an array, as by .toarray()")
     if rows.rounds < 2:
         raise InputError("a run of fewer than 2 rounds has nothing to explain")
-    _check_task(learner)
+    if (bad := rows.first_bad_row()) is not None:
+        refuse(rows, bad)
     named = _named(names, rows.features, "features")
     losses, rounds, told = [], [], []
     for start in range(0, rows.rounds, every):
         stop = min(start + every, rows.rounds)
         trace = learner.run(rows.array[start:stop], labels[start:stop])
         losses.append(trace.target_loss)
+        if stop < 2:  # features are exchanged between rows
+            continue
         seen = _rows(learner, rows.array[max(0, stop - RECENT) : stop])
-        told.append(_importance(learner, seen, np.random.default_rng(seed)))
+        told.append(_importance(learner, seen, _seeded(seed)))
         rounds.append(learner.rounds)
     return Importances(named, np.array(rounds), np.array(told), np.concatenate(losses))
 
@@ -258,6 +267,18 @@ def chances(learner: Member | Committee, rows: np.ndarray) -> np.ndarray:
     logs = np.stack([np.zeros_like(scores), scores], axis=-1)
     yes = np.exp(mixed(weights, softened(logs)[..., 1]))
     return np.hstack([1.0 - yes, yes]) if learner.task.kind == "sign" else yes
+
+
+def _drawn(name: str) -> str:
+    """Return a name as figures take it: no formula, and not left out."""
+    made = name.replace("$", r"\$")
+    return f" {made}" if made.startswith("_") else made
+
+
+def _seeded(seed: object) -> np.random.Generator:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed must be a whole number, 0 or more, not {seed!r:.80}")
+    return np.random.default_rng(int(seed))
 
 
 def _check_task(learner: object) -> None:
@@ -288,6 +309,8 @@ def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
 
 
 def _named(given: Sequence[object] | None, count: int, what: str) -> tuple[str, ...]:
+    if given is not None and not isinstance(given, Iterable):
+        raise InputError(f"expected names of {what}, but got {given!r:.80}")
     made = tuple(map(str, range(count) if given is None else given))
     if len(made) != count or len(set(made)) < count:
         raise InputError(f"expected {count} different names of {what}, but got {list(made)!r:.200}")

@@ -468,3 +468,82 @@ def test_bad_committees_are_named():
     one.step([1.0, 2.0], 0)
     with pytest.raises(dl.InputError, match="not have played"):
         dl.Committee([one])
+
+
+# -- interruptions
+
+PLACES = ["seen", "play_one", "weigh"]
+
+
+def cut_at(committee, place, error, turn):
+    """Let the committee raise in the middle of its next round."""
+    groups = committee._groups.groups
+    what = committee if place == "weigh" else groups[turn % len(groups)]
+    name = "_weigh_one" if place == "weigh" else place
+    before = getattr(what, name)
+
+    def once(*given):
+        setattr(what, name, before)
+        error()
+        return before(*given)
+
+    setattr(what, name, once)
+
+
+def boom():
+    raise RuntimeError("boom")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("turn", [0, 1, -1])
+def test_an_interrupt_waits_until_the_round_is_over(place, turn):
+    import signal
+
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    one, two = dl.auto(dl.tasks.Multiclass(3)), dl.auto(dl.tasks.Multiclass(3))
+    for learner in (one, two):
+        learner.run(X[:40], y[:40])
+    for t, play in ((40, one.step), (41, one.learn_row)):
+        cut_at(one, place, lambda: signal.raise_signal(signal.SIGINT), turn)
+        with pytest.raises(KeyboardInterrupt):
+            play(X[t], int(y[t]))
+    cut_at(one, place, lambda: signal.raise_signal(signal.SIGINT), turn)
+    with pytest.raises(KeyboardInterrupt):
+        one.tell(one.ask(X[42]), int(y[42]))
+    for t in (40, 41, 42):
+        two.step(X[t], int(y[t]))
+    late = [learner.run(X[43:], y[43:]) for learner in (one, two)]
+    assert np.array_equal(late[0].member_risk, late[1].member_risk)
+    assert np.array_equal(late[0].weights, late[1].weights)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("turn", [0, 1, -1])
+def test_what_was_cut_in_two_goes_on_nowhere(place, turn, tmp_path):
+    """What nobody expects to fail may fail: then nothing more is learned, nor saved."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    committee = dl.auto(dl.tasks.Multiclass(3))
+    committee.run(X[:40], y[:40])
+    state = committee.state
+    cut_at(committee, place, boom, turn)
+    with pytest.raises(RuntimeError, match="boom"):
+        committee.step(X[40], int(y[40]))
+    calls = [
+        lambda: committee.step(X[40], int(y[40])),
+        lambda: committee.learn_row(X[40], int(y[40])),
+        lambda: committee.run(X[40:], y[40:]),
+        lambda: committee.ask(X[40]),
+        lambda: committee.predict(X[40]),
+        lambda: committee.save(tmp_path / "torn"),
+        lambda: committee.copy(),
+        lambda: committee.state,
+    ]
+    for call in calls:
+        with pytest.raises(dl.InputError, match="since a call was interrupted"):
+            call()
+    committee.restore(state)
+    other = dl.auto(dl.tasks.Multiclass(3))
+    other.run(X[:40], y[:40])
+    late = [learner.run(X[40:], y[40:]).member_risk for learner in (committee, other)]
+    assert np.array_equal(*late)

@@ -154,6 +154,13 @@ def test_figures_are_drawn(task, tmp_path):
     more.savefig(tmp_path / "more.png")
 
 
+def bad(X):
+    """Return rows of which the last is not finite."""
+    made = X.copy()
+    made[-1, 1] = np.nan
+    return made
+
+
 @pytest.mark.parametrize(
     "call, words",
     [
@@ -166,14 +173,38 @@ def test_figures_are_drawn(task, tmp_path):
         (lambda one, X: dl.explain(one, X, names="aabc"), "4 different names of features"),
         (lambda one, X: dl.explain(one, X, labels="ab"), "3 different names of labels"),
         (lambda one, X: dl.explain(dl.auto(dl.tasks.LabelRanking(3)), X), "classes, signs"),
+        (lambda one, X: dl.explain(one, X, names=5), "expected names of features"),
+        (lambda one, X: dl.explain(one, X, seed=-1), "seed must be"),
         (lambda one, X: dl.explain_run(one, X, np.zeros(400, int), every=0), "every must be"),
-        (lambda one, X: dl.explain_run(one, X[:0], np.zeros(0, int)), "nothing to explain"),
+        (lambda one, X: dl.explain_run(one, X, np.zeros(399, int)), "400 inputs but 399 labels"),
+        (lambda one, X: dl.explain_run(one, X, None), "expected inputs and labels"),
+        (lambda one, X: dl.explain_run(one, X, np.full(400, 7)), "label"),
+        (lambda one, X: dl.explain_run(one, bad(X), np.zeros(400, int)), "row 399 has nan"),
+        (lambda one, X: dl.explain_run(one, X[:0], np.zeros(0, int)), "the stream is empty"),
+        (lambda one, X: dl.explain_run(one, X[:1], np.zeros(1, int)), "nothing to explain"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(call, words):
     one, X = learned(LEARNERS["ogd"][0], CLASSES)
     with pytest.raises(dl.InputError, match=words):
         call(one, X)
+    assert one.rounds == 400
+
+
+def test_every_round_can_be_asked_about():
+    X, y = stream(CLASSES, rounds=6)
+    told = dl.explain_run(dl.OGD(dl.losses.Logistic(CLASSES)), X, y, every=1)
+    assert told.rounds.tolist() == [2, 3, 4, 5, 6] and len(told.target_loss) == 6
+
+
+def test_names_are_drawn_as_they_are(tmp_path):
+    learner, X = learned(LEARNERS["fast"][0], CLASSES)
+    told = dl.explain(
+        learner, names=["price $a_$", "$5 to $9", "_c", "d"], labels=["_", "$", "$x^$"]
+    )
+    told.plot().savefig(tmp_path / "told.png")
+    legend = told.plot().axes[1].get_legend()
+    assert len(legend.get_texts()) == 3
 
 
 def test_sparse_rows_are_refused():

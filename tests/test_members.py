@@ -167,6 +167,15 @@ def test_cuts_lie_between_values_however_near_these_are():
     assert Forest(TASK, trees=1).run(X, y).target_loss[8:].sum() == 0.0
 
 
+def test_leaves_of_more_rows_than_there_are_in_the_world_are_refused():
+    member = Forest(TASK, trees=3, window=20, nodes=9, bins=4)
+    member.run(*stream(TASK))
+    state = member.state
+    state.memory[-1] = 1.7e308
+    with pytest.raises(dl.InputError):
+        member.restore(state)
+
+
 @pytest.mark.parametrize(
     "change",
     {

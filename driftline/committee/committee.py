@@ -19,7 +19,7 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows, largest_entry
 from driftline.kernels import program as table
-from driftline.learner import Member, Shell, check_longer
+from driftline.learner import Member, Shell, Shield, check_longer
 from driftline.state import Draws, State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
@@ -131,6 +131,7 @@ class Committee(Shell):
         self.members = list(members)
         self._groups = Groups(self.members)
         self._sure = all(member.never_refuses for member in self.members)
+        self._cut_short = False
         self.shares = Shares(len(self.members))
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
@@ -159,11 +160,10 @@ class Committee(Shell):
     def step(self, x: Input, label: Label) -> CommitteeRound:
         """Play one round: predict, see the label, learn. The same as in :meth:`run`."""
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn.lock:
+        with self._turn.lock, self._shield():
             self._turn.check()
             number = self._tickets
-            made, columns = self._play_one(row, checked, number)
-            weights = self._weigh_one(columns)
+            (made, columns), weights = self._play_one(row, checked, number)
             self._tickets = number + 1
             return self._round(made, columns, weights, checked, number)
 
@@ -193,14 +193,16 @@ class Committee(Shell):
         return CommitteeRound(prediction, loss, loss, weights[0])
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
-        _, columns = self._play_one(row, label, number)
-        self._weigh_one(columns)
+        self._play_one(row, label, number)
 
-    def _play_one(self, row: Rows, checked: Label, number: int) -> Played:
-        """Let all members play one round; if one refuses it, nobody has.
+    def _play_one(self, row: Rows, checked: Label, number: int) -> tuple[Played, np.ndarray]:
+        """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
-        Return their predictions as numbers, and a column of the trace for each.
+        Return the members' predictions as numbers with a column of the trace for each, and the
+        weights before the round.
         """
+        if self._cut_short:
+            self._check_whole()
         self._check_features(row)
         if self._layout.ragged:
             row.check_labels([checked])
@@ -209,10 +211,13 @@ class Committee(Shell):
         try:
             if not known:
                 self._meet(row)
-            return self._groups.play_one(row, self.scaling, checked, number)
-        except BaseException:
+            played = self._groups.play_one(row, self.scaling, checked, number)
+            return played, self._weigh_one(played[1])
+        except BaseException as error:
             if before is not None:
                 self._rollback(before)
+            elif not isinstance(error, InputError) or row.first_bad_row() is None:
+                self._cut_short = True  # what is not finite is refused before anything moves
             raise
 
     def _room(self, labels: CheckedLabels) -> Batch:
@@ -245,6 +250,8 @@ class Committee(Shell):
     # -- looking
 
     def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
+        if self._cut_short:
+            self._check_whole()
         mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
         looks = self._groups.look_at(row, mapped, suited, number)
@@ -275,6 +282,7 @@ class Committee(Shell):
     def state(self) -> CommitteeState:
         """All that moves when the committee learns, as a value: a copy."""
         with self._turn.lock:
+            self._check_whole()
             return self._state(weights=True)
 
     def _state(self, weights: bool) -> CommitteeState:
@@ -324,6 +332,7 @@ class Committee(Shell):
                 self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
+            self._cut_short = False
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
@@ -457,6 +466,7 @@ class Committee(Shell):
     # -- files
 
     def _to_saved(self) -> Saved:
+        self._check_whole()
         saved = [member.to_saved() for member in self.members]
         state, arrays = self._state(weights=False).to_saved()
         for j, (_, own) in enumerate(saved):
@@ -487,11 +497,7 @@ class Committee(Shell):
 
     def _copies(self, rows: Rows) -> bool:
         """Say whether weights are copied: where that is cheap, or a member may refuse a row."""
-        if self._torn:
-            raise InputError(
-                "the members stand after different rounds, since a call was interrupted: load a "
-                "saved committee, or make a new one"
-            )
+        self._check_whole()
         cheap = any(member.mapper is not None for member in self.members) or all(
             member._copies_cheaply(rows.size) for member in self.members
         )
@@ -544,9 +550,20 @@ class Committee(Shell):
         for j, member in enumerate(self.members):
             member._reseed(seed + j)
 
+    def _shield(self) -> Shield:
+        return Shield()
+
     @property
     def _torn(self) -> bool:
-        return len({member.rounds for member in self.members}) > 1
+        return self._cut_short or len({member.rounds for member in self.members}) > 1
+
+    def _check_whole(self) -> None:
+        """Refuse to go on where an exception has left members after different rounds."""
+        if self._torn:
+            raise InputError(
+                "the members stand after different rounds, since a call was interrupted: load a "
+                "saved committee, or make a new one"
+            )
 
     def _weigh(
         self, risks: np.ndarray, losses: np.ndarray, out: np.ndarray | None = None

@@ -8,4 +8,5 @@ from driftline.learner.ogd import OGD as OGD
 from driftline.learner.predictor import Predictor as Predictor
 from driftline.learner.shell import Shell as Shell
 from driftline.learner.shell import checked_stream as checked_stream
+from driftline.learner.shield import Shield as Shield
 from driftline.learner.ticket import Ticket as Ticket

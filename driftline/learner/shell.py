@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +25,9 @@ from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Shell", "checked_stream"]
+
+#: For learners whose rounds are one call.
+UNSHIELDED = nullcontext()
 
 
 def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, CheckedLabels]:
@@ -196,6 +199,10 @@ class Shell(Learner):
         with self._turn.lock:
             return self._trace(room, self._filled(origin, keep), digest or "")
 
+    def _shield(self) -> AbstractContextManager[None]:
+        """Return what holds interrupts back while one round is played, if that is needed."""
+        return UNSHIELDED
+
     @property
     def _torn(self) -> bool:
         """Whether an interruption has left parts of the learner after different rounds."""
@@ -238,7 +245,7 @@ class Shell(Learner):
         if not isinstance(ticket, Ticket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         checked = self.task.check_label(label)
-        with self._turn.lock:
+        with self._turn.lock, self._shield():
             self._turn.check()
             x = ticket.checked_input(self._fingerprint(), self.rounds, self._tickets)
             self._learn_one(self._row(x), checked, ticket.number)
@@ -246,7 +253,7 @@ class Shell(Learner):
     def learn_row(self, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but say nothing of the round."""
         row, checked = self._row(x), self.task.check_label(label)
-        with self._turn.lock:
+        with self._turn.lock, self._shield():
             self._turn.check()
             self._learn_one(row, checked, self._tickets)
             self._tickets += 1

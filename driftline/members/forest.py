@@ -43,6 +43,9 @@ HEAD, SEEN, WAIT, NEXT, ROUNDS, MISTAKES, EXCESS = 6, 0, 1, 2, 3, 4, 5
 #: Trees are grown after so many rows, and anew when there are so many times as many more.
 FIRST, SHARE = 8.0, 0.5
 
+#: No leaf has seen more rows.
+MOST_ROWS = 1e15
+
 #: A forest starts again when mistakes beyond their mean so far and this margin add up to so many.
 MARGIN, ALARM = 0.25, 5.0
 
@@ -273,7 +276,7 @@ class Forest(CountingMember):
         inner = feature >= 0.0
         good = (feature == np.rint(feature)) & (feature >= -1.0) & (feature < width)
         good &= ~inner | ((child == np.rint(child)) & (child > place) & (child + 1 < last))
-        if not good.all() or (leaves < 0.0).any():
+        if not good.all() or (leaves < 0.0).any() or (leaves > MOST_ROWS).any():
             raise InputError("the nodes of a tree are cut at features, and lead to later nodes")
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:

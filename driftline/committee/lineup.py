@@ -115,8 +115,8 @@ def auto(
     smooth functions of all together; classes have members without an intercept, trees, tables,
     naive Bayes and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is
     about ten times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at most
-    128 features, members without an intercept or without steps for at most 32; on others both are
-    left out.
+    128 features, and so are neighbours in rows as they are; other members without steps, and those
+    without an intercept, are for at most 32. On other rows they are left out.
 
     With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
     signs and tags there is one more then, whose own theorem bounds what the committee pays before
@@ -188,13 +188,13 @@ def _counting(task: Task, effort: str) -> list[Member]:
         Tables(task, features=ranks),
         NaiveBayes(task, features=ranks),
         Neighbours(task, features=MIDDLE),
-        Neighbours(task, features=raw),
+        Neighbours(task, features=Narrow(Raw(), FEW)),
     ]
     if effort == "best":
         made += [
             NaiveBayes(task, half_life=5000.0, features=ranks),
             Neighbours(task, window=3000, features=ranks),
-            Neighbours(task, window=500, features=Narrow(Raw(), 2 * FEWER)),
+            Neighbours(task, window=500, features=Narrow(Raw(), FEW)),
         ]
     return made
 

@@ -132,6 +132,8 @@ class Committee(Shell):
         self._groups = Groups(self.members)
         self._sure = all(member.never_refuses for member in self.members)
         self._cut_short = False
+        self._steady = False  # until it is known that no row can be refused
+        self._guard = Shield()
         self.shares = Shares(len(self.members))
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
@@ -206,8 +208,9 @@ class Committee(Shell):
         self._check_features(row)
         if self._layout.ragged:
             row.check_labels([checked])
-        known = self.features is not None
-        before = None if known and self._bears_one(row) else self._checkpoint(weights=True)
+        before, known = None, self._steady or self.features is not None
+        if not self._steady and not (known and self._bears_one(row)):
+            before = self._checkpoint(weights=True)
         try:
             if not known:
                 self._meet(row)
@@ -332,7 +335,7 @@ class Committee(Shell):
                 self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
-            self._cut_short = False
+            self._cut_short = self._steady = False
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
@@ -512,8 +515,11 @@ class Committee(Shell):
 
         Rounds of several vectors may be refused for their number, after they were scaled.
         """
-        several = self._layout.ragged and self.scaling is not None
-        return not several and self._bears(row) and self._groups.bear(row)
+        if self._layout.ragged and self.scaling is not None:
+            return False
+        borne = self._bears(row) and self._groups.bear(row)
+        self._steady = borne and self.scaling is not None and self._groups.bear_all
+        return borne
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         members = [(member, member._checkpoint(weights)) for member in self.members]
@@ -522,6 +528,7 @@ class Committee(Shell):
     def _rollback(self, checkpoint: Checkpoint) -> None:
         if len(self.members) != len(checkpoint.members):
             self._seat([member for member, _ in checkpoint.members])
+        self._steady = False
         for member, own in checkpoint.members:
             member._rollback(own)
         state = checkpoint.state
@@ -551,7 +558,7 @@ class Committee(Shell):
             member._reseed(seed + j)
 
     def _shield(self) -> Shield:
-        return Shield()
+        return self._guard
 
     @property
     def _torn(self) -> bool:

@@ -120,6 +120,7 @@ class Groups:
         for group in self.groups:
             group.settle()
         self._bearable: float | None = None  # until the number of features is known
+        self._single = self.groups[0] if len(self.groups) == 1 else None
 
     def bear(self, row: Rows) -> bool:
         """Say whether no map can refuse a row."""
@@ -128,15 +129,20 @@ class Groups:
             self._bearable = min((part.bears(row.features) for part in maps), default=math.inf)
         return self._bearable == math.inf or largest_entry(row) < self._bearable
 
+    @property
+    def bear_all(self) -> bool:
+        """Whether no map can refuse any row that is finite."""
+        return self._bearable == math.inf
+
     def play_one(
         self, row: Rows, scaling: Standardiser | None, checked: Label, number: int
     ) -> Played:
         """Let all members play one round."""
-        if len(self.groups) == 1:  # the fused call's own buffers are what is wanted
-            (group,) = self.groups
+        if (group := self._single) is not None:
             row, _ = group.seen(row, 0, 1, scaling)
-            if group.fused is not None and not group.alone and group.fused.ready(row):
-                return group.fused.play(row, checked, number)  # type: ignore[arg-type]
+            fused = group.fused
+            if fused is not None and not group.alone and fused.ready(row):
+                return fused.play(row, checked, number)  # type: ignore[arg-type]
             seen = [row]
         else:
             seen = [group.seen(row, 0, 1, scaling)[0] for group in self.groups]

@@ -199,7 +199,12 @@ def test_classes_may_first_appear_later(how, names):
     fresh.partial_fit(X[known][:1], names[y[known]][:1], classes=names)
     after = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
     after._meet(names[y[:1]], names)  # grows, and learns nothing
-    assert (after.learner_.score_rows(X)[..., :2] == before).all()
+    grown = after.learner_.score_rows(X)[..., :2]
+    if isinstance(after.learner_, dl.Committee):  # who counts smooths counts over all classes
+        steps = [isinstance(member, dl.OGD) for member in after.learner_.members]
+        assert (grown.argmax(axis=2) == before.argmax(axis=2)).all()
+        grown, before = grown[steps], before[steps]
+    assert (grown == before).all()
     assert fresh.predict_proba(X).shape == (400, 3)
 
 

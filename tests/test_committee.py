@@ -523,8 +523,10 @@ def test_an_interrupt_waits_until_the_round_is_over(place, turn):
 def test_what_was_cut_in_two_goes_on_nowhere(place, turn, tmp_path):
     """What nobody expects to fail may fail: then nothing more is learned, nor saved."""
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    committee = dl.auto(dl.tasks.Multiclass(3))
-    committee.run(X[:40], y[:40])
+    committee, other = dl.auto(dl.tasks.Multiclass(3)), dl.auto(dl.tasks.Multiclass(3))
+    for learner in (committee, other):
+        learner.run(X[:39], y[:39])
+        learner.step(X[39], int(y[39]))  # the next one keeps no copy to go back to
     state = committee.state
     cut_at(committee, place, boom, turn)
     with pytest.raises(RuntimeError, match="boom"):
@@ -543,7 +545,24 @@ def test_what_was_cut_in_two_goes_on_nowhere(place, turn, tmp_path):
         with pytest.raises(dl.InputError, match="since a call was interrupted"):
             call()
     committee.restore(state)
-    other = dl.auto(dl.tasks.Multiclass(3))
-    other.run(X[:40], y[:40])
     late = [learner.run(X[40:], y[40:]).member_risk for learner in (committee, other)]
+    assert np.array_equal(*late)
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+@pytest.mark.parametrize(
+    "first, other", [(np.asarray, sparse.csr_array), (sparse.csr_array, np.asarray)]
+)
+def test_a_row_of_another_kind_is_refused_and_the_next_is_learned(effort, first, other):
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    one, two = (dl.auto(dl.tasks.Multiclass(3), effort=effort) for _ in range(2))
+    for learner in (one, two):
+        learner.run(first(X[:40]), y[:40])
+    for t in range(40, 45):
+        rows = {kind: X[t] if kind is np.asarray else kind(X[t : t + 1]) for kind in (first, other)}
+        with pytest.raises(dl.InputError, match="those before were"):
+            one.step(rows[other], int(y[t]))
+        played = [learner.step(rows[first], int(y[t])) for learner in (one, two)]
+        assert played[0].prediction == played[1].prediction
+    late = [learner.run(first(X[45:]), y[45:]).member_risk for learner in (one, two)]
     assert np.array_equal(*late)

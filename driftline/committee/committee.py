@@ -132,7 +132,8 @@ class Committee(Shell):
         self._groups = Groups(self.members)
         self._sure = all(member.never_refuses for member in self.members)
         self._cut_short = False
-        self._steady = False  # until it is known that no row can be refused
+        self._kind: type[Rows] | None = None  # of the last row: others may be refused
+        self._steady = False  # until it is known that no row of this kind can be refused
         self._guard = Shield()
         self.shares = Shares(len(self.members))
         nats = [member.nats for member in self.members]
@@ -208,14 +209,16 @@ class Committee(Shell):
         self._check_features(row)
         if self._layout.ragged:
             row.check_labels([checked])
-        before, known = None, self._steady or self.features is not None
-        if not self._steady and not (known and self._bears_one(row)):
+        before, alike = None, type(row) is self._kind
+        known = alike or self.features is not None
+        if not (alike and (self._steady or self._bears_one(row))):
             before = self._checkpoint(weights=True)
         try:
             if not known:
                 self._meet(row)
             played = self._groups.play_one(row, self.scaling, checked, number)
-            return played, self._weigh_one(played[1])
+            weights, self._kind = self._weigh_one(played[1]), type(row)
+            return played, weights
         except BaseException as error:
             if before is not None:
                 self._rollback(before)
@@ -335,7 +338,7 @@ class Committee(Shell):
                 self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
-            self._cut_short = self._steady = False
+            self._cut_short, self._steady, self._kind = False, False, None
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
@@ -528,7 +531,7 @@ class Committee(Shell):
     def _rollback(self, checkpoint: Checkpoint) -> None:
         if len(self.members) != len(checkpoint.members):
             self._seat([member for member, _ in checkpoint.members])
-        self._steady = False
+        self._steady, self._kind = False, None
         for member, own in checkpoint.members:
             member._rollback(own)
         state = checkpoint.state

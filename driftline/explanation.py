@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "KINDS",
     "Curve",
     "Explanation",
     "Importances",
@@ -45,6 +46,9 @@ __all__ = [
     "seen_by",
     "share_of_kinds",
 ]
+
+#: The tasks whose labels have chances.
+KINDS = ("classes", "sign", "tags")
 
 #: How often each row is exchanged with another, and how many rows are taken at most; of a run, from
 #: time to time.
@@ -284,7 +288,7 @@ def _seeded(seed: object) -> np.random.Generator:
 def _check_task(learner: object) -> None:
     if not isinstance(learner, (Member, Committee)):
         raise InputError(f"expected a learner, such as dl.auto(task), but got {learner!r:.80}")
-    if learner.task.kind not in ("classes", "sign", "tags"):
+    if learner.task.kind not in KINDS:
         raise InputError(
             f"chances are those of classes, signs and tags, but the task is {learner.task!r}"
         )

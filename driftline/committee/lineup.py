@@ -114,9 +114,9 @@ def auto(
     Some are linear in their inputs, others see them through maps: a curve of every feature, and
     smooth functions of all together; classes have members without an intercept, trees, tables,
     naive Bayes and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is
-    about ten times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at most
-    128 features, and so are neighbours in rows as they are; other members without steps, and those
-    without an intercept, are for at most 32. On other rows they are left out.
+    ten to twenty times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at
+    most 128 features, and so are neighbours in rows as they are; other members without steps,
+    and those without an intercept, are for at most 32. On other rows they are left out.
 
     With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
     signs and tags there is one more then, whose own theorem bounds what the committee pays before

@@ -6,7 +6,7 @@ __all__ = ["LEARNERS", "TABLE"]
 
 LEARNERS = {
     "auto": "a committee of linear learners, curves, tables and neighbours; nothing to set",
-    "fast": "its linear members only, ten times as fast",
+    "fast": "its linear members only, over ten times as fast",
     "best": "more members of every kind, for whom mistakes cost more than time",
     "paper": "the learner of the paper: Polyak's rate, and a random decoder",
     "polyak": "Polyak's rate with certain predictions: its steps never grow again",

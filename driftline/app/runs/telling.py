@@ -9,15 +9,15 @@ import numpy as np
 
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
-from driftline.explanation import Explanation, explain, share_of_kinds
+from driftline.explanation import KINDS, Explanation, explain, share_of_kinds
 from driftline.learner import Member
 from driftline.reports import ReportData
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
 
-#: Tasks whose labels have chances; and up to how many features these are explained.
-KINDS, MOST_FEATURES = ("classes", "sign", "tags"), 128
+#: Up to how many features a learner is explained.
+MOST_FEATURES = 128
 
 
 def report_data_of(run: Run, summary: Json) -> ReportData:
@@ -59,7 +59,7 @@ def _explained(model: Model) -> Explanation | None:
     """Ask what the learner relies on; None where features are no columns, or very many."""
     labels, scaling = model.encoder.labels, model.learner.scaling
     kept = None if scaling is None else scaling.kept
-    if model.learner.task.kind not in KINDS or kept is None or not 2 <= len(kept):
+    if model.learner.task.kind not in KINDS or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None

@@ -15,7 +15,7 @@ from driftline.app.runs import Journal, Model, Rounds, Run
 from driftline.app.runs.audit_buffer import AuditBuffer
 from driftline.app.runs.baselines import OfTags
 from driftline.app.tables import Encoder, Options, guess, open_table
-from driftline.app.tables.labels import Labels
+from driftline.app.tables.labels import ClassCodec
 from driftline.errors import InputError
 from driftline.state import archive
 
@@ -60,7 +60,7 @@ def test_random_decoders_draw_anew_for_every_row(tmp_path):
     random = np.random.default_rng(0)
     inputs = random.standard_normal((300, 2))
     labels = (inputs[:, 0] + random.standard_normal(300) > 0).astype(int)
-    encoder = Encoder(2, Labels("classes", ["y"], ["u", "v"]))
+    encoder = Encoder(2, ClassCodec(["y"], ["u", "v"]))
     model = Model.new("paper", encoder)
     model.learn(inputs, labels)
     chances = model.learner.members[0].distribution(model.learner.scaling.look([[0.1, 0.0]]).array)
@@ -76,7 +76,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     random = np.random.default_rng(0)
     inputs = csr_array((np.ones(50), random.integers(0, 3000, 50), np.arange(51)), (50, 3000))
     rounds = Rounds(inputs, random.integers(0, 2, 50), 50, 50)
-    encoder = Encoder(3000, Labels("classes", ["y"], ["u", "v"]))
+    encoder = Encoder(3000, ClassCodec(["y"], ["u", "v"]))
     run = Run(Model.new("auto", encoder), AuditBuffer(None))
     for _ in range(4):
         run.learn(rounds)
@@ -142,7 +142,7 @@ def test_journals_that_could_never_be_filled_are_refused(tmp_path):
 
 
 def test_a_journal_of_other_members_is_not_continued():
-    encoder = Encoder(2, Labels("classes", ["y"], ["u", "v"]))
+    encoder = Encoder(2, ClassCodec(["y"], ["u", "v"]))
     one, two = (Run(Model.new(name, encoder)) for name in ("polyak", "auto"))
     assert Run(one.model, journal=one.journal).journal is one.journal
     with pytest.raises(InputError, match="other members"):
@@ -156,7 +156,7 @@ def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypa
     random = np.random.default_rng(0)
     inputs = random.standard_normal((60, 3)) * (random.random((60, 3)) < 0.5)
     labels = (inputs[:, 0] > 0).astype(int)
-    encoder = Encoder(3, Labels("classes", ["y"], ["u", "v"]))
+    encoder = Encoder(3, ClassCodec(["y"], ["u", "v"]))
     for rows in (inputs, csr_array(inputs)):
         run = Run(Model.new("auto", encoder), AuditBuffer(None))
         run.learn(Rounds(rows, labels, 60, 60))

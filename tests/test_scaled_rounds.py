@@ -9,7 +9,7 @@ from scipy import sparse
 import driftline as dl
 from driftline.app.runs.model import Model
 from driftline.app.tables import Encoder
-from driftline.app.tables.labels import Labels
+from driftline.app.tables.labels import GradeCodec
 from driftline.committee import named
 from driftline.features import Standardiser
 from driftline.inputs import Items, Layout, Sequences
@@ -307,7 +307,7 @@ def test_a_ranker_predicts_what_its_committee_does():
 def test_a_model_of_a_table_scales_documents_once_whoever_does_it(tmp_path):
     """In older files the model scales documents, before a committee that does not."""
     inputs, labels = queries(80)
-    encoder = Encoder(len(SCALES), Labels("ranking", ["grade"], highest=2), "query")
+    encoder = Encoder(len(SCALES), GradeCodec(["grade"], highest=2), "query")
     new = Model.new("auto", encoder)
     assert new.scaling is None and new.learner.scaling is not None
     old = Model(named("auto", new.learner.task, scaling=False), encoder, "auto")

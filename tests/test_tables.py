@@ -266,7 +266,7 @@ def test_tags_by_pattern(tmp_path):
     path = write(tmp_path / "t.csv", "a,tag_x,tag_y\n1,0,1\n2,true,0\n")
     _, labels, encoder = read(path, Options(label=["tag_*"]))
     assert labels.tolist() == [[0, 1], [1, 0]] and encoder.labels.kind == "tags"
-    assert encoder.labels.shown(labels) == ["tag_y", "tag_x"]
+    assert encoder.labels.show(labels) == ["tag_y", "tag_x"]
 
 
 def test_levels_in_their_order(tmp_path):

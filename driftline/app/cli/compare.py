@@ -49,7 +49,7 @@ def compare(file: Path, **options: Any) -> None:
 
 def _compare(file: Path, options: dict[str, Any]) -> None:
     from driftline.app.cli.progress import Progress
-    from driftline.app.cli.screen import LOSSES, amount, console_of
+    from driftline.app.cli.screen import amount, console_of
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.tables import guess
     from driftline.errors import InputError
@@ -83,9 +83,9 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
         found = [{"name": n, "mean_loss": s, "rounds_per_second": r} for n, s, r in rows]
         click.echo(json.dumps({"rounds": first.rounds, "learners": found}, indent=2))
         return
-    kind, screen = encoder.labels.kind, console_of()
-    screen.print(f"{LOSSES[kind]}, of {first.rounds:,} rounds{'rounds/s':>20}")
+    codec, screen = encoder.labels, console_of()
+    screen.print(f"{codec.loss_name}, of {first.rounds:,} rounds{'rounds/s':>20}")
     for name, share, rate in rows:
         speed = "" if rate is None else f"{rate:>14,.0f}"
-        total = f"{share * first.rounds:>12,.0f}" if kind == "classes" else " " * 12
-        screen.print(f"  {name:<12} {amount(kind, share)} {total} {speed}")
+        total = f"{share * first.rounds:>12,.0f}" if codec.counts else " " * 12
+        screen.print(f"  {name:<12} {amount(codec, share)} {total} {speed}")

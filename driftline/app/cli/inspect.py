@@ -109,7 +109,7 @@ def _table_model(file: Path) -> Json:
         "label": labels.names,
     }
     if labels.values:
-        found["classes" if labels.kind == "classes" else "levels"] = labels.values
+        found[labels.kind] = labels.values
     columns = encoder.columns
     if isinstance(columns, int):
         found["features"] = columns

@@ -81,5 +81,5 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
         writer.write(made, rounds, losses)
     notes = console_of(err=True)
     if not quiet and source.bound.labelled and count:
-        share = amount(labels.kind, total / count).strip()
+        share = amount(labels, total / count).strip()
         notes.print(f"mean loss {share}, of {count:,} rounds")

@@ -312,7 +312,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
-    lines = score_lines(run.model.encoder.labels.kind, run.scores, run.rounds)
+    lines = score_lines(run.model.encoder.labels, run.scores, run.rounds)
     lines += far_lines(run.model.far_outside)
     lines += guarantee_lines(guarantee, _where(guarantee, run))
     saving = outputs.schedule
@@ -355,7 +355,7 @@ def _stem(file: Path) -> str:
 
 def _refuse_constant(run: Run, saved: Path) -> None:
     labels = run.model.encoder.labels
-    if labels.kind == "classes" and len(labels.values) < 2:
+    if labels.grows and len(labels.values) < 2:
         raise Trouble(
             f"the label {labels.names[0]!r} is {labels.values[0]!r} in all {run.model.rounds:,} "
             "rows: there is nothing to learn; name another column by --label, or go on with rows "

@@ -9,15 +9,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from driftline.app.runs.guarantee import Guarantee
+    from driftline.app.tables.labels import LabelCodec
 
 __all__ = ["amount", "console_of", "far_lines", "guarantee_lines", "score_lines", "short"]
-
-LOSSES = {
-    "classes": "mistakes",
-    "tags": "wrong tags",
-    "levels": "distance",
-    "ranking": "1 - NDCG",
-}
 
 
 def console_of(err: bool = False) -> Console:
@@ -38,19 +32,18 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def amount(kind: str, share: float) -> str:
+def amount(codec: LabelCodec, share: float) -> str:
     """Return a mean loss as a share."""
-    return f"{share:7.2%}" if kind != "ranking" else f"{share:7.4f}"
+    return f"{share:7.4f}" if codec.numeric else f"{share:7.2%}"
 
 
-def score_lines(kind: str, scores: dict[str, float], rounds: int) -> list[str]:
+def score_lines(codec: LabelCodec, scores: dict[str, float], rounds: int) -> list[str]:
     """Return the score beside those of the baselines."""
-    what = LOSSES[kind]
     lines = []
     for name, share in scores.items():
-        total = f"{short(share * rounds):>10}" if kind in ("classes", "levels") else ""
-        lines.append(f"  {name:<12} {amount(kind, share)} {total}")
-    return [f"{what}, of {rounds:,} rounds", *lines]
+        total = f"{short(share * rounds):>10}" if codec.counts else ""
+        lines.append(f"  {name:<12} {amount(codec, share)} {total}")
+    return [f"{codec.loss_name}, of {rounds:,} rounds", *lines]
 
 
 def far_lines(far: dict[str, int], most: int = 8) -> list[str]:

@@ -100,7 +100,7 @@ class Model:
     def _grow(self) -> None:
         """Add the classes that the encoder has met and the learner does not know."""
         labels = self.encoder.labels
-        if labels.kind == "classes" and (classes := labels.task.dim) > self.learner.task.dim:
+        if labels.grows and (classes := labels.task.dim) > self.learner.task.dim:
             self.learner = self.learner.grown(classes=classes)
 
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:

@@ -50,8 +50,8 @@ class PredictionFile:
         self.next += rounds.played
 
     def _shown(self, codes: CheckedLabels) -> list[str]:
-        texts = self.labels.shown(codes)
-        if self.labels.kind == "ranking":  # numbers
+        texts = self.labels.show(codes)
+        if self.labels.numeric:
             return texts
         safe = {text: escaped(text) for text in set(texts)}
         return [safe[text] for text in texts]

@@ -32,7 +32,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         Path(str(summary.get("file", "run"))).name,
         journal.ends,
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
-        unit={"classes": "mistakes", "ranking": "lost NDCG"}.get(labels.kind, "loss"),
+        unit=labels.unit,
         weights=weights if len(members) > 1 else None,
         members=names,
         alarms=_starts(journal.ends, np.asarray(again), members),
@@ -50,8 +50,8 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         data.expected = journal.sums("risk.0") if data.random else None
     data.explanation = _explained(run.model)
     if run.counts.table is not None and len(run.counts.table):
-        data.counts, names = run.counts.table, labels.names if run.counts.tags else labels.values
-        data.names = [str(name) for name in names][: len(data.counts)]
+        data.counts = run.counts.table
+        data.names = list(labels.outcomes)[: len(data.counts)]
     return data
 
 
@@ -63,8 +63,7 @@ def _explained(model: Model) -> Explanation | None:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None
-    names = labels.names if model.learner.task.kind == "tags" else labels.values
-    return explain(model.learner, names=model.encoder.feature_names, labels=names)
+    return explain(model.learner, names=model.encoder.feature_names, labels=labels.outcomes)
 
 
 def _starts(ends: np.ndarray, again: np.ndarray, members: Sequence[Member]) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from driftline.app.tables.columns import Columns
-from driftline.app.tables.labels import Labels
+from driftline.app.tables.labels import LabelCodec, codec_from_config
 from driftline.app.tables.piece import Piece, Table
 from driftline.errors import InputError
 from driftline.typing import Inputs, Json
@@ -51,7 +51,7 @@ class Encoder:
     def __init__(
         self,
         columns: Columns | int,
-        labels: Labels,
+        labels: LabelCodec,
         query: str | None = None,
         ignored: Sequence[str] = (),
     ):
@@ -137,7 +137,7 @@ class Encoder:
         """Return what :meth:`config` was asked of."""
         columns, query = config["columns"], config["query"]
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
-        labels = Labels.from_config(config["labels"])
+        labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
         return cls(made, labels, None if query is None else str(query), ignored)
 

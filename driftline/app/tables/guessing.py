@@ -8,7 +8,7 @@ from dataclasses import replace
 from driftline.app.tables.columns import Columns
 from driftline.app.tables.encoder import Encoder, close_to, matching
 from driftline.app.tables.guess_column import guess_column
-from driftline.app.tables.guess_labels import guess_labels
+from driftline.app.tables.labels import guess_codec
 from driftline.app.tables.options import Options
 from driftline.app.tables.piece import Piece, Table
 from driftline.errors import InputError
@@ -43,13 +43,13 @@ def guess(table: Table, head: Piece, wishes: Options) -> tuple[Encoder, list[str
         labels = [next((small[name] for name in USUAL if name in small), free[-1])]
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
-    made = guess_labels(table, head, labels, query, wishes)
-    if made.kind == "classes" and len(made.values) == 1:
+    made = guess_codec(table, head, labels, query, wishes)
+    if made.grows and len(made.values) == 1:
         notes.append(
             f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "
             "it stays so, there is nothing to learn; another column by --label"
         )
-    if query is not None and made.kind != "ranking":
+    if query is not None and not made.task.layout.ragged:
         if wishes.query is not None:
             raise InputError(
                 f"column {query!r} is named by --query, which goes with a ranking, but the task "

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from driftline import regularizers as regularizers
     from driftline import streams as streams
     from driftline import tasks as tasks
+    from driftline.app.runs import TableModel as TableModel
     from driftline.certificates import certify as certify
     from driftline.committee import Committee as Committee
     from driftline.committee import CommitteeTrace as CommitteeTrace
@@ -104,6 +105,7 @@ _NAMES = {
     "explain": "explanation",
     "explain_run": "explanation",
     "load": "state.loading",
+    "TableModel": "app.runs",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
     "DriftOrdinalClassifier": "estimators",

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline.committee import Committee
-from driftline.committee.pooling import beliefs, mixed, softened
+from driftline.committee.pooling import gives_chances, log_chances
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, refuse, rows_of
 from driftline.learner import Member, checked_stream
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "KINDS",
     "Curve",
     "Explanation",
     "Importances",
@@ -46,9 +45,6 @@ __all__ = [
     "seen_by",
     "share_of_kinds",
 ]
-
-#: The tasks whose labels have chances.
-KINDS = ("classes", "sign", "tags")
 
 #: How often each row is exchanged with another, and how many rows are taken at most; of a run, from
 #: time to time.
@@ -181,7 +177,7 @@ def explain(
     Parameters
     ----------
     learner
-        Of classes, signs or tags; it is only asked, and stays as it is.
+        Of classes, signs, levels or tags; it is only asked, and stays as it is.
     inputs
         Rows to ask it about, the last 500 of which are taken. By default those of the last rounds
         that the scaling of a committee keeps, 64 at most.
@@ -265,12 +261,7 @@ def explain_run(
 
 def chances(learner: Member | Committee, rows: np.ndarray) -> np.ndarray:
     """Return the chances of all labels, a row each; of tags, that each is set."""
-    weights, scores = beliefs(learner, rows)
-    if learner.task.kind == "classes":
-        return np.exp(mixed(weights, softened(scores)))
-    logs = np.stack([np.zeros_like(scores), scores], axis=-1)
-    yes = np.exp(mixed(weights, softened(logs)[..., 1]))
-    return np.hstack([1.0 - yes, yes]) if learner.task.kind == "sign" else yes
+    return np.exp(log_chances(learner, rows, vote=False))
 
 
 def _drawn(name: str) -> str:
@@ -288,9 +279,9 @@ def _seeded(seed: object) -> np.random.Generator:
 def _check_task(learner: object) -> None:
     if not isinstance(learner, (Member, Committee)):
         raise InputError(f"expected a learner, such as dl.auto(task), but got {learner!r:.80}")
-    if learner.task.kind not in KINDS:
+    if not gives_chances(learner.task):
         raise InputError(
-            f"chances are those of classes, signs and tags, but the task is {learner.task!r}"
+            f"chances are those of classes, levels and tags, but the task is {learner.task!r}"
         )
 
 

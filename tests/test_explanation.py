@@ -172,7 +172,7 @@ def bad(X):
         (lambda one, X: dl.explain(one, X, names=["a", "b"]), "4 different names of features"),
         (lambda one, X: dl.explain(one, X, names="aabc"), "4 different names of features"),
         (lambda one, X: dl.explain(one, X, labels="ab"), "3 different names of labels"),
-        (lambda one, X: dl.explain(dl.auto(dl.tasks.LabelRanking(3)), X), "classes, signs"),
+        (lambda one, X: dl.explain(dl.auto(dl.tasks.LabelRanking(3)), X), "levels and tags"),
         (lambda one, X: dl.explain(one, X, names=5), "expected names of features"),
         (lambda one, X: dl.explain(one, X, seed=-1), "seed must be"),
         (lambda one, X: dl.explain_run(one, X, np.zeros(400, int), every=0), "every must be"),
@@ -214,3 +214,25 @@ def test_sparse_rows_are_refused():
     for call in (dl.explain, lambda *given: dl.explain_run(*given, np.zeros(400, int))):
         with pytest.raises(dl.InputError, match="dense rows"):
             call(one, csr_array(X))
+
+
+@pytest.mark.parametrize(
+    "make, labels",
+    [
+        (dl.DriftClassifier, np.array(["no", "yes"])),
+        (dl.DriftOrdinalClassifier, np.array([3, 4])),
+        (dl.DriftMultilabelClassifier, None),
+    ],
+)
+def test_estimators_explain_by_names(make, labels):
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    y = (X[:, 1] > 0).astype(int)
+    model = make(learner="fast").fit(
+        X, np.stack([y, 1 - y], axis=1) if labels is None else labels[y]
+    )
+    told = model.explain()
+    assert told.order[0] == "1" and told.labels == tuple(map(str, model.classes_))
+    assert model.explain(X[:50]).order[0] == "1"
+    assert model.explain(X[:50]).in_words("1")
+    with pytest.raises(ValueError, match="3 features"):
+        model.explain(X[:, :2])

@@ -36,12 +36,16 @@ LARGEST_ENTRY = 1e12
 
 
 class CommitteeRound(NamedTuple):
-    """What happened in one round: the prediction, its loss, and the weights behind it."""
+    """What happened in one round: the prediction, its loss, and the weights behind it.
+
+    ``member_risk`` has the members' expected losses.
+    """
 
     prediction: Prediction
     risk: float
     target_loss: float
     weights: np.ndarray
+    member_risk: np.ndarray
 
 
 class Checkpoint(NamedTuple):
@@ -183,7 +187,7 @@ class Committee(Shell):
         if self.combine == "draw":
             j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
             risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
-            return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0])
+            return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0], risks)
         if isinstance(made, np.ndarray) and made.shape[1] == 1:  # a quarter faster than one by one
             predictions = self.task.predictions(made).tolist()
         else:
@@ -193,7 +197,7 @@ class Committee(Shell):
             loss = float(prediction != label)
         else:
             loss = self.task.loss(prediction, label)
-        return CommitteeRound(prediction, loss, loss, weights[0])
+        return CommitteeRound(prediction, loss, loss, weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)

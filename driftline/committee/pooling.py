@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from driftline.committee.committee import Committee
+from driftline.errors import InputError
 from driftline.learner import Member
+from driftline.tasks import Task
 from driftline.typing import Inputs
 
 __all__ = [
@@ -23,12 +25,58 @@ __all__ = [
     "beliefs",
     "decoded",
     "drawn",
+    "gives_chances",
     "generator",
-    "mixed",
-    "softened",
+    "log_chances",
+    "tag_chances",
     "tagged",
     "voted",
 ]
+
+
+def gives_chances(task: Task) -> bool:
+    """Say whether labels of a task have chances: classes, signs, levels and tags."""
+    return task.kind in ("classes", "sign", "levels", "tags")
+
+
+def log_chances(learner: Member | Committee, X: Inputs, vote: bool = True) -> np.ndarray:
+    """Return the logarithm of every label's chance, a row each; of tags, that each is set.
+
+    With ``vote`` the most probable label is the one that the learner predicts.
+    """
+    task = learner.task
+    if not gives_chances(task):
+        raise InputError(f"chances are those of classes, levels and tags, but the task is {task!r}")
+    if task.kind == "tags":
+        return tag_chances(learner, X, vote)[0]
+    weights, scores = beliefs(learner, X)
+    logs = mixed(weights, softened(_label_scores(task, scores)))
+    if not vote:
+        return logs
+    codes = voted(learner, scores)
+    return agreed(logs, codes if codes is None or task.kind != "sign" else codes > 0)
+
+
+def tag_chances(
+    learner: Member | Committee, X: Inputs, vote: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logarithms of every tag's chance, and of that of its absence."""
+    weights, scores = beliefs(learner, X)
+    yes = mixed(weights, -np.logaddexp(0.0, -scores))
+    no = mixed(weights, -np.logaddexp(0.0, scores))
+    tags = voted(learner, scores) if vote else None
+    if tags is None:
+        return yes, no
+    other = (yes > no) != (tags > 0)  # where the vote is not what is most probable
+    return np.where(other, no, yes), np.where(other, yes, no)
+
+
+def _label_scores(task: Task, scores: np.ndarray) -> np.ndarray:
+    """Return a score for every label: of levels, the sum of those of all steps up to it."""
+    if task.kind == "classes":
+        return scores
+    steps = scores if task.kind == "sign" else scores.cumsum(axis=2)
+    return np.concatenate([np.zeros((*scores.shape[:2], 1)), steps], axis=2)
 
 
 def beliefs(learner: Member | Committee, X: Inputs) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
+from driftline.committee.pooling import log_chances
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.tasks import Multiclass
@@ -90,8 +90,7 @@ class DriftClassifier(RowClassifier):
         return columns[:, self._labels.places]
 
     def _log_chances(self, X: Inputs) -> np.ndarray:
-        weights, scores = self._looking(beliefs, X)
+        logs = self._looking(log_chances, X)
         if len(self._labels) == 1:
-            return np.zeros((scores.shape[1], 1))
-        logs = agreed(mixed(weights, softened(scores)), voted(self.learner_, scores))
+            return np.zeros((len(logs), 1))
         return logs[:, self._labels.places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -139,6 +140,13 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def _log_chances(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of every class's probability."""
         raise NotImplementedError
+
+    @property
+    def _outcomes(self) -> Sequence[object]:
+        if self._labels is None:  # tags, which have numbers
+            return list(self.classes_)
+        names = self._labels.names.tolist()
+        return [*names, "(other)"] if self._task.kind != "tags" and len(names) == 1 else names
 
     def _knows(self, classes: npt.ArrayLike | None) -> bool:
         """Say whether these classes are plainly known: many name them in every call."""

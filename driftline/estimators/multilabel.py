@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from driftline.committee.pooling import beliefs, generator, mixed, tagged, voted
+from driftline.committee.pooling import generator, tag_chances, tagged
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
@@ -134,14 +134,7 @@ class DriftMultilabelClassifier(RowClassifier):
 
     def _log_odds(self, X: Inputs) -> tuple[np.ndarray, np.ndarray]:
         """Return the logarithms of every tag's probability, and of that of its absence."""
-        weights, scores = self._looking(beliefs, X)
-        yes, no = -np.logaddexp(0.0, -scores), -np.logaddexp(0.0, scores)
-        yes, no = mixed(weights, yes), mixed(weights, no)
-        tags = voted(self.learner_, scores)
-        if tags is None:
-            return yes, no
-        other = (yes > no) != (tags > 0)  # where the vote is not what is most probable
-        return np.where(other, no, yes), np.where(other, yes, no)
+        return self._looking(tag_chances, X)
 
     def _log_chances(self, X: Inputs) -> np.ndarray:
         yes, _ = self._log_odds(X)

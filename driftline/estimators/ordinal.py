@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
+from driftline.committee.pooling import log_chances
 from driftline.errors import InputError
 from driftline.estimators.classifying import RowClassifier
 from driftline.estimators.labels import Labels, different
@@ -93,12 +93,8 @@ class DriftOrdinalClassifier(RowClassifier):
         return columns
 
     def _log_chances(self, X: Inputs) -> np.ndarray:
-        weights, scores = self._looking(beliefs, X)
-        if len(self._labels) == 1:
-            return np.zeros((scores.shape[1], 1))
-        start = np.zeros((*scores.shape[:2], 1))
-        levels = np.concatenate([start, scores.cumsum(axis=2)], axis=2)
-        return agreed(mixed(weights, softened(levels)), voted(self.learner_, scores))
+        logs = self._looking(log_chances, X)
+        return np.zeros((len(logs), 1)) if len(self._labels) == 1 else logs
 
     def _from_plain(self, fitted: Json) -> None:
         super()._from_plain(fitted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
+from driftline.explanation import Explanation, explain
 from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["RowEstimator"]
@@ -30,6 +31,25 @@ class RowEstimator(DriftEstimator):
 
     #: Whether a label may be several at once.
     _multi_output = False
+
+    def explain(self, X: Inputs | None = None) -> Explanation:
+        """Say which features matter most, and how probabilities depend on them.
+
+        Parameters
+        ----------
+        X
+            Rows whose predictions are explained, 2 or more. Default: the last ones that a
+            committee's scaling keeps. See :func:`driftline.explain`.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        rows = None if X is None else self._looking(lambda _, checked: checked, X)
+        return explain(self.learner_, rows, names=names, labels=self._outcomes)
+
+    @property
+    def _outcomes(self) -> Sequence[object]:
+        """Names of what is predicted, in the order in which the learner knows them."""
+        raise NotImplementedError
 
     def _begin_rows(self) -> None:
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)

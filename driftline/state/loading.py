@@ -36,7 +36,7 @@ MEMBERS = ("learner", "members")
 
 
 def load(path: str | Path) -> Any:
-    """Return the learner, the committee or the estimator that ``save`` wrote to a file.
+    """Return the learner, the committee, the estimator or the model of a table in a file.
 
     It goes on with the same bits as one that never stopped. Parts are found by their registered
     names: those of one's own must have been imported before. No code is read from the file, and
@@ -53,7 +53,10 @@ def load(path: str | Path) -> Any:
     >>> bool((again.run(*rest).loss == learner.run(*rest).loss).all())
     True
     """
-    return loaded(path, *archive.read(path_of(path)))
+    about, arrays = archive.read(path_of(path))
+    if "table" in about:  # of the command line: it knows columns by name
+        return import_module("driftline.app.runs").TableModel.from_saved(path, about, arrays)
+    return loaded(path, about, arrays)
 
 
 def member_kind(name: object) -> Any:

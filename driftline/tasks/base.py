@@ -57,8 +57,9 @@ class Task(Part):
 
     #: What labels are, where losses and line-ups are made for it: ``classes``, unit vectors under
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
-    #: the share of wrong ones; ``chain``, tags of positions as :class:`~driftline.tasks.Sequence`
-    #: encodes them; ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them.
+    #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
+    #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
+    #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them.
     kind: ClassVar[str] = ""
 
     #: Whether the target loss is 0 for the label itself and 1 for all else.

@@ -33,6 +33,7 @@ class Ordinal(StructuredTask):
 
     levels: int
 
+    kind: ClassVar[str] = "levels"
     constant_offset: ClassVar[float] = 0.5
     triangle: ClassVar[float] = 1.0
 

@@ -64,7 +64,7 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
 
     model = Model.load(path)
     ignore, table = names(options["ignore"]), table_of(file, options)
-    source = Reading(table, model.encoder, ignore=ignore, labelled=None)
+    source = Reading(table, model.encoder, ignore=ignore, labelled=None, learning=False)
     labels = model.encoder.labels
     writer = PredictionFile(target.write, model, source.bound.labelled)
     writer.begin()

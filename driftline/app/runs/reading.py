@@ -55,6 +55,8 @@ class Reading:
         Columns to leave out that the encoder has not met.
     labelled
         Whether labels must be there; None if they may be missing altogether.
+    learning
+        Whether columns remember the rows that are read.
     skip
         How many rows are passed over, without a look at what is in them.
     start
@@ -71,6 +73,7 @@ class Reading:
         *,
         ignore: Sequence[str] = (),
         labelled: bool | None = True,
+        learning: bool = True,
         skip: int = 0,
         start: Mark = BEGINNING,
         queries: Sequence[str] = (),
@@ -78,7 +81,7 @@ class Reading:
         self.table, self.head, self.skip = table, head, skip
         self._drop = start.drop
         self._mark: Callable[[], Mark] = lambda: start
-        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled)
+        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled, learning=learning)
         self.queries = None if encoder.query is None else Queries(encoder.query, queries)
         self.seconds = 0.0
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
-from driftline.explanation import KINDS, Explanation, explain, share_of_kinds
+from driftline.committee.pooling import gives_chances
+from driftline.explanation import Explanation, explain, share_of_kinds
 from driftline.learner import Member
 from driftline.reports import ReportData
 from driftline.typing import Json
@@ -59,7 +60,7 @@ def _explained(model: Model) -> Explanation | None:
     """Ask what the learner relies on; None where features are no columns, or very many."""
     labels, scaling = model.encoder.labels, model.learner.scaling
     kept = None if scaling is None else scaling.kept
-    if model.learner.task.kind not in KINDS or kept is None or len(kept) < 2:
+    if not gives_chances(model.learner.task) or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None

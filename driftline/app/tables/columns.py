@@ -109,20 +109,25 @@ class Columns:
         """Where each column of numbers stands among the features."""
         return {column.name: place for column, place in self._plain}
 
-    def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray | csr_array:
-        """Return the features, one row each."""
+    def encode(
+        self, piece: Piece, positions: Mapping[str, int], learning: bool = True
+    ) -> np.ndarray | csr_array:
+        """Return the features, one row each.
+
+        Where missing values become means, values of these rows count in them if ``learning``.
+        """
         if not self.sparse:
-            return self._encode(piece, positions)
+            return self._encode(piece, positions, learning)
         from scipy.sparse import csr_array
 
         made = None
         if len(self._plain) == len(self.columns) and self.decimal == "." and self.missing != "mean":
             made = piece.entries([positions[c.name] for c, _ in self._plain])
         if made is None or not np.isfinite(made.data).all():
-            made = csr_array(self._encode(piece, positions))
+            made = csr_array(self._encode(piece, positions, learning))
         return made
 
-    def _encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
+    def _encode(self, piece: Piece, positions: Mapping[str, int], learning: bool) -> np.ndarray:
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -136,6 +141,8 @@ class Columns:
         for (column, at), codes in zip(self._placed, self._codes, strict=True):
             if column.kind != "number":
                 self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
+        if self.missing == "mean" and not learning:
+            return np.where(np.isnan(out), self.sums / np.maximum(self.counts, 1.0), out)
         return self._filled(out)
 
     def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
@@ -149,14 +156,15 @@ class Columns:
             hint = "if that is a decimal comma, say --decimal ,"
         elif value is not None:
             hint = "mend it, or leave the row out"
-        raise piece.error(row, column.name, f"expected a number, but saw {text[:40]!r}: {hint}")
+        raise piece.error(row, column.name, f"expected a number, but saw {text[:40]!r}", hint)
 
     def _absent(self, piece: Piece, row: int, column: Column) -> float:
         if self.missing == "refuse":
             raise piece.error(
                 row,
                 column.name,
-                "the value is missing: say --missing zero or --missing mean to fill it in, or "
+                "the value is missing",
+                "say --missing zero or --missing mean to fill it in, or "
                 f"--ignore {column.name} to leave the column out",
             )
         return np.nan

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from driftline.app.tables.columns import Columns
+from driftline.app.tables.given import GivenRows
 from driftline.app.tables.labels import LabelCodec, codec_from_config
 from driftline.app.tables.piece import Piece, Table
 from driftline.errors import InputError
@@ -76,11 +77,17 @@ class Encoder:
         )
 
     def bind(
-        self, table: Table, *, ignore: Sequence[str] = (), labelled: bool | None = True
+        self,
+        table: Table | GivenRows,
+        *,
+        ignore: Sequence[str] = (),
+        labelled: bool | None = True,
+        learning: bool = True,
     ) -> Bound:
         """Find the columns in a table; None for ``labelled`` means if they are there.
 
-        Columns that the encoder does not use are left out by a name or a pattern in ``ignore``.
+        Columns that the encoder does not use are left out by a name or a pattern in ``ignore``;
+        unless ``learning``, nothing is remembered of rows.
         """
         have = table.columns
         out = {name for pattern in ignore for name in matching(pattern, have)}
@@ -97,9 +104,9 @@ class Encoder:
         query = [] if self.query is None else [self.query]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
         self._refuse(table, wanted, out)
-        return Bound(self, {name: have.index(name) for name in wanted}, labelled)
+        return Bound(self, {name: have.index(name) for name in wanted}, labelled, learning)
 
-    def _refuse(self, table: Table, wanted: list[str], out: set[str]) -> None:
+    def _refuse(self, table: Table | GivenRows, wanted: list[str], out: set[str]) -> None:
         """Refuse a table without the columns that are wanted, or with others not left out."""
         have = table.columns
         used = [name for name in wanted if name in out]
@@ -148,6 +155,7 @@ class Bound(NamedTuple):
     encoder: Encoder
     positions: Mapping[str, int]
     labelled: bool
+    learning: bool = True
 
     def batch(self, piece: Piece) -> Batch:
         """Return inputs and labels of some rows; if these are refused, nothing is remembered."""
@@ -158,7 +166,7 @@ class Bound(NamedTuple):
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
-                inputs = columns.encode(piece, self.positions)
+                inputs = columns.encode(piece, self.positions, self.learning)
         except InputError:
             labels.forget(known)
             raise

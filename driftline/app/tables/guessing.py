@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from driftline.app.tables.columns import Columns
 from driftline.app.tables.encoder import Encoder, close_to, matching
+from driftline.app.tables.given import GivenRows
 from driftline.app.tables.guess_column import guess_column
 from driftline.app.tables.labels import guess_codec
 from driftline.app.tables.options import Options
@@ -19,7 +20,7 @@ __all__ = ["guess"]
 USUAL = ("label", "class", "target", "y")
 
 
-def guess(table: Table, head: Piece, wishes: Options) -> tuple[Encoder, list[str]]:
+def guess(table: Table | GivenRows, head: Piece, wishes: Options) -> tuple[Encoder, list[str]]:
     """Return an encoder for a table from its first rows, and what should be said about it."""
     names, notes = table.columns, [*table.notes]
     ignored = _named(table, wishes.ignore, "--ignore")
@@ -79,7 +80,7 @@ def guess(table: Table, head: Piece, wishes: Options) -> tuple[Encoder, list[str
     return Encoder(found, made, query, ignored), notes
 
 
-def _named(table: Table, patterns: Sequence[str], option: str) -> list[str]:
+def _named(table: Table | GivenRows, patterns: Sequence[str], option: str) -> list[str]:
     """Return the columns that names and patterns stand for."""
     found: list[str] = []
     for pattern in patterns:

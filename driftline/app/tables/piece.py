@@ -25,6 +25,8 @@ class Piece:
 
     #: What rows are counted in.
     unit = "line"
+    #: Whether rows come from a file of the command line: then messages name its options.
+    commands = True
     #: Entries of the rows that have no columns, as a CSR matrix.
     matrix: Any = None
 
@@ -71,10 +73,11 @@ class Piece:
         """Return the line of a row in the file."""
         return self._lines + row if isinstance(self._lines, int) else self._lines[row]
 
-    def error(self, row: int, column: str, message: str) -> InputError:
-        """Return an error that says where it was found."""
+    def error(self, row: int, column: str, message: str, advice: str = "") -> InputError:
+        """Return an error that says where it was found, and on the command line what to do."""
         where = f"{self.unit} {self.line(row)}" + (f", column {column}" if column else "")
-        return InputError(f"{self.name}, {where}: {message}")
+        more = f": {advice}" if advice and self.commands else ""
+        return InputError(f"{self.name}, {where}: {message}{more}")
 
 
 class Table(Protocol):

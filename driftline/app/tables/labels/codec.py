@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -97,6 +97,14 @@ class LabelCodec(ABC):
     def show(self, labels: CheckedLabels) -> list[str]:
         """Return labels or predictions as texts, for people and files."""
 
+    def named(self, labels: CheckedLabels) -> list[Any]:
+        """Return labels or predictions by name, for programs."""
+        return list(self.show(labels))
+
+    def cells(self, label: Any) -> Sequence[Any]:
+        """Return what the label's columns hold for a label that a program gives."""
+        return [label]
+
     @abstractmethod
     def config(self) -> Json:
         """Return all as plain data."""
@@ -150,8 +158,9 @@ class LabelCodec(ABC):
             raise piece.error(
                 row,
                 name,
-                "the label is missing: fill it in, or leave the row out; driftline predict takes "
-                f"rows without labels if the column is left out by --ignore {name}",
+                "the label is missing",
+                "fill it in, or leave the row out; driftline predict takes rows without labels if "
+                f"the column is left out by --ignore {name}",
             )
         try:
             return self.code(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from driftline.app.tables.given import GivenRows
 from driftline.app.tables.labels.classes import ClassCodec
 from driftline.app.tables.labels.codec import FirstLabels, LabelCodec
 from driftline.app.tables.labels.grades import GradeCodec
@@ -22,7 +23,7 @@ CODECS: dict[str, type[LabelCodec]] = {
 
 
 def guess_codec(
-    table: Table, head: Piece, names: list[str], query: str | None, options: Options
+    table: Table | GivenRows, head: Piece, names: list[str], query: str | None, options: Options
 ) -> LabelCodec:
     """Return the codec for label columns from their first values, or refuse these."""
     kind = options.task

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,6 +55,26 @@ class TagCodec(LabelCodec):
     def show(self, labels: CheckedLabels) -> list[str]:
         """Return the names of all tags that are set."""
         return [";".join(n for n, c in zip(self.names, row, strict=True) if c) for row in labels]
+
+    def named(self, labels: CheckedLabels) -> list[Any]:
+        """Return lists of all tags that are set."""
+        return [[n for n, c in zip(self.names, row, strict=True) if c] for row in labels]
+
+    def cells(self, label: Any) -> Sequence[Any]:
+        """Return a 0 or 1 for every tag, from a list of those that are set, a dict, or itself."""
+        if isinstance(label, Mapping):
+            unknown = [name for name in label if name not in self.names]
+            made: Sequence[Any] = [label.get(name, 0) for name in self.names]
+        elif isinstance(label, str) or not isinstance(label, Iterable):
+            raise InputError(f"expected a list of tags, but got {label!r:.80}")
+        else:
+            label = list(label)
+            words = any(isinstance(tag, str) for tag in label) or len(label) != len(self.names)
+            unknown = [tag for tag in label if tag not in self.names] if words else []
+            made = [int(name in label) for name in self.names] if words else label
+        if unknown:
+            raise InputError(f"{unknown[0]!r} is none of the tags {', '.join(self.names)}")
+        return made
 
     def config(self) -> Json:
         """Return all as plain data."""

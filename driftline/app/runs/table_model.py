@@ -1,0 +1,291 @@
+"""A model of a table for programs: rows by the names of their columns in, names of labels out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.app.runs.model import Model
+from driftline.app.runs.queries import Queries
+from driftline.app.tables import Batch, Options, guess
+from driftline.app.tables.encoder import close_to
+from driftline.app.tables.given import GivenRows
+from driftline.committee import Committee
+from driftline.committee.pooling import log_chances
+from driftline.errors import InputError
+from driftline.explanation import Explanation, explain
+from driftline.typing import Inputs, Json
+
+__all__ = ["TableModel"]
+
+
+class TableModel:
+    """What was learned of a table, by the names of its columns and labels.
+
+    :func:`driftline.load` returns it for a model of ``driftline run``; :meth:`new` makes one.
+
+    Rows are given as the table has them: a dict by the names of its columns, a list of dicts, a
+    data frame, or an array with the columns in the order of :attr:`columns`. One row in gives one
+    answer, several rows give a list. A value that is not given is missing; columns of the label
+    and those that were left out when the model was made may be there or not. Where the table had
+    index:value pairs, rows are an array or a CSR matrix, and those of a ranking are one query.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> rows = [
+    ...     {"age": 20 + i % 50, "plan": plan, "will": "go" if plan == "free" else "stay"}
+    ...     for i, plan in enumerate(["pro", "free"] * 100)
+    ... ]
+    >>> model = dl.TableModel.new(rows, label="will", learner="fast")
+    >>> before = model.learn(rows)
+    >>> model
+    TableModel(classes of 'will' from 2 columns, 200 rounds)
+    >>> model.predict({"age": 44, "plan": "pro"})
+    'stay'
+    >>> chances = model.predict_proba({"age": 44, "plan": "pro"})
+    >>> sorted(chances), bool(chances["stay"] > 0.9)
+    (['go', 'stay'], True)
+    >>> model.learn({"age": 31, "plan": "free"}, "go"), model.rounds
+    ('go', 201)
+    """
+
+    def __init__(self, model: Model):
+        self._model = model
+
+    @classmethod
+    def new(
+        cls,
+        rows: Any,
+        label: str | Sequence[str],
+        *,
+        learner: str = "auto",
+        seed: int = 0,
+        **options: Any,
+    ) -> TableModel:
+        """Return a model for rows like these, from which nothing is learned yet.
+
+        Parameters
+        ----------
+        rows
+            Dicts or a data frame: what columns hold is guessed from all of them, as ``driftline
+            run`` does from the first rows of a file.
+        label
+            The column to predict, or several of tags; a pattern such as ``tag_*`` stands for all.
+        learner, seed
+            By the name that ``driftline learners`` lists.
+        options
+            As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
+            ``missing``, ``highest``.
+        """
+        given = GivenRows.of(rows, ())
+        labels = [label] if isinstance(label, str) else list(label)
+        try:
+            wishes = Options(label=labels, **options)
+        except TypeError as error:
+            names = ", ".join(field.name for field in fields(Options))
+            raise InputError(f"options are {names}: {error}") from error
+        if not len(given):
+            raise InputError("what columns hold is guessed from rows: give some")
+        encoder, _ = guess(given, given, wishes)
+        return cls(Model.new(learner, encoder, seed))
+
+    # -- facts
+
+    @property
+    def learner(self) -> Committee:
+        """The committee that learns: it knows features and numbers of labels, not names."""
+        return self._model.learner
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self._model.rounds
+
+    @property
+    def task(self) -> str:
+        """What is predicted: ``classes``, ``levels``, ``tags`` or a ``ranking``."""
+        return self._model.encoder.labels.kind
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it predicts from, in the order that rows without names have."""
+        encoder = self._model.encoder
+        if isinstance(encoder.columns, int):
+            return encoder.feature_names
+        return [*encoder.columns.names, *([] if encoder.query is None else [encoder.query])]
+
+    @property
+    def label(self) -> list[str]:
+        """The columns that are predicted."""
+        return list(self._model.encoder.labels.names)
+
+    @property
+    def classes(self) -> list[str]:
+        """Classes, levels or tags by name; none of a ranking."""
+        return list(self._model.encoder.labels.outcomes)
+
+    def __repr__(self) -> str:
+        """Say what is predicted from how many columns, and after how many rounds."""
+        label, count = ", ".join(self.label[:3]), len(self.columns)
+        return f"TableModel({self.task} of {label!r} from {count} columns, {self.rounds} rounds)"
+
+    def describe(self) -> str:
+        """Say which learner is behind it, and which theorem applies."""
+        return self.learner.describe()
+
+    # -- predicting and learning
+
+    def predict(self, rows: Any) -> Any:
+        """Return what is predicted: a class or level by name, a list of tags, a rank from 0.
+
+        Nothing is learned. Rows of a ranking that belong to the same query stand together, and
+        every row has its rank among them.
+        """
+        given = self._given(rows)
+        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
+        made = self._model.predict(inputs) if len(given) else []
+        return self._answer(given, self._named(made))
+
+    def predict_proba(self, rows: Any) -> Any:
+        """Return the probability of every class, level or tag, by name: a dict a row."""
+        given, model = self._given(rows), self._model
+        names = model.encoder.labels.outcomes
+        if not names:
+            raise InputError("a ranking has no probabilities: ask for predict")
+        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
+        if not len(given):
+            return []
+        chances = np.exp(log_chances(model.learner, inputs))
+        if len(names) < chances.shape[1]:  # the second class has no name yet
+            chances = np.ones((len(given), 1))
+        made = [dict(zip(names, row, strict=True)) for row in chances.tolist()]
+        return self._answer(given, made)
+
+    def learn(self, rows: Any, labels: Any = None) -> Any:
+        """Learn from rows in their order; return what was predicted before each label was seen.
+
+        Parameters
+        ----------
+        rows
+            As for :meth:`predict`.
+        labels
+            Of one row, or a list of them: names of classes or levels, for tags a list of those that
+            are set, or a 0 or 1 for each; grades. Default: the label's columns of the rows.
+        """
+        model, given = self._model, self._given(rows)
+        codec, columns = model.encoder.labels, model.encoder.columns
+        if labels is not None:
+            given = given.with_columns(self._label_cells(given, labels))
+        absent = [name for name in codec.names if name not in given.columns]
+        if absent:
+            raise InputError(
+                f"there are no labels: expected them beside the rows, or columns {absent} in these"
+            )
+        if not len(given):
+            return []
+        known = len(codec.values)
+        before = None if isinstance(columns, int) else (columns.sums, columns.counts)
+        try:
+            batch = self._batch(given, labelled=True, learning=True)
+            inputs, grades = self._rounds(batch)
+            if len(given) == 1 and not model.learner.task.layout.ragged:
+                made: Any = [model.learn_one(inputs[:1], grades[0])]
+            else:
+                made = model.learn(model.scaled(inputs), grades).prediction
+        except BaseException:
+            codec.forget(known)
+            if not isinstance(columns, int) and before is not None:
+                columns.sums, columns.counts = before
+            raise
+        model.baselines.losses(grades)
+        return self._answer(given, self._named(made))
+
+    def explain(self, rows: Any = None) -> Explanation:
+        """Say which columns matter most, and how chances depend on them: see :func:`explain`.
+
+        Parameters
+        ----------
+        rows
+            Whose predictions are explained, 2 or more. Default: the last ones learned from.
+        """
+        model, inputs = self._model, None
+        if rows is not None:
+            batch = self._batch(self._given(rows), labelled=False, learning=False)
+            inputs = self._inputs(batch)
+        encoder = model.encoder
+        return explain(
+            model.learner, inputs, names=encoder.feature_names, labels=encoder.labels.outcomes
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to one file of plain data, for :func:`driftline.load`."""
+        return self._model.save(path)
+
+    @classmethod
+    def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> TableModel:
+        """Return the model of a file that was read."""
+        return cls(Model.from_saved(path, about, arrays))
+
+    # -- from rows to inputs, and from predictions to names
+
+    def _given(self, rows: Any) -> GivenRows:
+        """Return rows by column, after columns were found that the model does not know."""
+        encoder = self._model.encoder
+        if isinstance(encoder.columns, int):
+            return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
+        given = GivenRows.of(rows, self.columns)
+        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        new = [name for name in given.columns if name not in known]
+        if new:
+            raise InputError(
+                f"the model does not know the column {new[0]!r}{close_to(new[0], self.columns)}"
+            )
+        return given.with_missing(self.columns)
+
+    def _batch(self, given: GivenRows, labelled: bool, learning: bool) -> Batch:
+        bound = self._model.encoder.bind(given, labelled=labelled, learning=learning)
+        return bound.batch(given)
+
+    def _rounds(self, batch: Batch) -> tuple[Any, Any]:
+        """Return inputs and labels as the learner takes them: rows, or queries."""
+        query = self._model.encoder.query
+        if query is None:
+            return batch.inputs, batch.labels
+        queries = Queries(query)
+        (first, grades), (last, final) = queries.add(batch), queries.end()
+        return [*first, *last], [*grades, *final]
+
+    def _inputs(self, batch: Batch) -> Inputs:
+        return self._rounds(batch)[0]
+
+    def _named(self, made: Any) -> list[Any]:
+        """Return predictions by name, one a row."""
+        codec = self._model.encoder.labels
+        if codec.numeric:
+            return [int(rank) for ranks in made for rank in ranks if rank >= 0]
+        return codec.named(made)
+
+    def _answer(self, given: GivenRows, made: list[Any]) -> Any:
+        return made[0] if given.single else made
+
+    def _label_cells(self, given: GivenRows, labels: Any) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of labels that were given beside the rows."""
+        codec = self._model.encoder.labels
+        labels = [labels] if given.single else _listed(labels)
+        if len(labels) != len(given):
+            raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
+        cells = [codec.cells(label) for label in labels]
+        return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _listed(labels: Any) -> list[Any]:
+    if hasattr(labels, "tolist"):
+        labels = labels.tolist()
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise InputError(f"expected a list of labels, one for every row, but got {labels!r:.80}")
+    return list(labels)

@@ -1,0 +1,148 @@
+"""Rows that a program gives in place of a file: dicts, a data frame, or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from driftline.app.tables.piece import Piece
+from driftline.errors import InputError
+from driftline.inputs import DenseRows, refuse, rows_of
+
+__all__ = ["GivenRows", "text_of"]
+
+
+class GivenRows(Piece):
+    """A table in memory, by columns; a cell that is not there is a missing value.
+
+    ``single`` says whether one row was given, outside of a list.
+    """
+
+    unit = "row"
+    commands = False
+    width: int | None = None
+    sparse = False
+    notes: Sequence[str] = ()
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], count: int, single: bool = False):
+        super().__init__("the rows given", (), 0)
+        self.columns, self.cells = list(columns), list(columns.values())
+        self.count, self.single = count, single
+
+    @classmethod
+    def of(cls, given: Any, order: Sequence[str]) -> Self:
+        """Return rows as a program may give them; rows without names have them in this order."""
+        if isinstance(given, Mapping):
+            return cls._of_dicts([given], single=True)
+        if hasattr(given, "columns") and hasattr(given, "__getitem__"):  # a data frame
+            names = list(given.columns)
+            columns = {str(name): list(given[name]) for name in names}
+            if len(columns) < len(names):
+                raise InputError(f"a data frame must have different names of columns, not {names}")
+            return cls(columns, len(given))
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        if not _is_row(given):
+            raise InputError(
+                f"expected a dict, a list of dicts, a data frame or an array, but got {given!r:.80}"
+            )
+        if any(isinstance(row, Mapping) for row in given):
+            other = [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
+            if other:
+                raise InputError(f"row {other[0]} is {given[other[0]]!r:.80}: expected a dict")
+            return cls._of_dicts(given)
+        single = bool(given) and not any(map(_is_row, given))
+        rows = [given] if single else given
+        for i, row in enumerate(rows):
+            if not _is_row(row):
+                raise InputError(f"row {i} is {row!r:.80}: expected {len(order)} values")
+            if len(row) != len(order):
+                raise InputError(
+                    f"row {i} has {len(row)} values, but there are {len(order)} columns: "
+                    f"{', '.join(order[:8])}{' ...' if len(order) > 8 else ''}"
+                )
+        columns = {name: [row[j] for row in rows] for j, name in enumerate(order)}
+        return cls(columns, len(rows), single)
+
+    @classmethod
+    def of_matrix(cls, given: Any, width: int, query: str | None) -> Self:
+        """Return rows without columns: an array or a CSR matrix; all of them are one query."""
+        from scipy.sparse import csr_array
+
+        single = not hasattr(given, "indptr") and np.ndim(given) == 1
+        rows = rows_of(np.atleast_2d(np.asarray(given, dtype=np.float64)) if single else given)
+        if rows.features != width:
+            raise InputError(f"rows have {rows.features} features, but the model knows {width}")
+        if (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        made = cls({} if query is None else {query: [""] * rows.rounds}, rows.rounds, single)
+        made.matrix = csr_array(rows.array if isinstance(rows, DenseRows) else rows.matrix)
+        made.width = width
+        return made
+
+    @classmethod
+    def _of_dicts(cls, rows: Sequence[Mapping[Any, Any]], single: bool = False) -> Self:
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {str(name): [row.get(name) for row in rows] for name in names}
+        return cls(columns, len(rows), single)
+
+    def with_columns(self, more: Mapping[str, Sequence[Any]]) -> GivenRows:
+        """Return the same rows with columns more, or others in their place."""
+        columns = dict(zip(self.columns, self.cells, strict=True)) | dict(more)
+        made = GivenRows(columns, self.count, self.single)
+        made.matrix, made.width = self.matrix, self.width
+        return made
+
+    def with_missing(self, names: Sequence[str]) -> GivenRows:
+        """Return the same rows with columns that are all missing, where they are not there."""
+        return self.with_columns(
+            {name: [None] * self.count for name in names if name not in self.columns}
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.count
+
+    def texts(self, column: int) -> Sequence[str]:
+        """Return one column as it would be written to a file."""
+        return [text_of(cell) for cell in self.cells[column]]
+
+    def numbers(self, columns: Sequence[int]) -> np.ndarray | None:
+        """Return columns as numbers, one row each; None unless all cells are numbers."""
+        cells = [self.cells[j] for j in columns]
+        if any(isinstance(cell, bool) or not _is_number(cell) for own in cells for cell in own):
+            return None
+        return np.array(cells, dtype=np.float64).reshape(len(columns), self.count).T
+
+    def line(self, row: int) -> int:
+        """Return the number of a row, from 0."""
+        return row
+
+
+def text_of(cell: object) -> str:
+    """Return a cell as it would be written to a file; nothing where it is missing.
+
+    >>> [text_of(cell) for cell in (None, float("nan"), True, 3.0, 0.5, "pro", np.int64(4))]
+    ['', '', 'true', '3', '0.5', 'pro', '4']
+    """
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, str):
+        return cell
+    if cell is None or cell != cell or str(cell) in ("<NA>", "NaT"):
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and abs(cell) < 2**53 and cell == int(cell):
+        return str(int(cell))
+    return str(cell)
+
+
+def _is_row(given: object) -> bool:
+    return isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes)
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, (int, float, np.integer, np.floating))

@@ -1,0 +1,286 @@
+"""Models of tables in Python: what ``driftline run`` has learned, asked by names."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from commands import call
+
+import driftline as dl
+from driftline.errors import InputError
+
+PLANS = ["free", "pro", "team"]
+
+
+class Frame:
+    """As much of a data frame as is needed: names of columns, and the columns by name."""
+
+    def __init__(self, rows):
+        self.columns = list(rows[0])
+        self._cells = {name: [row[name] for row in rows] for name in self.columns}
+
+    def __getitem__(self, name):
+        return self._cells[name]
+
+    def __len__(self):
+        return len(self._cells[self.columns[0]])
+
+
+def people(count=120, seed=0):
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        age, plan = int(random.integers(18, 80)), PLANS[random.integers(3)]
+        usage = round(float(random.normal()), 3) if random.random() < 0.9 else None
+        rows.append({"age": age, "plan": plan, "usage": usage, "active": bool(age % 2)})
+    return rows
+
+
+def labelled(kind, rows):
+    """Add labels to rows, as a table has them; return the columns and the options of the label."""
+    for i, row in enumerate(rows):
+        young = row["age"] < 45
+        if kind == "classes":
+            row["will"] = "stay" if young or row["plan"] == "pro" else "leave"
+        elif kind == "levels":
+            row["will"] = 1 + young + (row["plan"] == "pro")
+        elif kind == "tags":
+            row |= {"tag_young": int(young), "tag_pro": int(row["plan"] == "pro")}
+        else:
+            row |= {"query": f"q{i // 4}", "grade": int(young) + int(row["plan"] == "pro")}
+    return {
+        "classes": {"label": "will"},
+        "levels": {"label": "will", "task": "levels"},
+        "tags": {"label": "tag_*", "task": "tags"},
+        "ranking": {"label": "grade", "task": "ranking", "query": "query"},
+    }[kind]
+
+
+def write(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        for row in rows:
+            cells = {k: str(v).lower() if isinstance(v, bool) else v for k, v in row.items()}
+            writer.writerow(cells)
+    return path
+
+
+def run(tmp_path, kind, learner="fast"):
+    """Return the model that the command line makes of a table, and its rows."""
+    rows = people()
+    options = labelled(kind, rows)
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    table = write(tmp_path / "people.csv", rows)
+    out = tmp_path / "out"
+    done = call("run", table, *words, "--missing", "mean", "--out", out, "--learner", learner)
+    assert done.exit_code == 0, done.output
+    return dl.load(out / "model.driftline"), rows, out / "model.driftline"
+
+
+def saved(model, tmp_path):
+    """Return all that a model is."""
+    return model.save(tmp_path / "now").read_bytes()
+
+
+every_kind = pytest.mark.parametrize("kind", ["classes", "levels", "tags", "ranking"])
+
+
+@every_kind
+def test_python_predicts_what_the_command_line_predicts(tmp_path, kind):
+    model, rows, path = run(tmp_path, kind)
+    assert isinstance(model, dl.TableModel) and model.task == kind
+    new = people(40, seed=1)
+    labelled(kind, new)
+    done = call("predict", path, write(tmp_path / "new.csv", new), "--quiet")
+    assert done.exit_code == 0, done.output
+    said = [row["prediction"] for row in csv.DictReader(io.StringIO(done.output))]
+    made = model.predict(new)
+    if kind == "tags":
+        assert said == [";".join(tags) for tags in made]
+    elif kind == "ranking":
+        assert " ".join(said).split() == [str(rank) for rank in made]
+    else:
+        assert said == made
+
+
+@every_kind
+def test_dicts_frames_and_arrays_say_the_same(tmp_path, kind):
+    model, rows, _ = run(tmp_path, kind)
+    plain = [[row[name] for name in model.columns] for row in rows]
+    made = model.predict(rows)
+    assert made == model.predict(Frame(rows)) == model.predict(plain)
+    assert made == model.predict(np.array(plain, dtype=object))
+    if kind != "ranking":
+        assert made == [model.predict(row) for row in rows]
+        assert made[3] == model.predict(plain[3])
+        shuffled = [dict(sorted(row.items())) for row in rows]
+        assert made == model.predict(shuffled)
+
+
+@every_kind
+def test_asking_changes_nothing(tmp_path, kind):
+    model, rows, _ = run(tmp_path, kind)
+    before = saved(model, tmp_path)
+    model.predict(rows)
+    if kind != "ranking":
+        model.predict_proba(rows)
+        model.explain(rows)
+        str(model.explain())
+    assert saved(model, tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", ["classes", "levels", "tags"])
+@pytest.mark.parametrize("learner", ["fast", "auto"])
+def test_probabilities_are_those_of_names_and_agree_with_predictions(tmp_path, kind, learner):
+    model, rows, _ = run(tmp_path, kind, learner)
+    chances = model.predict_proba(rows)
+    assert chances[0] == pytest.approx(model.predict_proba(rows[0]), rel=1e-12)
+    for own, said in zip(chances, model.predict(rows), strict=True):
+        assert list(own) == model.classes and all(0.0 <= p <= 1.0 for p in own.values())
+        if kind == "tags":
+            assert said == [tag for tag, p in own.items() if p > 0.5]
+        else:
+            assert sum(own.values()) == pytest.approx(1.0) and max(own, key=own.get) == said
+
+
+@every_kind
+def test_learning_in_python_goes_on_as_the_command_line_does(tmp_path, kind):
+    model, rows, path = run(tmp_path, kind)
+    more = people(40, seed=2)
+    labelled(kind, more)
+    if kind == "ranking":
+        for row in more:
+            row["query"] = f"more {row['query']}"
+    table = write(tmp_path / "more.csv", more)
+    done = call("run", table, "--resume", path, "--out", tmp_path / "on")
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "on" / "predictions.csv").open(newline="") as file:
+        said = [row["prediction"] for row in csv.DictReader(file)]
+    made = model.learn(more)
+    shown = {"tags": [";".join(own) for own in made] if kind == "tags" else []}.get(kind, made)
+    assert (" ".join(said).split() if kind == "ranking" else said) == list(map(str, shown))
+    again = dl.load(tmp_path / "on" / "model.driftline")
+    assert model.rounds == again.rounds
+    assert model.predict(rows) == again.predict(rows)
+    assert np.array_equal(model.learner.weights, again.learner.weights)
+
+
+def test_row_by_row_is_all_at_once(tmp_path):
+    model, rows, path = run(tmp_path, "classes")
+    one, two = dl.load(path), dl.load(path)
+    more = people(30, seed=3)
+    labels = ["stay" if row["age"] < 45 else "leave" for row in more]
+    apart = [one.learn(row, label) for row, label in zip(more, labels, strict=True)]
+    assert apart == two.learn(more, labels) == model.learn(Frame(more), np.array(labels))
+    assert one.predict_proba(rows) == two.predict_proba(rows)
+    one.learn([], [])
+    assert one.rounds == two.rounds == len(rows) + 30 and one.predict([]) == []
+
+
+def test_a_new_class_comes_at_any_time(tmp_path):
+    model, rows, _ = run(tmp_path, "classes")
+    model.learn(rows[0], "never seen")
+    assert "never seen" in model.classes and "never seen" in model.predict_proba(rows[0])
+    again = dl.load(model.save(tmp_path / "again"))
+    assert again.classes == model.classes and again.predict(rows) == model.predict(rows)
+
+
+def test_tags_are_given_as_names_or_flags(tmp_path):
+    rows = people(50)
+    labelled("tags", rows)
+    ways = [
+        lambda row: [n for n in ("tag_young", "tag_pro") if row[n]],
+        lambda row: [row["tag_young"], row["tag_pro"]],
+        lambda row: {"tag_young": row["tag_young"], "tag_pro": row["tag_pro"]},
+        lambda row: np.array([row["tag_young"], row["tag_pro"]]),
+    ]
+    bare = [{k: v for k, v in row.items() if not k.startswith("tag_")} for row in rows]
+    made = []
+    for way in ways:
+        model = dl.TableModel.new(rows, label="tag_*", learner="fast", missing="mean")
+        model.learn(bare, [way(row) for row in rows])
+        made.append(saved(model, tmp_path))
+    assert len(set(made)) == 1
+    with pytest.raises(InputError, match="'tag_old' is none of the tags tag_young, tag_pro"):
+        model.learn(bare[0], ["tag_old"])
+
+
+def test_a_table_of_index_value_pairs_takes_arrays(tmp_path):
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(0)
+    X = random.standard_normal((80, 4)) * (random.random((80, 4)) < 0.5)
+    y = (X[:, 0] > 0).astype(int)
+    lines = [
+        f"{label} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x.tolist()) if v)
+        for x, label in zip(X, y, strict=True)
+    ]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    done = call("run", tmp_path / "t.svm", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    model = dl.load(tmp_path / "out" / "model.driftline")
+    width = len(model.columns)
+    rows = np.pad(X, [(0, 0), (width - 4, 0)])[:, :width] if width > 4 else X
+    made = model.predict(csr_array(rows))
+    assert made == model.predict(rows) == [model.predict(row) for row in rows]
+    assert set(made) <= {"0", "1"} and model.learn(rows[0], 1) in ("0", "1")
+    with pytest.raises(InputError, match=f"rows have 2 features, but the model knows {width}"):
+        model.predict(np.zeros((1, 2)))
+
+
+REFUSED = [
+    ({"age": 3}, "stay", "column usage: the value is missing$|column plan: the value is missing$"),
+    ({"age": 3, "plan": "pro", "usage": 1.0, "active": True, "Plan": 1}, "stay", "did you mean"),
+    ({"age": "old", "plan": "pro", "usage": 1.0, "active": True}, "stay", "expected a number"),
+    ({"age": 3, "plan": "pro", "usage": np.inf, "active": True}, "stay", "expected a number"),
+    ({"age": 3, "plan": "pro", "usage": 1.0, "active": "perhaps"}, "stay", "true or false"),
+    ({"age": 3, "plan": "pro", "usage": 1.0, "active": True}, None, "there are no labels"),
+    ({"age": 3, "plan": "pro", "usage": 1.0, "active": True}, "", "the label is missing"),
+    ([1.0, 2.0], "stay", "row 0 has 2 values, but there are 4 columns: age, plan, usage, active"),
+    ([[3, "pro", 1.0, True]], ["stay", "stay"], "there are 1 rows, but 2 labels"),
+    ([[3, "pro", 1.0, True]], "stay", "expected a list of labels"),
+    (None, "stay", "expected a dict, a list of dicts, a data frame or an array"),
+    ("age", "stay", "expected a dict"),
+    ([{"age": 3}, 4], ["stay", "stay"], "row 1 is 4: expected a dict"),
+]
+
+
+@pytest.mark.parametrize("rows, label, words", REFUSED)
+def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path, rows, label, words):
+    known = [row | {"usage": 1.0} for row in people(30)]
+    labelled("classes", known)
+    model = dl.TableModel.new(known, label="will", learner="fast")
+    model.learn(known)
+    before = saved(model, tmp_path)
+    with pytest.raises(InputError, match=words) as caught:
+        model.learn(rows, label)
+    assert "--" not in str(caught.value)
+    assert saved(model, tmp_path) == before
+
+
+def test_new_refuses_what_is_no_option_and_no_rows():
+    with pytest.raises(InputError, match="options are label, task"):
+        dl.TableModel.new(people(5), label="age", colour="red")
+    with pytest.raises(InputError, match="give some"):
+        dl.TableModel.new([], label="age")
+    with pytest.raises(InputError, match="did you mean 'plan'"):
+        dl.TableModel.new(people(5), label="plann")
+
+
+def test_rankings_have_no_probabilities(tmp_path):
+    model, rows, _ = run(tmp_path, "ranking")
+    with pytest.raises(InputError, match="a ranking has no probabilities"):
+        model.predict_proba(rows)
+    ranks = model.predict(rows[:8])
+    assert sorted(ranks[:4]) == sorted(ranks[4:]) == [0, 1, 2, 3]
+
+
+def test_explanations_name_columns_and_classes(tmp_path):
+    model, rows, _ = run(tmp_path, "classes")
+    told = model.explain()
+    assert told.order[0] in ("age", "plan=pro", "plan=free", "plan=team")
+    assert set(told.labels) == {"leave", "stay"}
+    assert json.dumps(str(model.explain(rows)))

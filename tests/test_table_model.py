@@ -284,3 +284,17 @@ def test_explanations_name_columns_and_classes(tmp_path):
     assert told.order[0] in ("age", "plan=pro", "plan=free", "plan=team")
     assert set(told.labels) == {"leave", "stay"}
     assert json.dumps(str(model.explain(rows)))
+
+
+def test_data_frames_of_pandas(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rows = people(60)
+    labelled("classes", rows)
+    frame = pandas.DataFrame(rows).astype({"plan": "category"})
+    frame["some"] = pandas.array([1, None, 3] * 20, dtype="Int64")
+    frame["flag"] = pandas.array([True, False, None] * 20, dtype="boolean")
+    model = dl.TableModel.new(frame, label="will", learner="fast", missing="mean")
+    model.learn(frame)
+    assert model.predict(frame) == [model.predict(row) for _, row in frame.iterrows()]
+    kinds = {c.name: c.kind for c in model._model.encoder.columns.columns}
+    assert (kinds["some"], kinds["flag"], kinds["plan"]) == ("number", "flag", "text")

@@ -34,6 +34,8 @@ class GivenRows(Piece):
     @classmethod
     def of(cls, given: Any, order: Sequence[str]) -> Self:
         """Return rows as a program may give them; rows without names have them in this order."""
+        if not hasattr(given, "columns") and hasattr(given, "to_dict"):  # a row of a data frame
+            given = given.to_dict()
         if isinstance(given, Mapping):
             return cls._of_dicts([given], single=True)
         if hasattr(given, "columns") and hasattr(given, "__getitem__"):  # a data frame
@@ -131,7 +133,7 @@ def text_of(cell: object) -> str:
         cell = cell.item()
     if isinstance(cell, str):
         return cell
-    if cell is None or cell != cell or str(cell) in ("<NA>", "NaT"):
+    if cell is None or str(cell) in ("nan", "<NA>", "NaT"):  # those of data frames, too
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"

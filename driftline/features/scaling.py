@@ -51,11 +51,11 @@ from driftline.kernels import (
     SCALE_ROUNDS_SINGLE,
     SCALE_SINGLE,
     Kernel,
-    ask_for_row,
     helper,
     kernel,
     loose,
     loose_distinct,
+    prefetch_row,
 )
 
 __all__ = [
@@ -410,7 +410,7 @@ def standardise(inputs, state, room, out):
     factor = 1.0 / math.sqrt(features)
     for t in range(rows):
         if t + 1 < rows:
-            ask_for_row(inputs, t + 1)
+            prefetch_row(inputs, t + 1)
         x = inputs[t]
         if count_bad(x) > 0.0:
             return t

@@ -32,7 +32,7 @@ from driftline.parts import (
     substituted,
 )
 from driftline.rates import Polyak, Rate
-from driftline.regret import Tally, Watch, settled
+from driftline.regret import Tally, Watch, mark_idle
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
@@ -561,7 +561,7 @@ class OGD(Member):
             return self.engine.play(block)
         played, seen = self._watch.play(block)
         if played == block.stop - block.start:
-            self._tally.add(settled(seen, self.parts))
+            self._tally.add(mark_idle(seen, self.parts))
         return played
 
     def _learn_one_mapped(

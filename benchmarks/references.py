@@ -13,9 +13,9 @@ import math
 import numpy as np
 from numba import njit
 
-from driftline.kernels.ahead import ask_for_row, ask_for_rows
 from driftline.kernels.compile import OPTIONS, DistinctArguments
 from driftline.kernels.gathers import gather, scatter
+from driftline.kernels.prefetch import prefetch_row, prefetch_rows
 from driftline.kernels.sweeps import sweep
 
 
@@ -88,7 +88,7 @@ def passes_dense(X, y, W, steps, scores):
     steps[:] = 0.0
     for t in range(X.shape[0]):
         if t + 1 < X.shape[0]:
-            ask_for_row(X, t + 1)
+            prefetch_row(X, t + 1)
         sweep(W, steps, X[max(t - 1, 0)], X[t], scores)
         for k in range(steps.size):
             steps[k] = 0.1 * ((1.0 if k == y[t] else 0.0) - scores[k])
@@ -99,7 +99,7 @@ def passes_sparse(values, columns, starts, y, W, scores):
     for t in range(starts.size - 1):
         gather(W, values, columns, starts[t], starts[t + 1], scores)
         if t + 2 < starts.size:
-            ask_for_rows(W, columns, starts[t + 1], starts[t + 2])
+            prefetch_rows(W, columns, starts[t + 1], starts[t + 2])
         for k in range(scores.size):
             scores[k] = 0.1 * ((1.0 if k == y[t] else 0.0) - scores[k])
         scatter(W, values, columns, starts[t], starts[t + 1], scores)

@@ -14,7 +14,7 @@ from benchmarks.references import (
 )
 from benchmarks.timing import best_times
 from benchmarks.wabbit import learning
-from driftline.kernels import zeros_on_lines
+from driftline.kernels import aligned_zeros
 
 #: As many slots as the sparse stream has weights. As it comes, Vowpal Wabbit has room for an eighth
 #: of them, lets the others collide, and is faster for it.
@@ -62,15 +62,15 @@ def _dense(case, X, y, classes, goals):
     rounds, shape, narrow = len(y), (classes, X.shape[1]), X.astype(np.float32)
     steps, scores = np.zeros(classes), np.zeros(classes)
 
-    def on_lines(dtype):
-        return zeros_on_lines(shape, dtype, apart=True)
+    def aligned(dtype):
+        return aligned_zeros(shape, dtype, apart=True)
 
     contenders = {
         "run": lambda: learner(classes).run(X, y),
         "single": lambda: learner(classes, np.float32).run(narrow, y),
         "bare": lambda: bare_dense(X, y, np.zeros(shape)),
-        "passes": lambda: passes_dense(X, y, on_lines(np.float64), steps, scores),
-        "passes, single": lambda: passes_dense(narrow, y, on_lines(np.float32), steps, scores),
+        "passes": lambda: passes_dense(X, y, aligned(np.float64), steps, scores),
+        "passes, single": lambda: passes_dense(narrow, y, aligned(np.float32), steps, scores),
         "numpy": lambda: numpy_loop(X[:2000], y[:2000], classes),
     }
     yield from _beside(case, contenders, (X, y, classes), rounds, goals, text=False)
@@ -83,16 +83,16 @@ def thin():
     dense_rows = X[:20].toarray()
     places = (X.indices, X.indptr)
 
-    def on_lines(dtype):
-        return zeros_on_lines(shape, dtype, apart=False)
+    def aligned(dtype):
+        return aligned_zeros(shape, dtype, apart=False)
 
     contenders = {
         "run": lambda: learner(20).run(X, y),
         "single": lambda: learner(20, np.float32).run(narrow, y),
         "bare": lambda: bare_sparse(X.data, *places, y, np.zeros(shape)),
-        "passes": lambda: passes_sparse(X.data, *places, y, on_lines(np.float64), scores),
+        "passes": lambda: passes_sparse(X.data, *places, y, aligned(np.float64), scores),
         "passes, single": lambda: passes_sparse(
-            narrow.data, *places, y, on_lines(np.float32), scores
+            narrow.data, *places, y, aligned(np.float32), scores
         ),
         "numpy": lambda: numpy_loop(dense_rows, y[:20], 20),
     }

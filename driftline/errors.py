@@ -2,8 +2,8 @@
 
 __all__ = ["DAMAGE", "BusyError", "InputError", "NoGuaranteeError"]
 
-#: What reading a file can raise if no version of this library wrote it: values of a wrong kind, too
-#: deep a nest, too large a number.
+#: The exceptions that reading a file may raise if no version of this library wrote it: values of a
+#: wrong type, too deeply nested data, too large sizes.
 DAMAGE = (
     ArithmeticError,
     AssertionError,
@@ -17,7 +17,7 @@ DAMAGE = (
 
 
 class InputError(ValueError):
-    """Input that does not fit: the message says what was seen and what was expected."""
+    """Invalid input: the message says what was seen and what was expected."""
 
 
 class NoGuaranteeError(ValueError):
@@ -25,4 +25,4 @@ class NoGuaranteeError(ValueError):
 
 
 class BusyError(InputError, RuntimeError):
-    """A learner that is in the middle of something, called by another thread or a callback."""
+    """A call from another thread, or from a callback, while the learner plays a stream."""

@@ -12,8 +12,8 @@ which has a chance of its own, it is the mean of :math:`|p_k(x_i) - p_k(x_i')|`.
 .. math:: c_{jk}(v) = \frac1n \sum_{i=1}^n p_k(x_i \text{ with } v \text{ in place of } x_{ij})
 
 says how chances depend on the feature: partial dependence (Friedman, 2001). Any learner can be
-asked, whatever its members see of a row. Features that tell the same share what they tell; rows
-that are exchanged may be such as never come.
+explained, whatever feature maps it has. Correlated features share their importance, and rows with
+an exchanged feature may be unlike any row of the stream.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ __all__ = [
     "Importances",
     "explain",
     "explain_run",
-    "in_short",
-    "seen_by",
+    "member_name",
+    "map_name",
     "share_of_kinds",
 ]
 
-#: How often each row is exchanged with another, and how many rows are taken at most; of a run, from
-#: time to time.
+#: How often each row is exchanged with another; how many rows are used at most; and how many of the
+#: last rows are used each time while a run goes on.
 EXCHANGES, MOST_ROWS, RECENT = 4, 500, 100
 
 #: For how many features there are curves, of how many values each.
 CURVES, VALUES = 8, 21
 
-#: More labels than these are not drawn.
+#: The most labels that are drawn.
 MOST_LABELS = len(COLOURS)
 
-#: More members than these are shown by kind.
+#: If there are more members than this, they are shown by kind.
 MOST_MEMBERS = 8
 
 
@@ -73,7 +73,7 @@ class Explanation:
     """How much every feature matters, and how chances depend on those that matter most.
 
     ``importance`` has a number for every one of the features' ``names``; ``curves`` those of the
-    most important ones, by name; ``weights`` what members weigh in the next vote, by what they see.
+    most important ones, by name; ``weights`` the members' weights in the next vote, by kind.
     """
 
     names: tuple[str, ...]
@@ -90,11 +90,11 @@ class Explanation:
         return [self.names[j] for j in places]
 
     def in_words(self, name: str) -> str:
-        """Say what chances do from the lowest value of a feature to the highest, if much."""
+        """Say how chances change from the lowest value of a feature to the highest, if they do."""
         return _in_words(self.curves[name], self.labels)
 
     def __str__(self) -> str:
-        """Return the most important features, with where chances go as they grow."""
+        """Return the most important features, with the labels that gain as these grow."""
         lines = [f"after {self.rounds} rounds; importance: what share of chances a feature moves"]
         wide = max(len(name) for name in self.order[:CURVES])
         known = dict(zip(self.names, self.importance.tolist(), strict=True))
@@ -177,16 +177,16 @@ def explain(
     Parameters
     ----------
     learner
-        Of classes, signs, levels or tags; it is only asked, and stays as it is.
+        A learner of classes, signs, levels or tags; it is not changed.
     inputs
-        Rows to ask it about, the last 500 of which are taken. By default those of the last rounds
-        that the scaling of a committee keeps, 64 at most.
+        Rows to explain its predictions on, of which the last 500 are used. Default: the last rows
+        that the scaling of a committee keeps, at most 64.
     names
-        Of the features. Default: their numbers.
+        Names of the features. Default: their numbers.
     labels
         Names of classes or tags. Default: their numbers.
     seed
-        Of which rows are exchanged.
+        The seed of the choice of rows that are exchanged.
 
     Examples
     --------
@@ -220,9 +220,9 @@ def explain_run(
     names: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Importances:
-    """Play a stream, and say after every so many rounds how much every feature matters.
+    """Play a stream, and compute every ``every`` rounds how much every feature matters.
 
-    It plays as :meth:`run <driftline.Learner.run>` does: who is asked learns nothing from it.
+    It plays as :meth:`run <driftline.Learner.run>` does: explaining changes nothing in the learner.
 
     >>> import driftline as dl
     >>> rng = np.random.default_rng(0)
@@ -265,7 +265,7 @@ def chances(learner: Member | Committee, rows: np.ndarray) -> np.ndarray:
 
 
 def _drawn(name: str) -> str:
-    """Return a name as figures take it: no formula, and not left out."""
+    """Return a name as text for figures: not as a formula, nor hidden from the legend."""
     made = name.replace("$", r"\$")
     return f" {made}" if made.startswith("_") else made
 
@@ -286,7 +286,7 @@ def _check_task(learner: object) -> None:
 
 
 def _rows(learner: Member | Committee, inputs: Inputs | None) -> np.ndarray:
-    """Return the rows to ask about."""
+    """Return the rows to explain."""
     if inputs is None:
         scaling = learner.scaling if isinstance(learner, Committee) else None
         kept = None if scaling is None else scaling.kept
@@ -313,7 +313,7 @@ def _named(given: Sequence[object] | None, count: int, what: str) -> tuple[str, 
 
 
 def _labels(learner: Member | Committee) -> Sequence[object]:
-    """Return what labels are called: by themselves, tags by their numbers."""
+    """Return the names of labels: the labels themselves, or the numbers of tags."""
     task = learner.task
     return range(task.dim) if task.kind == "tags" else list(task.all_labels)
 
@@ -324,7 +324,7 @@ def _importance(
     before = chances(learner, rows)
     factor = 1.0 if learner.task.kind == "tags" else 0.5 * before.shape[1]
     others = np.empty((EXCHANGES, len(rows)), dtype=np.int64)
-    for partner in others:  # a cycle through all rows: nobody is exchanged with itself
+    for partner in others:  # a cycle through all rows: no row is exchanged with itself
         cycle = generator.permutation(len(rows))
         partner[cycle] = np.roll(cycle, 1)
     made = np.empty(rows.shape[1])
@@ -346,7 +346,7 @@ def _curve(learner: Member | Committee, rows: np.ndarray, j: int) -> Curve:
 
 
 def _weights(learner: Member | Committee) -> dict[str, float]:
-    """Return what members weigh in the next vote, those that see the same added up."""
+    """Return the members' weights in the next vote, added up by kind."""
     if not isinstance(learner, Committee):
         return {}
     shares, names = share_of_kinds(learner.weights, [one.config() for one in learner.members])
@@ -367,34 +367,34 @@ def _in_words(curve: Curve, labels: tuple[str, ...]) -> str:
 def share_of_kinds(weights: np.ndarray, configs: Sequence[Json]) -> tuple[np.ndarray, list[str]]:
     """Return weights with a column for every member, and their names.
 
-    Of more than a few members those of one kind, who see the same of a row, are added up.
+    If there are many members, those of one kind, with the same feature map, are added up.
     """
     if len(configs) <= MOST_MEMBERS:
-        return weights, [in_short(j, config) for j, config in enumerate(configs)]
-    kinds = [config.get("kind") or seen_by(config.get("features")) for config in configs]
+        return weights, [member_name(j, config) for j, config in enumerate(configs)]
+    kinds = [config.get("kind") or map_name(config.get("features")) for config in configs]
     names = list(dict.fromkeys(kinds))
     member_of = np.array([[kind == name for name in names] for kind in kinds], dtype=np.float64)
     return weights @ member_of, [f"{name} ({kinds.count(name)})" for name in names]
 
 
-def seen_by(features: Json | None) -> str:
-    """Return what members with this map see, in few words.
+def map_name(features: Json | None) -> str:
+    """Return a short name of a feature map.
 
     >>> from driftline.features import Chain, Fourier, Ranks
-    >>> seen_by(Chain(Ranks(), Fourier(50)).config())
+    >>> map_name(Chain(Ranks(), Fourier(50)).config())
     'Fourier of Ranks'
     """
     if features is None:
         return "linear"
     if "map" in features:
-        return seen_by(features["map"])
+        return map_name(features["map"])
     if features["type"] == "features.Chain":
-        return " of ".join(seen_by(part) for part in reversed(features["maps"]))
+        return " of ".join(map_name(part) for part in reversed(features["maps"]))
     return str(features["type"]).removeprefix("features.")
 
 
-def in_short(index: int, config: Json) -> str:
-    """Return a member in few words: those of its kind, or its rate and its domain."""
+def member_name(index: int, config: Json) -> str:
+    """Return a short name of a member: its kind, or its rate and its domain."""
     if "kind" in config:
         return f"{index} {config['kind']}"
     rate = config.get("rate", {})

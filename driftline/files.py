@@ -1,7 +1,7 @@
-"""Files that survive a kill and a loss of power: whole or as before, and longer or cut.
+"""Files that survive a kill and a loss of power: replaced atomically, or appended and cut.
 
-All that must last goes through :data:`disk`, one method for each thing that a machine can be
-interrupted between. Tests put another one in its place, which stops there or drops what was not
+All writes that must be durable go through :data:`disk`, which has one method for each operation
+that a crash can come between. Tests replace it by one that crashes there, or drops what was not
 synced.
 """
 
@@ -26,10 +26,10 @@ CHUNK = 1 << 20
 
 
 class Disk:
-    """What is done to files, as the operating system does it."""
+    """Operations on files, by the operating system."""
 
     def open(self, path: Path) -> int:
-        """Open a file for reading and writing; it is made if it is not there, as others are."""
+        """Open a file for reading and writing; create it, with the usual mode, if it is missing."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
     def write(self, handle: int, content: bytes) -> None:
@@ -43,7 +43,7 @@ class Disk:
         os.ftruncate(handle, length)
 
     def sync(self, handle: int) -> None:
-        """Wait until all that a file holds is on the disk."""
+        """Wait until the content of a file is on the disk."""
         if hasattr(fcntl, "F_FULLFSYNC"):  # macOS, whose fsync stops at the drive's cache
             with suppress(OSError):
                 fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
@@ -51,11 +51,11 @@ class Disk:
         os.fsync(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file another name; a file that had it is gone."""
+        """Rename a file; a file that had the new name is replaced."""
         os.replace(old, new)
 
     def remove(self, path: Path) -> None:
-        """Take a file away, if it is there."""
+        """Delete a file, if it exists."""
         path.unlink(missing_ok=True)
 
     def sync_folder(self, folder: Path) -> None:
@@ -70,12 +70,12 @@ class Disk:
             os.close(handle)
 
 
-#: The machine's own.
+#: The disk of this machine.
 disk = Disk()
 
 
 def draft_of(path: Path) -> Path:
-    """Return where a file is written before it is whole; the next writer takes the same place.
+    """Return the path of a file's draft, which is renamed when complete; all writers share it.
 
     >>> draft_of(Path("out/model")).name
     '.part.model'
@@ -84,14 +84,14 @@ def draft_of(path: Path) -> Path:
 
 
 def path_of(given: str | Path) -> Path:
-    """Return a path, or refuse what is none."""
+    """Return a path, or refuse a value that is not one."""
     if not isinstance(given, (str, os.PathLike)):
         raise InputError(f"expected a path, but got {given!r:.80}")
     return Path(given)
 
 
 def replace(path: str | Path, content: bytes) -> Path:
-    """Write a file, in whole or not at all; when this returns, it is on the disk."""
+    """Write a file atomically; when this returns, it is on the disk."""
     path = path_of(path)
     if path.exists() and not path.is_file():  # a pipe or a device, written to at once
         path.write_bytes(content)
@@ -107,16 +107,16 @@ def replace(path: str | Path, content: bytes) -> Path:
 
 @contextmanager
 def drafted(path: str | Path) -> Iterator[Path]:
-    """Give the place of an empty draft, which becomes the file when all went well.
+    """Yield the path of an empty draft, which is renamed to the file if nothing fails.
 
-    Only one writes a draft at a time: another one that writes the same file waits. A draft that
-    was left behind is taken up, and emptied.
+    Only one process writes a draft at a time: another one that writes the same file waits. A draft
+    that was left behind is reused, and emptied.
     """
     path = Path(os.path.realpath(path))
     draft = draft_of(path)
     try:
         handle = _locked(draft)
-    except OSError as error:  # about the file that was asked for
+    except OSError as error:  # name the file that was asked for, not its draft
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         disk.truncate(handle, 0)
@@ -132,7 +132,7 @@ def drafted(path: str | Path) -> Iterator[Path]:
 
 
 def _locked(draft: Path) -> int:
-    """Open a draft that is one's own and that no other writes."""
+    """Open and lock a draft that belongs to this user."""
     while True:
         try:
             handle = disk.open(draft)
@@ -146,17 +146,17 @@ def _locked(draft: Path) -> int:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                disk.remove(draft)  # who made it may still write to it
+                disk.remove(draft)  # its owner may still write to it
             elif _same(found, draft):
                 return handle
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # whoever had it has renamed it meanwhile
+        os.close(handle)  # the previous writer has renamed it meanwhile
 
 
 def _same(found: os.stat_result, path: Path) -> bool:
-    """Say whether an open file is the one that has a name now."""
+    """Return whether an open file is the one at this path now."""
     try:
         return os.path.samestat(found, os.lstat(path))
     except FileNotFoundError:
@@ -164,7 +164,7 @@ def _same(found: os.stat_result, path: Path) -> bool:
 
 
 def _foreign(draft: Path, error: OSError) -> bool:
-    """Say whether a draft cannot be opened since it is a link or another's."""
+    """Return whether a draft cannot be opened since it is a link or another user's."""
     try:
         found = os.lstat(draft)
     except OSError:
@@ -173,7 +173,7 @@ def _foreign(draft: Path, error: OSError) -> bool:
 
 
 def remove(*paths: Path) -> None:
-    """Take files of one folder away, for good."""
+    """Delete files of one folder, and sync the folder."""
     there = [path for path in paths if path.exists()]
     for path in there:
         disk.remove(path)
@@ -182,16 +182,17 @@ def remove(*paths: Path) -> None:
 
 
 class Appended:
-    """A file that only grows; what is beyond the last length that was noted can be cut off.
+    """A file that only grows; content beyond the last recorded length is cut off.
 
-    Whoever notes a length does so by :func:`replace` in the same folder, which also keeps its name.
+    The length is to be recorded by :func:`replace` in the same folder, which also syncs the name of
+    this file.
 
     Parameters
     ----------
     path
-        Made if it is not there.
+        The file; created if it is missing.
     length, digest
-        How much of it is kept, and the SHA-256 of that. What does not have it is refused.
+        How many bytes are kept, and their SHA-256. A file with another digest is refused.
     """
 
     def __init__(self, path: Path, length: int = 0, digest: str = ""):
@@ -238,7 +239,7 @@ class Appended:
         disk.sync(self._handle)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

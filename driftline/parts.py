@@ -4,9 +4,9 @@ A part (a task, a loss, a decoder, a rate, a domain) is a frozen dataclass. Its
 fields are numbers, strings, tuples, arrays of numbers or other parts, so that a
 configuration is a small tree that fits in JSON, and no code is ever read from it.
 
-What others want to know of a part are facts. The base of its kind has them all: a ``ClassVar`` is
-a constant of each class; a :class:`fact` may depend on the fields, and a part states it as a
-constant, a field or a property.
+What other code needs to know of a part are facts, declared in the base class of its kind: a
+``ClassVar`` is a constant of each class; a :class:`fact` may depend on the fields, and a part
+states it as a constant, a field or a property.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "substituted",
 ]
 
-#: The rooms whose parts are known by name before anybody has opened them.
+#: The packages whose parts are found by name, even before they are imported.
 ROOMS = (
     "decoders",
     "detectors",
@@ -48,8 +48,8 @@ ROOMS = (
 )
 
 
-#: Numbers of these parts are sizes, which take memory when a part is made. None read from a file
-#: may be larger than this.
+#: Integers of these parts are sizes, for which memory is allocated. Those read from a file may not
+#: be larger than this.
 SIZED, LARGEST = ("tasks.", "polytopes.", "losses."), 10**6
 
 
@@ -60,7 +60,7 @@ else:
     class fact:  # noqa: N801 (as property is written)
         """A property that a constant, a field or another property of a subclass may replace.
 
-        A field can not replace a plain property: that has no setter, and counts as a default.
+        A field cannot replace a plain property, which has no setter and would count as its default.
         """
 
         def __init__(self, default):
@@ -105,13 +105,13 @@ class Part:
     @classmethod
     @functools.cache
     def field_names(cls) -> tuple[str, ...]:
-        """Return what the part is made from."""
+        """Return the names of the arguments that the part is made from."""
         fields: Any = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
         return cls.made_from or tuple(field.name for field in fields)
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is neither True nor False: a word for "no" would count as yes."""
+    """Refuse a value that is neither True nor False: a string such as "no" would count as True."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False, not {value!r}")
 
@@ -135,7 +135,7 @@ LARGEST_NUMBER = 1e100
 
 
 def substituted(part: Any, old: Part, new: Part) -> Any:
-    """Return a part in which one of its parts stands for another, wherever that is.
+    """Return a part in which one nested part is replaced by another, everywhere.
 
     >>> import driftline as dl
     >>> few, many = dl.tasks.Multiclass(2), dl.tasks.Multiclass(3)
@@ -170,7 +170,7 @@ def largest_number(part: Part) -> float:
 
 
 def _numbers(part: Part) -> Iterator[tuple[str, float]]:
-    """Yield all numbers in a part and its parts, each with where it stands."""
+    """Yield all numbers in a part and its parts, each with the path to it."""
     for name in part.field_names():
         value = getattr(part, name, None)
         if isinstance(value, Part):
@@ -183,7 +183,7 @@ def _numbers(part: Part) -> Iterator[tuple[str, float]]:
 
 
 def from_config(config: Any) -> Any:
-    """Rebuild what :meth:`Part.config` wrote.
+    """Rebuild a part from what :meth:`Part.config` returned.
 
     >>> import driftline as dl
     >>> from_config({'type': 'domains.Ball', 'diameter': 20.0})

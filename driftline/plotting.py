@@ -17,7 +17,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure that is bound to no window."""
+    """Return an empty figure without a window."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ __all__ = ["AprioriBound", "describe", "no_theorem", "apriori_bound"]
 
 
 class AprioriBound(NamedTuple):
-    r"""What a theorem says of a learner before the first round.
+    r"""The bound that a theorem gives before the first round.
 
     For every comparator in the domain, with losses :math:`F_T` and path length :math:`P_T`, and
     rows of norms up to B, the expected target losses add up to at most
@@ -32,13 +32,13 @@ class AprioriBound(NamedTuple):
     diameter: float
     steps: StepRange
     theorem: str
-    #: What norms are the norms of, in words.
+    #: The rows whose norms are meant, in words.
     rows: str
-    #: What no row is longer than, infinite if that is not known beforehand.
+    #: A bound of the norm of rows, infinite if none is known beforehand.
     longest: float = math.inf
 
     def prices(self, norm: float = 1.0) -> tuple[float, float, float]:
-        """Return s, and the prices of a start and of a path of length 1, for rows up to a norm."""
+        """Return s, and the costs of a start and of a path of length 1, for rows up to a norm."""
         if norm**2 > self.steps.norm**2 * (1.0 + 1e-12):
             return math.inf, math.inf, math.inf
         least = self.steps.least(norm**2)
@@ -46,13 +46,13 @@ class AprioriBound(NamedTuple):
         return spread, self.diameter**2 / (2.0 * least), self.diameter / least
 
     def total(self, comparator_loss: float, path_length: float, norm: float = 1.0) -> float:
-        """Return what the losses add up to at most, against a comparator, on rows up to a norm."""
+        """Return the bound of the total loss, against a comparator, on rows up to a norm."""
         spread, start, path = self.prices(norm)
         return spread * comparator_loss + start + path * path_length
 
 
 def apriori_bound(parts: Parts, longest: float = math.inf) -> AprioriBound | None:
-    """Return what a theorem promises of a learner with these parts, None if none does."""
+    """Return the bound that a theorem gives for a learner of these parts, None if none does."""
     if no_theorem(parts) or not parts.loss.convex or parts.restart is not None:
         return None
     if not math.isfinite(parts.domain.diameter):
@@ -118,7 +118,7 @@ def _range(parts: Parts) -> str:
 
 
 def _input(parts: Parts) -> str:
-    """Say what the norm is one of."""
+    """Say which norm is meant."""
     return parts.loss.task.layout.norm_in_words(parts.intercept)
 
 
@@ -144,7 +144,7 @@ def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:
 
 
 def _bound(parts: Parts) -> str:
-    """Say the theorem, or why there is none."""
+    """Return the bound of the theorem in words, or why there is none."""
     reason, diameter = no_theorem(parts), parts.domain.diameter
     if not parts.decoder.rate_floor > 0.0 or parts.loss.caveat:
         return f"none: {reason}"

@@ -1,7 +1,7 @@
-"""Names for what has no narrower type, since a user or a file decides what it is.
+"""Names for values that have no narrower type, since a user or a file decides what they are.
 
-Everything else has a type of its own: rows, states, traces, parts. These names only tell readers
-what is meant; a task and its layout check what they are given.
+Everything else has a type of its own: rows, states, traces, parts. These names are for readers; a
+task and its layout check the values.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def test_classes_may_first_appear_later(how, names):
     fresh = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
     fresh.partial_fit(X[known][:1], names[y[known]][:1], classes=names)
     after = dl.DriftClassifier(how).partial_fit(X[known], names[y[known]])
-    after._meet(names[y[:1]], names)  # grows, and learns nothing
+    after._add_classes(names[y[:1]], names)  # grows, and learns nothing
     grown = after.learner_.score_rows(X)[..., :2]
     if isinstance(after.learner_, dl.Committee):  # who counts smooths counts over all classes
         steps = [isinstance(member, dl.OGD) for member in after.learner_.members]

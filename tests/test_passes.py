@@ -10,9 +10,9 @@ from scipy import sparse
 
 import driftline as dl
 from driftline import inputs
-from driftline.kernels import kernel, on_lines, zeros_on_lines
-from driftline.kernels.ahead import ask_for_rows
+from driftline.kernels import aligned, aligned_zeros, kernel
 from driftline.kernels.gathers import gather, scatter
+from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.signatures import vector
 from driftline.kernels.sweeps import sweep
 
@@ -42,7 +42,7 @@ def gatherer(number):
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))
     def read(weights, values, columns, first, stop, scores):
-        ask_for_rows(weights, columns, first, stop)
+        prefetch_rows(weights, columns, first, stop)
         gather(weights, values, columns, first, stop, scores)
 
     @kernel(types.void(table(number), rows(number), columns, whole, whole, vector))
@@ -66,7 +66,7 @@ def test_a_sweep_moves_the_weights_and_scores_them(dtype, outputs, features, see
     old, new = generator.standard_normal((2, features)).astype(dtype)
     steps = generator.standard_normal(outputs) * (generator.random(outputs) < 0.6)
     play, apart = SWEEPS[dtype], bool(generator.integers(0, 2))
-    moved, scores, again = on_lines(W, apart), np.empty(outputs), np.empty(outputs)
+    moved, scores, again = aligned(W, apart), np.empty(outputs), np.empty(outputs)
     norm_sq = play(moved, steps, old, new, scores)
     expected = W.astype(float)
     expected[:, :features] += np.outer(steps, old)
@@ -87,7 +87,7 @@ def test_a_sweep_moves_the_weights_and_scores_them(dtype, outputs, features, see
 def test_weights_lie_on_lines(dtype, outputs, features):
     W = np.arange(outputs * features, dtype=dtype).reshape(outputs, features)
     for apart in (False, True):
-        zeros, copy = zeros_on_lines(W.shape, dtype, apart), on_lines(W, apart)
+        zeros, copy = aligned_zeros(W.shape, dtype, apart), aligned(W, apart)
         np.testing.assert_array_equal(copy, W)
         assert not zeros.any()
         for made in (zeros, copy):

@@ -1,4 +1,4 @@
-"""What a run can be held to: its total against every bound, for any comparator."""
+"""Certificates of runs: their total against every bound, for any comparator."""
 
 from driftline.certificates.audit import certify as certify
 from driftline.certificates.certificate import Certificate as Certificate

@@ -1,4 +1,4 @@
-"""Audit a run: replay its steps, and hold its total to every bound."""
+"""Audit a run: replay its steps, and compare its total with every bound."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
 from driftline.learner import OGD
 from driftline.parts import check_flag
-from driftline.regret import Tally, Watched, settled
+from driftline.regret import Tally, Watched, mark_idle
 from driftline.trace import Trace
 from driftline.typing import Inputs, Labels
 
@@ -66,8 +66,8 @@ def certify(
     """Return the certificate of a run against a comparator.
 
     The weights are replayed from the steps in the trace. All else is computed anew: losses, risks
-    and gradients, predictions and their target losses, and what rate and detector would have done.
-    What differs from the trace is reported. A learner without gradient steps
+    and gradients, predictions and their target losses, the steps of the rate and the alarms of the
+    detector. Every difference from the trace is reported. A learner without gradient steps
     (:mod:`driftline.members`) is played again, and has totals but no bounds.
 
     Parameters
@@ -80,18 +80,18 @@ def certify(
     comparator
         Weights to compare with: :class:`~driftline.comparators.Fixed`,
         :class:`~driftline.comparators.Piecewise`, :class:`~driftline.comparators.Sequence`. For a
-        committee one for all, shrunk into the ball of each member, or a list with one each; it
-        acts on the inputs as members saw them. Without one, members are held to weights of 0.
-        Learners without weights have none.
+        committee one for all members, shrunk into the ball of each, or a list with one for each; it
+        acts on the inputs as members saw them. Without one, members are compared with weights of 0.
+        Learners without weights take none.
     inputs, labels
         The stream that was played, or a stream object alone.
     chance
-        With which the statement on sampled losses may be false.
+        The probability with which the bound of sampled losses may fail.
     keep
-        Whether the certificate keeps ten numbers of every round, so that it can be asked for
-        intervals and drawn. Without them it takes no memory that grows with the run.
+        Whether the certificate keeps ten numbers of every round, for plots and certificates of
+        intervals. Without them it takes constant memory.
     progress
-        Called with the number of rounds just replayed.
+        A callback that is given the number of rounds just replayed.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def certify(
             raise InputError("expected inputs and labels, or a stream that has both")
         inputs, labels = inputs.inputs, inputs.labels
     given = (comparator, inputs, labels, chance, keep, progress)
-    with np.errstate(all="ignore"):  # what overflows is no bound, and is called broken
+    with np.errstate(all="ignore"):  # a bound that overflows counts as broken
         if isinstance(trace, CommitteeTrace):
             from driftline.certificates.committee_audit import certify_committee
 
@@ -129,7 +129,7 @@ def certify(
 
 
 def _check_options(chance: float, keep: bool, progress: Callable[[int], None] | None) -> None:
-    """Refuse options that say nothing."""
+    """Refuse invalid options."""
     number = isinstance(chance, (int, float, np.floating)) and not isinstance(chance, bool)
     if not (number and 0.0 < chance < 1.0):
         raise InputError(f"chance must lie between 0 and 1, but is {chance!r}")
@@ -149,7 +149,7 @@ def _certify(
 ) -> Certificate:
     """Return the certificate of a single learner's run."""
     check_comparator(comparator)
-    trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
+    trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task
     rows, labels = task.layout.rows(inputs), task.check_labels(labels)
@@ -164,14 +164,14 @@ def _certify(
     size = learner._batch_size(rows)
     for start in range(0, rows.rounds, size):
         stop = min(start + size, rows.rounds)
-        seen = settled(replay.play(start, stop), parts)
+        seen = mark_idle(replay.play(start, stop), parts)
         tally.add(seen)
         if keep:
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
     guess = task.mean_guess(labels)
-    assert guess is not None  # as it may be without labels
+    assert guess is not None  # None only without labels
     made = replace(premises_of(engine, replay.floor), guess_loss=guess)
     return Certificate(
         0,

@@ -3,13 +3,13 @@ r"""A run's total beside its bounds.
 For a comparator :math:`U_1, \dots, U_T` with losses :math:`F_T = \sum L_t(U_t)` and path length
 :math:`P_T = \sum \|U_t - U_{t-1}\|`, in a domain of diameter D:
 
-- *worst case*: what the theorem promises before the first round,
+- *worst case*: the theorem's bound before the first round,
   :math:`F_T + \frac{D}{\underline\eta} (\frac D2 + P_T)` with :math:`\underline\eta` the rate floor
   over the largest squared input norm;
 - *diameter*: with the steps that were taken,
   :math:`F_T + \frac{\|W_1 - U_1\|^2}{2 \eta_1} + \frac{D^2}2 \sum [\frac1{\eta_t} -
   \frac1{\eta_{t-1}}]_+ + D \sum \frac{\|U_t - U_{t-1}\|}{\eta_{t-1}} + \sum r_t`;
-- *exact*: with the distances that there were, in place of D;
+- *exact*: with the actual distances in place of D;
 - *weighted*: :math:`\sum \eta_t \mathbb E \ell_t` against :math:`\sum \eta_t L_t(U_t)` and
   distances without steps.
 
@@ -40,19 +40,19 @@ FORMS = ("worst_case", "diameter", "exact", "weighted")
 
 @dataclass(frozen=True)
 class Premises:
-    """What bounds are made from, beside the rounds."""
+    """The constants of the bounds: all that they depend on beside the rounds."""
 
     diameter: float
     floor: float
     guess_loss: float
     largest_loss: float
-    #: What the guess is.
+    #: What uniform guessing means for the task, in words.
     guess: str
-    #: Whether the loss is convex, without which nothing holds.
+    #: Whether the loss is convex; else no bound holds.
     convex: bool = True
-    #: Why no theorem promises anything, "" if one does.
+    #: Why no theorem gives a bound beforehand, "" if one does.
     no_theorem: str = ""
-    #: The largest share of the comparator's loss that steps of different size may make of it.
+    #: The factor of the comparator's loss in the bound, above 1 where steps may grow.
     spread: float = 1.0
     theorem: str = ""
     #: The relative precision of weights.
@@ -66,8 +66,8 @@ class Certificate:
     """Totals and bounds over some rounds; print it for a table.
 
     ``expected`` is the sum of expected target losses, ``sampled`` that of the predictions made.
-    ``findings`` says what the audit found: whether the replayed run is the recorded one, and
-    whether every step was admissible. ``unchecked`` says what of an older trace was believed.
+    ``findings`` are what the audit found: where the replayed run differs from the recorded one, and
+    steps that were not admissible. ``unchecked`` lists what of an older trace could not be checked.
     """
 
     start: int
@@ -120,7 +120,7 @@ class Certificate:
 
     @property
     def worst_case(self) -> float:
-        """What the theorem promises before the first round, and again at every new start."""
+        """The theorem's bound before the first round, with the price of every restart added."""
         made, theirs = self.premises, self.comparator_loss
         if made.no_theorem and not (math.isinf(made.spread) and theirs + self.tally.gap == 0.0):
             raise NoGuaranteeError(f"no theorem bounds this run beforehand: {made.no_theorem}")
@@ -146,13 +146,13 @@ class Certificate:
 
     @property
     def exact(self) -> float:
-        """The bound with the steps that were taken, and the distances that there were."""
+        """The bound with the steps that were taken, and the actual distances."""
         self._need_convexity()
         return self.tally.exact
 
     @property
     def weighted_total(self) -> float:
-        """The expected target loss in which every round counts as its step."""
+        """The expected target loss with every round weighted by its step."""
         return self.tally.weighted_risk
 
     @property
@@ -189,7 +189,7 @@ class Certificate:
 
     @property
     def deviation(self) -> float:
-        """How far the sampled total may lie above the expected, but with a small chance."""
+        """By how much the sampled total may exceed the expected one, except with a small chance."""
         return self.tally.deviation(self.chance)
 
     @property
@@ -301,7 +301,7 @@ class Certificate:
         return "\n".join(lines)
 
     def _comparison(self) -> list[str]:
-        """Say how the comparator fared, if there was one."""
+        """Return lines on the comparator's loss, if there is a comparator."""
         if self.premises.no_bound:
             return []
         return [

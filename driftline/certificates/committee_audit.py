@@ -116,7 +116,7 @@ def _members(
     chance: float,
     progress: Callable[[int], None] | None,
 ) -> tuple[list[Certificate], list[bool]]:
-    """Return the members' certificates, and for whom the comparator was too large."""
+    """Return the members' certificates, and for which members the comparator was too large."""
     count = len(trace.members)
     if not trace.weights.shape == trace.member_risk.shape == (len(trace), count):
         raise InputError(
@@ -153,7 +153,7 @@ def _member(
 ) -> tuple[Certificate, bool]:
     """Return a member's certificate, and whether the comparator was too large for it.
 
-    A member without weights has no use for a comparator.
+    A member without weights takes no comparator.
     """
     if not makes_steps(trace):
         return certify_again(trace, inputs, labels, chance, True, progress), False
@@ -180,7 +180,7 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
 def _combined(
     task: Task, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
 ) -> np.ndarray:
-    """Return what the committee predicts from what its members do."""
+    """Return the committee's predictions from those of its members."""
     first = trace.origin
     assert first is not None
     if first.combine == "vote":
@@ -235,7 +235,7 @@ def _predicted(
 
 
 def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...]:
-    """Say what the record is believed in, for want of a past."""
+    """Return what could not be checked, since the trace has no state from before the run."""
     notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
     if first.combine == "draw" and first.state.key is None:
         notes.append("which members were drawn: the trace does not have the seed")

@@ -15,9 +15,9 @@ most each of its own bounds. What the committee pays is
   a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
   claimed for other losses.
 
-R holds from the first round of the weights on, and what weighs them never starts anew: so there is
-no such bound of an interval, nor of a run that goes on from an earlier one. The certificates of the
-members hold on every interval.
+R holds from the first round of the weights on, and the weights never restart: so there is no such
+bound for an interval, nor for a run that continues an earlier one. The certificates of the members
+hold on every interval.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CommitteeRounds(NamedTuple):
 
 @dataclass(frozen=True)
 class CommitteeCertificate:
-    """What a committee's run paid, and what it was promised; print it for a table.
+    """The losses of a committee's run beside their bounds; print it for a table.
 
     ``total`` is the target loss of its predictions, ``average`` the weighted average of its
     members' expected losses, ``sampled_average`` that of the losses of their predictions. The
@@ -60,8 +60,8 @@ class CommitteeCertificate:
     nothing is claimed).
     ``sequences`` are the totals of the best sequences of members that change at most 0, 1, ...
     times. ``members`` are the members' own certificates, for the inputs as they saw them:
-    ``scaled`` says whether these are not those of the stream. ``shrunk`` says for whom the
-    comparator was too large.
+    ``scaled`` says whether these differ from the stream's. ``shrunk`` lists the members for which
+    the comparator was too large.
     """
 
     start: int
@@ -113,11 +113,11 @@ class CommitteeCertificate:
 
     @property
     def deviation(self) -> float:
-        """How far ``total`` may lie above a bound of its expectation, but with a small chance.
+        """By how much ``total`` may exceed a bound of its expectation, except with a small chance.
 
-        A draw's loss has the mean of the round's average, and so has the average of what members
-        predict, of which a vote costs ``factor`` times at most. Members that are certain leave
-        a vote nothing to chance.
+        The loss of a draw has the round's average as its mean. So has the average loss of the
+        members' predictions, and a vote costs at most ``factor`` times that. If all members are
+        deterministic, a vote has no deviation.
         """
         tally = Tally(self.largest_loss, rounds=self.rounds, variance=self.variance)
         if self.combine == "draw":
@@ -127,16 +127,16 @@ class CommitteeCertificate:
     # -- bounds
 
     def regret_bound(self, switches: int = 0) -> float:
-        """Return how far the average may exceed the best sequence that changes so many times.
+        """Return by how much the average may exceed the best sequence with this many changes.
 
-        Whatever this sequence pays: :meth:`most` is never above its total and this.
+        It holds whatever this sequence pays: :meth:`most` is never above its total plus this.
         """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         return float(self.largest_loss * self.shares.regret_bound(self.rounds, switches))
 
     def most(self, total: float, switches: int = 0) -> float:
-        """Return what the average is at most, if a sequence of members pays at most ``total``."""
+        """Return a bound of the average, if a sequence of members pays at most ``total``."""
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         largest = self.largest_loss
@@ -144,7 +144,7 @@ class CommitteeCertificate:
 
     @property
     def switches(self) -> int:
-        """How many changes the sequence of members has whose bound is smallest."""
+        """The number of changes of the sequence of members with the smallest bound."""
         if self.no_regret_bound:
             return 0
         return int(np.argmin([self.most(total, k) for k, total in enumerate(self.sequences)]))
@@ -154,10 +154,10 @@ class CommitteeCertificate:
         return [member.bounds()[form] for member in self.members]
 
     def member_totals(self) -> dict[str, float | str]:
-        """Return what each bound of the committee starts from, or why there is none.
+        """Return the members' totals that the committee's bounds are computed from, by name.
 
-        The total of the best member, and of the best sequence of members, as they turned out;
-        then the smallest bound that any member has of each form.
+        The actual totals of the best member and of the best sequence of members; then the smallest
+        bound that any member has, for each form of bound, or why there is none.
         """
         made: dict[str, float | str] = {
             "best_member": self.best_total,
@@ -172,7 +172,7 @@ class CommitteeCertificate:
     def average_bounds(self) -> dict[str, float | str]:
         """Return every bound of the weighted average, or why there is none.
 
-        What the weights make of each of the :meth:`member_totals`.
+        They follow from the :meth:`member_totals` by the loss bound of the weights.
         """
         made: dict[str, float | str] = {}
         for form, total in self.member_totals().items():

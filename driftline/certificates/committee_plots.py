@@ -23,7 +23,7 @@ BLUE, ORANGE, _, RED, _, _ = COLOURS
 #: How many values of t the curves have.
 CURVE = 100
 
-#: A bound is drawn in full up to so many times the largest total.
+#: A bound is drawn in full up to this many times the largest total.
 ROOM = 8.0
 
 
@@ -37,7 +37,7 @@ def plot(certificate: CommitteeCertificate, path: str | Path | None = None) -> F
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, bound to no window.
+        The figure, without a window.
     """
     rounds = certificate.rounds_seen
     if rounds is None:

@@ -1,8 +1,8 @@
 r"""The best comparators in hindsight.
 
-Any comparator in the domain makes a valid certificate; one with a small surrogate loss makes a
-tight one. Fits descend the total surrogate loss over the ball by accelerated projected gradient
-steps, and know how good they are: for a convex f on a ball of radius R,
+Any comparator in the domain gives a valid certificate; one with a small surrogate loss gives a
+tight one. Fits minimise the total surrogate loss over the ball by accelerated projected gradient
+steps, with a bound of their error: for a convex f on a ball of radius R,
 :math:`f(U) - \min f \le \langle \nabla f(U), U \rangle + R \|\nabla f(U)\|`.
 """
 
@@ -92,13 +92,13 @@ class Problem:
                 if value <= model + 0.5 * smoothness * float(np.vdot(move, move)) + 1e-12 * value:
                     break
                 smoothness *= 2.0
-            else:  # a kink in the way
+            else:  # a kink between the two points
                 return self._around_kinks(best, start, stop, tolerance, passes)
             gap = self._gap(there, gradient)
             if value < best.loss or gap < best.gap:
                 best = Fit(there, value, gap)
             later = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
-            if float(np.vdot(ahead - there, there - here)) > 0.0:  # uphill: begin afresh
+            if float(np.vdot(ahead - there, there - here)) > 0.0:  # uphill: restart the momentum
                 ahead, momentum = there, 1.0
             else:
                 ahead = self._project(there + (momentum - 1.0) / later * (there - here))
@@ -107,9 +107,9 @@ class Problem:
         return best
 
     def _around_kinks(self, best: Fit, start: int, stop: int, tolerance: float, passes: int) -> Fit:
-        """Descend a loss that is not smooth by subgradients, each step to a guessed lower bound.
+        """Minimise a loss that is not smooth by subgradient steps towards an estimated minimum.
 
-        Averaged, the supporting planes of all points seen bound the minimum from below.
+        The average of the supporting planes of all points so far bounds the minimum from below.
         """
         here, lower = best.weights, best.loss - best.gap
         mean_slope, mean_height = np.zeros(self.shape), 0.0
@@ -207,9 +207,9 @@ def best_piecewise(
 ) -> Hindsight:
     """Return weights that change at the best of some candidate rounds.
 
-    Dynamic programming over all ways to cut the stream at candidates, with the loss of a piece
-    that of its best weights, fitted by few steps from those of a shorter piece; then the pieces
-    chosen are fitted to ``tolerance``.
+    Dynamic programming over all ways to cut the stream at candidates. The cost of a piece is the
+    loss of its best weights, fitted by a few steps from those of a shorter piece; then the chosen
+    pieces are fitted to ``tolerance``.
 
     Parameters
     ----------
@@ -218,11 +218,11 @@ def best_piecewise(
     candidates
         Rounds at which weights may change, or how many of them, equally spaced.
     step
-        A step that the learner makes at least. With it, weights are not those of the least loss
-        but those of the least bound: loss, ``|U_1|^2 / (2 step)`` and the diameter times the path
-        over the step. Change points are chosen as without.
+        A lower bound of the learner's steps. With it, weights minimise the bound and not the loss:
+        loss, ``|U_1|^2 / (2 step)`` and the diameter times the path over the step. Change points
+        are the same as without it.
     progress
-        Called with the number of pieces fitted so far and in all.
+        A callback that is given the number of pieces fitted so far and in all.
     """
     if step is not None and not (math.isfinite(step) and step > 0.0):
         raise InputError(f"a step must be positive, but is {step}")
@@ -256,9 +256,9 @@ def _tightened(
 ) -> tuple[np.ndarray, float]:
     """Return weights between the same change points with a smaller bound, and their loss.
 
-    The bound is descended by a quasi-Newton method, with the path rounded off where it has a
-    kink. What leaves the ball is projected, which makes no path longer; what is no better is not
-    taken.
+    The bound is minimised by a quasi-Newton method, with the kinks of the path length smoothed.
+    Weights outside the ball are projected, which makes no path longer. The result is used only if
+    it is better.
     """
     from scipy.optimize import minimize
 
@@ -325,7 +325,7 @@ def _edges(candidates: Any, rounds: int) -> list[int]:
 
 
 def _cut_by_number(costs: np.ndarray, segments: int) -> list[int]:
-    """Return the cuts of the cheapest way to make so many pieces."""
+    """Return the cuts of the cheapest way to make ``segments`` pieces."""
     count = len(costs)
     best = np.full((segments + 1, count + 1), math.inf)
     came = np.zeros((segments + 1, count + 1), dtype=int)

@@ -1,4 +1,4 @@
-"""A comparator for learners whose domain is smaller than itself."""
+"""A comparator projected on the domain of a learner."""
 
 from __future__ import annotations
 

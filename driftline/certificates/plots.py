@@ -32,7 +32,7 @@ DOTS = 3000
 #: How many moves of the comparator are marked at most.
 MARKS = 60
 
-#: A bound is drawn in full up to so many times the exact one.
+#: A bound is drawn in full up to this many times the exact one.
 ROOM = 3.0
 
 BOUNDS = {
@@ -59,12 +59,12 @@ def plot(
         The rounds, for a certificate that was made from sums and has none. Then bounds are drawn
         at the last round only, and the comparator's losses are not known.
     path
-        A file to write the figure to, of a kind that its ending names.
+        A file to write the figure to; its suffix says the format.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, bound to no window.
+        The figure, without a window.
     """
     rounds = certificate.rounds_seen
     if rounds is None and trace is None:
@@ -94,7 +94,7 @@ def plot(
 
 
 def _edges(rounds: int, count: int) -> np.ndarray:
-    """Return the ends of blocks as equal as may be, from 0 to the number of rounds."""
+    """Return the ends of blocks of nearly equal size, from 0 to the number of rounds."""
     count = min(count, rounds)
     return np.arange(count + 1) * rounds // count
 
@@ -156,7 +156,7 @@ def _bound_curves(certificate: Certificate, edges: np.ndarray) -> dict[str, np.n
 
 
 def _draw_steps(panel: Axes, certificate: Certificate, seen: Trace | Watched) -> None:
-    """Draw some rounds, the same for all curves, but every step above its range."""
+    """Draw a sample of rounds, the same for all curves, and every step above its range."""
     eta, moved = seen.eta, seen.grad_sq > 0.0
     gap = seen.loss - seen.risk
     upper = np.divide(2.0 * gap, seen.grad_sq, out=np.full(len(eta), np.inf), where=moved)
@@ -212,7 +212,7 @@ def _draw_gaps(panel: Axes, certificate: Certificate, seen: Trace | Watched) -> 
 
 
 def _mark_moves(panel: Axes, certificate: Certificate, move: np.ndarray, named: bool) -> None:
-    """Mark where the comparator moves, or say how often where marks would be a wall."""
+    """Mark where the comparator moves; if there are too many moves, write their number."""
     moves = certificate.start + np.flatnonzero(move > 0.0)
     if named and len(moves) > MARKS:
         panel.plot([], [], " ", label=f"(comparator moves in\n{len(moves)} rounds)")

@@ -14,9 +14,10 @@ __all__ = ["premises_of"]
 
 
 def premises_of(engine: Engine, least: float = 0.0) -> Premises:
-    """Return the constants of the worst case of all that was played, or why there is none.
+    """Return the constants of the worst-case bound of a run, or why there is none.
 
-    ``least`` is what no step can lie below, where more is known of it than the parts say; else 0.
+    ``least`` is a lower bound of the steps, where a better one is known than the parts give; else
+    0.
     """
     parts, input_sq = engine.parts, engine.largest_input_sq
     loss, domain = parts.loss, parts.domain

@@ -1,4 +1,4 @@
-"""What a trace says of its learner, as objects that can play: everything is checked on the way."""
+"""The learner of a trace, rebuilt from its config and origin, both of which are checked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domai
 
 
 def makes_steps(trace: Trace) -> bool:
-    """Say whether the learner of a trace makes gradient steps, or is played again."""
+    """Return whether the learner of a trace makes gradient steps; others are played again."""
     if not trace.config:
         raise InputError("the trace does not say which learner made it")
     steps: bool = member_kind(trace.config.get("kind", "OGD")).steps
@@ -33,7 +33,7 @@ def makes_steps(trace: Trace) -> bool:
 
 
 def learner_of(trace: Trace) -> Any:
-    """Return a learner as the trace says it was made, in the state that it started from."""
+    """Return a learner from the config of a trace, in the state before the first round."""
     steps = makes_steps(trace)
     if trace.origin is None:
         raise InputError(
@@ -57,7 +57,7 @@ def _stepping(config: Json, origin: State) -> OGD:
         raise InputError("the origin of the run has no weights")
     rows = origin.weights.shape[1 if origin.transposed else 0]
     try:
-        loss = from_config(config["loss"])  # first, since all others may be as large as its task
+        loss = from_config(config["loss"])  # first, since its task limits the size of others
         if (expected := loss.task.layout.weight_rows) != rows:
             raise InputError(f"{loss.task!r} has weights of {expected} rows, not {rows}")
         parts: dict[str, Any] = {name: from_config(config[name]) for name in KINDS}
@@ -86,17 +86,17 @@ def _stepping(config: Json, origin: State) -> OGD:
 
 
 def uniforms_of(key: int | None, first: int, count: int) -> np.ndarray:
-    """Return the random numbers of so many rounds; 1/2 for each where nothing is known of them."""
+    """Return the random numbers of ``count`` rounds; 1/2 for each if the key is unknown."""
     return np.full((count, 1), 0.5) if key is None else Draws(key).uniforms(first, count)
 
 
 def as_rows(predictions: np.ndarray) -> np.ndarray:
-    """Return predictions as a row each."""
+    """Return predictions as a matrix with a row for each."""
     return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
 
 
 def losses_of(task: Task, rows: np.ndarray, labels: Labels) -> np.ndarray:
-    """Return the target loss of every prediction; refuse what is none."""
+    """Return the target loss of every prediction; refuse rows that are not predictions."""
     if task.zero_one and task.kernels is not None:
         if rows.shape[1] != 1:
             raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")

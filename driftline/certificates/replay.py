@@ -1,9 +1,9 @@
-"""Play a recorded run again, and say where the record is not what happens.
+"""Replay a recorded run, and report where the record differs from the replay.
 
-The recorded steps are made again, so that rounding does not add up: on the machine that made a
-record its replay has the same bits, and elsewhere it stays near. All else is computed anew: losses,
-risks and gradients from the inputs, predictions from scores and the seed, target losses from
-predictions, the step that the rate would have made and the alarms that the detector would have
+The recorded steps are repeated, so that rounding errors do not add up: on the machine that made a
+record its replay has the same bits, and elsewhere it stays close. All else is computed anew:
+losses, risks and gradients from the inputs, predictions from scores and the seed, target losses
+from predictions, the step that the rate would have made and the alarms that the detector would have
 given.
 """
 
@@ -27,7 +27,7 @@ from driftline.typing import CheckedLabels
 
 __all__ = ["Replay"]
 
-#: Which share of a recorded number may be due to the rounding of another machine.
+#: The relative error that rounding on another machine may cause in a recorded number.
 ROUNDING = {"float64": 1e-6, "float32": 1e-3}
 
 
@@ -59,7 +59,7 @@ class Replay:
         self.rounding = ROUNDING[engine.dtype.name]
         memory = origin.rate_memory
         self._range = learner.rate.step_range(learner.parts.setting, memory)
-        if memory is None and self._range.monotone:  # without a past, the first step tells
+        if memory is None and self._range.monotone:  # else the first step bounds all
             self._range = self._range._replace(most=min(self._range.most, float(trace.eta[0])))
         self._alarm = self.whole and origin.restarted
         self._worst: dict[str, tuple[float, int]] = {}
@@ -119,10 +119,10 @@ class Replay:
         return target
 
     def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
-        """Note steps that the rate would not have made.
+        """Record steps that the rate would not have made.
 
-        The gap that a rate divides may be much smaller than the loss, and feels rounding so
-        many times more.
+        The gap that a rate divides may be much smaller than the loss, and its relative rounding
+        error is larger by the same factor.
         """
         allowed, resolution = self.rounding * own, self.learner.rate.resolution
         if resolution is not None:
@@ -133,9 +133,9 @@ class Replay:
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
 
     def _compare_range(self, seen: Watched, stepped: np.ndarray, start: int) -> None:
-        """Note steps above the admissible range, of a rate that never leaves it.
+        """Record steps above the admissible range, for a rate that never leaves it.
 
-        The residuals of an older trace in single precision feel how its first weights are rounded.
+        Residuals of an older trace in single precision contain the rounding of its first weights.
         """
         if not math.isinf(self._range.norm):
             return
@@ -147,7 +147,7 @@ class Replay:
         self._note("steps lie above the admissible range", wrong + start)
 
     def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:
-        """Note where the learner started again without an alarm, or did not after one."""
+        """Record restarts without an alarm, and alarms without a restart."""
         due = np.r_[self._alarm, alarms[:-1]]
         self._alarm = bool(alarms[-1])
         if self.trace.restarted is None:
@@ -157,7 +157,7 @@ class Replay:
         self._note(words, wrong + start)
 
     def _differ(self, name: str, recorded: np.ndarray, found: np.ndarray, start: int) -> None:
-        """Remember the largest difference between what was recorded and what was replayed."""
+        """Keep the largest difference between the record and the replay."""
         scale = np.abs(found) + 1e-6 * max(1.0, float(np.abs(found).max()))
         off = np.abs(recorded - found) / scale
         t = int(np.argmax(off))
@@ -169,7 +169,7 @@ class Replay:
             self._wrong.setdefault(words, []).extend(rounds.tolist())
 
     def findings(self) -> tuple[str, ...]:
-        """Say what differs, once all rounds were played."""
+        """Return all differences, once all rounds were played."""
         found = [
             f"the replayed {name} differs from the recorded one by a share of {off:.2g} in round "
             f"{t}"
@@ -193,12 +193,12 @@ class Replay:
 
     @property
     def floor(self) -> float:
-        """What no step lies below, given what the rate remembered of its past; 0 if unknown."""
+        """A lower bound of the steps, given the rate's memory before the run; 0 if unknown."""
         largest = self.learner.engine.largest_input_sq
         return self._range.least(largest) if largest > 0.0 else 0.0
 
     def unchecked(self) -> tuple[str, ...]:
-        """Say what the record is believed in, for want of a past."""
+        """Return what could not be checked, since the trace has no state from before the run."""
         if self.whole:
             return ()
         words = "the trace, of version 0.1.0, does not have what rate and detector remembered: "

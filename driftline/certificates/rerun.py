@@ -1,8 +1,8 @@
-"""Play the rounds of a member without gradient steps again, and hold the record to them.
+"""Play the rounds of a member without gradient steps again, and compare them with the record.
 
-What such a member remembers follows from rows and labels alone. So the rounds are played from the
-state before the first one, and losses, risks and predictions must be those that come out. Nothing
-bounds them: the certificate has totals, and says why it has no bounds.
+The memory of such a member is a function of rows and labels. So the rounds are played from the
+state before the first one, and losses, risks and predictions must be the same. There are no bounds:
+the certificate has totals, and says why it has no bounds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["certify_again"]
 
-#: Which share of a recorded loss may be due to the rounding of another machine.
+#: The relative error that rounding on another machine may cause in a recorded loss.
 ROUNDING = 1e-6
 
 
@@ -37,7 +37,7 @@ def certify_again(
     progress: Callable[[int], None] | None,
 ) -> Certificate:
     """Return the certificate of a run whose rounds are played again."""
-    trace = Trace.from_saved(*trace.to_saved())  # checked as one from a file is
+    trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
     learner = learner_of(trace)
     task = learner.task
     rows, labels = task.layout.rows(given), task.check_labels(labels)
@@ -78,7 +78,7 @@ def _again(
     ends: tuple[int, int],
     findings: dict[str, tuple[int, int]],
 ) -> Watched:
-    """Play some rounds again, and note where the record differs from them."""
+    """Play some rounds again, and record where the trace differs from them."""
     start, stop = ends
     part, own = labels[start:stop], _recorded(trace, start, stop)
     if learner.features not in (None, rows.features):
@@ -121,7 +121,7 @@ def _recorded(trace: Trace, start: int, stop: int) -> dict[str, np.ndarray]:
 
 
 def _watched(room: Batch, target: np.ndarray) -> Watched:
-    """Return rounds that nobody compared with anything: each counts as what it cost."""
+    """Return rounds without a comparator: the risk stands for the comparator's loss."""
     nothing, count = np.zeros(len(target)), len(target)
     return Watched(
         **{name: room[name] for name in ("loss", "risk", "eta", "grad_sq")},
@@ -140,7 +140,7 @@ def _watched(room: Batch, target: np.ndarray) -> Watched:
 def _premises(learner: Member, labels: Labels) -> Premises:
     task = learner.task
     guess = task.mean_guess(labels)
-    assert guess is not None  # as it may be without labels
+    assert guess is not None  # None only without labels
     reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
     return Premises(
         math.inf, 0.0, guess, task.largest_loss, task.guess, no_theorem=reason, no_bound=reason

@@ -23,14 +23,14 @@ from driftline.theorem import AprioriBound
 
 __all__ = ["CommitteeBound", "in_words", "bound_of"]
 
-#: The totals of a member, as shares of all rounds, of which it is said what the weights make.
+#: The member's totals, as shares of all rounds, for which the bound of the weights is shown.
 SHARES, ROUNDS = (0.0, 0.01, 0.1, 0.3), 10_000
 
 
 class CommitteeBound(NamedTuple):
-    """What a theorem of one member says of a committee before the first round.
+    """The bound of a committee before the first round, by the theorem of one member.
 
-    ``factor`` is what the committee pays of the weighted average at most: 1 for a draw.
+    The committee pays at most ``factor`` times the weighted average: 1 for a draw.
     """
 
     #: The number of the member, and its own bound.
@@ -42,7 +42,7 @@ class CommitteeBound(NamedTuple):
 
     @property
     def norm(self) -> float:
-        """The norm of rows that is reckoned with: the largest there is or may be, else 1."""
+        """The norm of rows in the bound: the largest so far or possible, else 1."""
         known = min(self.own.longest, self.own.steps.norm)
         return known if math.isfinite(known) else 1.0
 
@@ -61,7 +61,7 @@ class CommitteeBound(NamedTuple):
         return self.factor * self.average(total, rounds)
 
     def average(self, total: float, rounds: int) -> float:
-        """Return what the weights make of a member's total."""
+        """Return the bound of the weighted average, given a member's total."""
         if not math.isfinite(total):
             return self.largest_loss * rounds
         return self.largest_loss * self.shares.loss_bound(total / self.largest_loss, rounds)
@@ -70,7 +70,7 @@ class CommitteeBound(NamedTuple):
 def bound_of(
     members: Sequence[Member], shares: Shares, factor: float, largest: float
 ) -> CommitteeBound | None:
-    """Return the bound by the member that pays least for its start, None if nobody has one."""
+    """Return the bound by the member that pays least for its start, None if no member has one."""
     made = [
         CommitteeBound(j, member.apriori_bound, shares, factor, largest)
         for j, member in enumerate(members)

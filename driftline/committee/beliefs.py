@@ -1,4 +1,4 @@
-r"""How probable a committee takes each label to be: a mixture of its members, by what they bet.
+r"""The probabilities of labels in a committee: a mixture of those of its members.
 
 A member whose scores are logarithms of chances bets :math:`p_j(y)` on the label y, and
 :math:`-\ln p_j(y)` is a multiple of its logistic loss: nothing but the recorded loss is needed. A
@@ -17,7 +17,7 @@ by at most
 .. math:: \ln A + \ln m + k \ln\frac m\alpha - (T - 1 - k) \ln\Big(1 - \alpha + \frac\alpha m\Big).
 
 These are not the weights of the vote (:class:`~driftline.committee.Shares`), which follow mistakes:
-who errs least need not know best how sure to be.
+the member with the fewest mistakes need not have the best probabilities.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Beliefs", "believe"]
 
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 
-#: No member is taken to have bet less than this, as a share of the best one.
+#: The least probability that a member is taken to have given, as a share of the best member's.
 LEAST = 1e-100
 
 
@@ -68,8 +68,9 @@ def believe(losses, nats, state, bets):
 class Beliefs:
     """A distribution over members that follows their logarithmic losses.
 
-    ``nats`` are how many times each member's recorded loss that is. They are moved together with
-    the weights of the vote, by :meth:`Shares.update <driftline.committee.Shares.update>`.
+    ``nats`` are the factors from each member's recorded loss to its logarithmic loss. Beliefs are
+    updated together with the weights of the vote, by :meth:`Shares.update
+    <driftline.committee.Shares.update>`.
 
     >>> from driftline.committee import Shares
     >>> beliefs, losses = Beliefs(np.ones(2)), np.tile([0.1, 2.0], (50, 1))
@@ -90,7 +91,7 @@ class Beliefs:
         return self.state[:sets] @ self.state[sets:].reshape(sets, -1) / self.state[:sets].sum()
 
     def resume(self, state: np.ndarray) -> None:
-        """Go on from a state that was saved, if it can be one of so many members."""
+        """Go on from a saved state, if it is valid for this number of members."""
         sets, good = len(SHARE_VALUES), isinstance(state, np.ndarray)
         good = good and state.shape == self.state.shape
         if good:
@@ -102,7 +103,7 @@ class Beliefs:
         self.state = np.array(state, dtype=np.float64)
 
     def copy(self) -> Beliefs:
-        """Return beliefs that move on their own."""
+        """Return an independent copy."""
         other = object.__new__(Beliefs)
         other.nats, other.state = self.nats, self.state.copy()
         return other

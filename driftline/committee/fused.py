@@ -22,20 +22,20 @@ BUFFER = 256
 
 
 class _Seat(NamedTuple):
-    """What the description of a member's arguments speaks of."""
+    """A member, and the arrays that its laid-out arguments point to."""
 
     member: OGD
     engine: CompiledEngine
     stored: np.ndarray
     draws: Draws
-    arguments: tuple[np.ndarray, ...]  # kept, since others know them by address alone
+    arguments: tuple[np.ndarray, ...]  # kept alive, since compiled code has only their addresses
 
 
 class FusedStep:
     """Members whose arguments for the compiled loop are laid out, for round after round.
 
-    What they play has the same bits as if each played alone. It holds as long as every member has
-    the weights and the seed that were found here, and keeps no account.
+    Rounds have the same bits as if each member played alone. The layout is valid as long as every
+    member has the same weight array and seed, and keeps no account against a comparator.
     """
 
     def __init__(self, members: Sequence[OGD], row: DenseRows, checked: np.ndarray):
@@ -69,7 +69,7 @@ class FusedStep:
 
     @classmethod
     def of(cls, members: Sequence[OGD], row: Rows, checked: Label) -> FusedStep | None:
-        """Lay arguments out for rounds like this one, of members that are compiled.
+        """Lay out the arguments of compiled members, for rounds like this one.
 
         None if they cannot play such rounds together.
         """
@@ -87,7 +87,7 @@ class FusedStep:
         return made if made.ready(row) else None
 
     def ready(self, row: Rows) -> bool:
-        """Say whether it still holds, for this row."""
+        """Return whether the layout is still valid, for this row."""
         if type(row) is not DenseRows or row.features != self._inputs.shape[1]:
             return False
         for member, engine, stored, draws, _ in self._seats:

@@ -1,4 +1,4 @@
-"""The members of a committee by what they see of a row: one way to map it, and to let them play."""
+"""The members of a committee, grouped by feature map: rows are mapped once for each group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Played = tuple[Sequence[np.ndarray] | np.ndarray, np.ndarray]
 
 
 class Group:
-    """Members that see the same rows: those of a map that they share, or none of their own."""
+    """Members that see the same rows: they share one map, or have none."""
 
     def __init__(self, place: int, member: Member):
         self.map: Map | None = member.map
@@ -42,20 +42,20 @@ class Group:
         self.places.append(place)
         self.members.append(member)
 
-    def settle(self) -> None:
-        """Note who plays in one compiled call, and who alone."""
+    def choose_fused(self) -> None:
+        """Choose the members that play in one compiled call; the others play alone."""
         pairs = list(zip(self.places, self.members, strict=True))
         self.together = [place for place, member in pairs if member.fuses]
         self.alone = [(place, member) for place, member in pairs if not member.fuses]
         self.fusing: list[Any] = [member for member in self.members if member.fuses]
         ends = (self.together[0], self.together[-1] + 1) if self.together else (0, 0)
-        #: Where those stand that play together: a slice if they stand side by side.
+        #: The places of the members that play together: a slice if these are adjacent.
         self.seats = slice(*ends) if ends[1] - ends[0] == len(self.together) else None
 
     def seen(
         self, rows: Rows, start: int, stop: int, scaling: Standardiser | None
     ) -> tuple[Rows, int]:
-        """Return rows as the members see them, and where they begin; what maps them learns."""
+        """Return rows as the members see them, and where they begin; the map learns from them."""
         if self.mapper is not None:
             return self.mapper.piece(rows, start, stop), 0
         if scaling is not None:
@@ -71,7 +71,7 @@ class Group:
     def play_one(
         self, row: Rows, checked: Label, number: int, made: list[Any], columns: np.ndarray
     ) -> None:
-        """Let all members play one round, and write what happened where they stand."""
+        """Let all members play one round, and write the results at their places."""
         alone = self.alone
         if self.together:
             fused = self.fused
@@ -118,7 +118,7 @@ class Groups:
             else:
                 known.join(j, member)
         for group in self.groups:
-            group.settle()
+            group.choose_fused()
         self._bearable: float | None = None  # until the number of features is known
         self._single = self.groups[0] if len(self.groups) == 1 else None
 
@@ -162,7 +162,7 @@ class Groups:
         number: int,
         room: Batch,
     ) -> None:
-        """Let all members play some rows: what one has just read is near for the next."""
+        """Let all members play some rows, which stay in the cache from one member to the next."""
         for group in self.groups:
             seen, at = group.seen(rows, start, stop, scaling)
             if seen is not rows:
@@ -182,7 +182,7 @@ class Groups:
     def look_at(
         self, row: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
     ) -> list[tuple[Prediction, np.ndarray]]:
-        """Return what members would predict, of those whose maps suit the row."""
+        """Return the predictions of the members whose maps suit the row; nothing is learned."""
         known: dict[int, tuple[Prediction, np.ndarray]] = {}
         for group in self.groups:
             if group.members[0] in suited:

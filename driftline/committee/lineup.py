@@ -36,23 +36,23 @@ from driftline.tasks import Task
 
 __all__ = ["auto"]
 
-#: The constant that tags have for an intercept: most are seldom set, and must be learned as such
-#: before their features are.
+#: The constant feature of tags, for an intercept: most tags are seldom set, which must be learned
+#: before the weights of their features.
 RARE = 0.3
 
-#: Maps are for rows of so many features at most, and so many members of a line-up see rows by each.
+#: Maps are for rows of at most ``FEW`` features, and each map has ``MAPPED`` members of a line-up.
 FEW, MAPPED = 128, 4
 
-#: Members that make no steps are for fewer.
+#: The most features of rows for members without gradient steps.
 FEWER = 32
 
-#: Rows of few features, measured from their middle.
+#: Rows of few features, centred, without a constant.
 MIDDLE = Narrow(Standardise(constant=False), FEWER)
 
-#: The constant beside rows that are measured by the last ones.
+#: The constant feature beside rows that are standardised by the last rows.
 LEVEL = 0.3
 
-#: The diameter of the ball whose theorem is worth reading.
+#: The diameter of the ball of the member whose bound is small enough to be useful.
 SURE = 15.0
 
 CURVES = Chain(Hats(12), Standardise())
@@ -92,7 +92,7 @@ class Rest(TypedDict):
     dtype: npt.DTypeLike
 
 
-#: A rate, a diameter, and what a member starts again by.
+#: A rate, a diameter, and the detector that restarts the member.
 Setting = tuple[Rate, float, Detector | None]
 
 
@@ -108,8 +108,8 @@ def auto(
     """Return a committee for a task, with nothing to set.
 
     Its members differ in rate, diameter and whether they start again when they err more often than
-    before, for no setting is best on every stream: small steps bear noise, large ones follow
-    changes, and who starts again can afford steps that decay.
+    before, for no setting is best on every stream: small steps average noise out, large ones follow
+    changes, and a member that restarts can afford steps that decay.
 
     Some are linear in their inputs, others see them through maps: a curve of every feature, and
     smooth functions of all together; classes have members without an intercept, trees, tables,
@@ -118,9 +118,9 @@ def auto(
     most 128 features, and so are neighbours in rows as they are; other members without steps,
     and those without an intercept, are for at most 32. On other rows they are left out.
 
-    With ``combine="draw"`` a member is drawn by its weight, where by default all vote. For classes,
-    signs and tags there is one more then, whose own theorem bounds what the committee pays before
-    the first round: see :attr:`Committee.apriori_bound`.
+    With ``combine="draw"`` a member is drawn by its weight; by default all vote. For classes, signs
+    and tags a draw has one more member, whose own theorem bounds what the committee pays before the
+    first round: see :attr:`Committee.apriori_bound`.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -156,10 +156,10 @@ def auto(
 
 
 def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> OGD:
-    """Return a member with a theorem that is worth reading, for who draws.
+    """Return a member with a useful theorem, for committees that draw.
 
-    Its ball is small, its rows are short, its rate never grows and it never starts again. A vote
-    would be no worse for it and no better, but slower: its rows are scaled once more.
+    Its ball is small, its rows are short, its rate never grows and it never starts again. In a vote
+    it would change nothing but the time: its rows are scaled once more.
     """
     short: Map = Shorten()
     if not rest["intercept"]:
@@ -169,10 +169,10 @@ def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> O
 
 
 def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
-    """Return members without an intercept, for borders that go through the middle of all rows.
+    """Return members without an intercept, for class borders through the centre of all rows.
 
-    Where features are few, learning that the constant says nothing takes most of the mistakes
-    after a change. One follows frequent changes, the other starts again.
+    Where features are few, most mistakes after a change are made while the weight of the constant
+    is learned. One member follows frequent changes, the other starts again.
     """
     fast = _certain(Scaled(Logistic(task), 4.0), (_free(20.0), 200.0, None), rest)
     sure = _certain(_loss(task), (Decaying(5.0), 200.0, detector(task)), rest)
@@ -180,7 +180,7 @@ def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
 
 
 def _counting(task: Task, effort: str) -> list[Member]:
-    """Return members that make no steps: where few features decide, or the world is local."""
+    """Return members without gradient steps: for labels that depend on few features, or locally."""
     ranks, raw = Narrow(Ranks(), FEWER), Narrow(Raw(), FEWER)
     trees = 30 if effort == "best" else 10
     made: list[Member] = [
@@ -200,7 +200,7 @@ def _counting(task: Task, effort: str) -> list[Member]:
 
 
 def _mapped(members: list[OGD], part: Map) -> list[OGD]:
-    """Return the first members of a line-up, which see rows through a map."""
+    """Return the first members of a line-up, each with a feature map."""
     made = []
     for member in members[:MAPPED]:
         dtype = member.engine.dtype
@@ -226,10 +226,10 @@ def _free(cap: float) -> Polyak:
 def _classes(task: Task, rest: Rest) -> list[OGD]:
     """Return members that start again at a change, and others that follow it.
 
-    Steps that decay come close to an average: the larger ones for labels without noise, the
-    smaller ones for noisy labels. Those that do not decay learn many features fast. Free rates
-    follow frequent changes, in a small ball and in a large one, the monotone one slow ones, and
-    small steps that neither decay nor start again those that never end.
+    Steps that decay come close to an average: larger ones for labels without noise, smaller ones
+    for noisy labels. Steps that do not decay learn many features fast. Free rates, in a small ball
+    and in a large one, follow frequent changes; the monotone rate follows slow changes; and small
+    steps without decay or restarts follow changes that never end.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -247,8 +247,8 @@ def _classes(task: Task, rest: Rest) -> list[OGD]:
 def _tags(task: Task, rest: Rest) -> list[OGD]:
     """Return members for the mean loss of all tags: steps and balls grow with their number.
 
-    Tags that are seldom set want small steps without decay, and changes among them go unnoticed:
-    the small balls forget what nobody restarts for.
+    Tags that are seldom set need small steps without decay, and detectors do not notice changes
+    among them: in a small ball old weights fade without a restart.
     """
     loss, change = _loss(task), detector(task)
     tags, side = float(task.dim), task.dim**0.5
@@ -265,8 +265,8 @@ def _tags(task: Task, rest: Rest) -> list[OGD]:
 def _relevance(task: Task, rest: Rest) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing.
 
-    Scaled documents are longer than such as were divided by the longest one: the free rate in the
-    small ball makes smaller steps then.
+    Scaled documents are longer than documents divided by the longest one, so that the free rate in
+    the small ball makes smaller steps.
     """
     loss, change = _loss(task), detector(task)
     scaled = task.layout.ragged and not rest["intercept"]
@@ -284,10 +284,10 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
 def _sequences(task: Task, rest: Rest) -> list[OGD]:
     """Return members that take the best path.
 
-    Transitions say how frequent tags are; an intercept beside them, a constant of 1, would be
+    Transitions learn how frequent tags are; an intercept beside them, a constant of 1, would be
     learned at the cost of the features. A small one beside scaled features costs 2% on planted
-    sequences and saves 0.2% on handwritten words. Scaling itself hardly matters to these, whose
-    pixels are 0 or 1: 1500 of them have 0.8% fewer mistakes with it, 800 have 0.7% more.
+    sequences and saves 0.2% on handwritten words. Scaling hardly matters to handwritten words,
+    whose pixels are 0 or 1: with it 1500 words have 0.8% fewer mistakes, 800 words 0.7% more.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
@@ -301,9 +301,9 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
 
 
 def _structured(task: Task, rest: Rest) -> list[OGD]:
-    """Return members that take the best label, where a wrong one is known to cost something.
+    """Return members that take the best label, where the loss of a wrong one is bounded below.
 
-    Steps are those of the loss before it is scaled.
+    Step sizes are given for the loss before it is scaled.
     """
     loss, change = certain_loss(task), detector(task)
     if loss is None:
@@ -336,7 +336,7 @@ def _any(task: Task, rest: Rest) -> list[OGD]:
     ]
 
 
-#: Members by the kind of a task; all other tasks take those of structured ones.
+#: Members by the kind of a task; all other tasks have those of structured tasks.
 LINEUPS = {
     "classes": _classes,
     "sign": _classes,

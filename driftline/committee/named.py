@@ -1,4 +1,4 @@
-"""Learners by name, for those who would rather choose one setting than run several."""
+"""Learners by name, to run one setting and not several."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-r"""From the scores of members to one opinion about many rows.
+r"""From the scores of members to the probabilities and predictions of a committee.
 
 A learner's scores become chances by the softmax, which is what the logistic loss takes them for.
 A committee believes in the mean of its members' chances, :math:`\sum_j v_j p_j`, with weights that
 follow their logarithmic losses (:mod:`driftline.committee.beliefs`). It predicts by the vote of its
-members, which is what its certificate speaks of. The two differ in few rows: there the chances of
-the label that was voted for and of the most probable one are exchanged, so that what is predicted
-is what is most probable.
+members, and its certificate is about this vote. The two differ in few rows: there the chances of
+the label that was voted for and of the most probable one are exchanged, so that the prediction is
+also the most probable label.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def beliefs(learner: Member | Committee, X: Inputs) -> tuple[np.ndarray, np.ndar
 def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     """Return what the learner predicts for rows with these scores, a row each.
 
-    None where a member draws its predictions: what is most probable is no draw.
+    None where a member draws its predictions at random.
     """
     members = learner.members if isinstance(learner, Committee) else [learner]
     if not all(member.takes_top for member in members):
@@ -120,7 +120,7 @@ def softened(scores: np.ndarray) -> np.ndarray:
 
 
 def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the weighted mean of what these are logarithms of."""
+    """Return the logarithm of the weighted mean of ``exp(logs)``."""
     if len(weights) == 1:
         return logs[0]
     top = logs.max(axis=0)
@@ -128,7 +128,7 @@ def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
 
 
 def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
-    """Return with which probability the learner's decoder would predict each class, a row each.
+    """Return the probabilities with which the learner's decoder predicts each class, row by row.
 
     In a committee, a member is drawn by its weight first.
     """
@@ -145,7 +145,7 @@ def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
 
 
 def tagged(learner: Member | Committee, X: Inputs) -> np.ndarray:
-    """Return with which probability the learner's decoder would predict each tag, a row each."""
+    """Return the probabilities with which the learner's decoder predicts each tag, row by row."""
     task: Any = learner.task  # of tags
     _, scores = beliefs(learner, X)
     chances = np.zeros(scores.shape[1:])

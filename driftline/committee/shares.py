@@ -2,7 +2,7 @@ r"""Weights of the members of a committee, with nothing to set.
 
 Fixed share (Herbster and Warmuth, 1998) with learning rate :math:`\eta` and share :math:`\alpha`
 multiplies the weight of every member by :math:`e^{-\eta \ell}` and then gives a share
-:math:`\alpha` of all weight back to everybody, so that who has become good again can rise.
+:math:`\alpha` of all weight back to all members, so that one that has become good again can rise.
 Which :math:`\eta` and :math:`\alpha` are right depends on the stream: one such set of weights runs
 for every pair of a small grid, and AdaHedge (de Rooij et al., 2014), which needs no parameter,
 weighs these by their own losses.
@@ -59,17 +59,17 @@ __all__ = ["Shares"]
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 
-#: What stands first in the state: the mixability gap so far. It starts above 0, so that the first
-#: decisions do not hang on rounding.
+#: The state begins with the mixability gap so far. It starts above 0, so that the first decisions
+#: do not depend on rounding.
 HEAD, FIRST_GAP = 1, 1.0
 
-#: No surrogate losses, and so no beliefs.
+#: The arguments where there are no surrogate losses, and so no beliefs.
 NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
 
 
 @kernel(SHARES)
 def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs):
-    """Write the weights before every round, and learn from its losses over the largest there is.
+    """Write the weights before every round, and learn from its losses over the largest possible.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
@@ -143,7 +143,7 @@ def _choose(state, totals, chances, paid):
 
 
 class Shares:
-    """A distribution over members that follows their losses, as shares of the largest there is.
+    """A distribution over members that follows their losses, as shares of the largest possible.
 
     >>> shares = Shares(2)
     >>> _ = shares.update(np.tile([1.0, 0.0], (50, 1)))
@@ -172,7 +172,7 @@ class Shares:
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
-        These lie between 0 and the largest one; what rounding has put outside is moved there.
+        Losses are clipped to the range from 0 to the largest one, which rounding may leave.
         Beliefs learn from the surrogate losses of the same rounds.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
@@ -188,12 +188,12 @@ class Shares:
     def now(self) -> np.ndarray:
         """The weights for the next round."""
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
-        work = np.empty_like(self._work)  # of its own: any number of threads may look
+        work = np.empty_like(self._work)  # not shared: any number of threads may call this
         update.compiled(nothing, 1.0, self.grid, self.state.copy(), work, weights, *NOTHING)
         return weights[0]
 
     def resume(self, state: np.ndarray) -> None:
-        """Go on from a state that was saved, if it can be one of so many members."""
+        """Go on from a saved state, if it is valid for this number of members."""
         sets = len(self.grid)
         good = state.shape == self.state.shape and np.isfinite(state).all() and (state >= 0.0).all()
         if good:
@@ -205,16 +205,16 @@ class Shares:
         self.state[:] = state
 
     def copy(self) -> Shares:
-        """Return weights that move on their own."""
+        """Return an independent copy."""
         other = object.__new__(Shares)
         other.members, other.grid, other.state = self.members, self.grid, self.state.copy()
         other._work = np.empty_like(self._work)
         return other
 
     def regret_bound(self, rounds: int, switches: int = 0) -> float:
-        """Return how far the mean loss may exceed that of the best members, added up.
+        """Return by how much the total mean loss may exceed that of the best members.
 
-        Against any sequence of members that changes ``switches`` times, whatever it pays.
+        It holds against any sequence of members that changes ``switches`` times, whatever it pays.
         """
         sets, eta = len(self.grid), self.grid[:, 0]
         top = math.sqrt(rounds * math.log(sets)) + 4.0 / 3.0 * math.log(sets) + 2.0
@@ -223,10 +223,10 @@ class Shares:
         return top + float(costs.min())
 
     def loss_bound(self, total: float, rounds: int, switches: int = 0) -> float:
-        """Return what the mean loss adds up to at most.
+        """Return a bound of the total mean loss.
 
-        If a sequence of members that changes ``switches`` times pays at most ``total``. Never more
-        than ``total`` and the regret bound, and much less where ``total`` is small.
+        It holds if some sequence of members that changes ``switches`` times pays at most ``total``.
+        Never more than ``total`` plus the regret bound, and much less where ``total`` is small.
 
         >>> shares = Shares(2)
         >>> round(shares.loss_bound(190.0, 10_000)), round(190 + shares.regret_bound(10_000))

@@ -24,11 +24,11 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class CommitteeState:
-    """All that moves when a committee learns: its members, their weights, its scaling, its beliefs.
+    """All that changes when a committee learns: members, their weights, scaling, beliefs.
 
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
-    one; members draw theirs by the same number. Where a trace starts, members have states of
-    their own, and there are none here.
+    one; members draw theirs by the same number. In the origin of a trace ``members`` is empty:
+    their states are in the members' own traces.
     """
 
     key: int | None
@@ -68,7 +68,7 @@ class CommitteeState:
     def from_saved(
         cls, about: Json, arrays: Mapping[str, np.ndarray], members: int
     ) -> CommitteeState:
-        """Return the state that :meth:`to_saved` was asked of, if it can be one of so many."""
+        """Return the state from what :meth:`to_saved` returned, if it is valid."""
         if about.get("version") != VERSION:
             raise InputError(f"expected a state of version {VERSION}, not {about.get('version')!r}")
         own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
@@ -88,7 +88,7 @@ class CommitteeState:
     def from_old(
         cls, about: Json, arrays: Mapping[str, np.ndarray], rounds: int, members: int
     ) -> CommitteeState:
-        """Return the state of a committee of version 0.1.0, but for its members."""
+        """Return the state of a committee of version 0.1.0, without its members."""
         key = None if about.get("generator") is None else old_key(about["generator"])
         scaling = _scaling(about.get("scaling"), arrays)
         return cls(key, rounds, rounds, _shares(arrays, members), scaling)

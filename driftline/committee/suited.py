@@ -1,4 +1,4 @@
-"""What suits a task: a loss under which the best label is certain to be bounded, and a detector."""
+"""Defaults for a task: a loss with a guarantee for deterministic predictions, and a detector."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from driftline.tasks import Task
 
 __all__ = ["certain_loss", "detector"]
 
-#: Queries of so many documents are taken at least: their pairs are what a round costs, and bounds
-#: grow with the number.
+#: Queries may have at least this many documents. A round costs as much as they have pairs, and
+#: bounds grow with their number.
 DOCUMENTS = 1000
 
 
 def certain_loss(task: Any) -> Scaled | None:
-    """Return twice the least multiple of a loss that `Argmax` has a guarantee for, None if unknown.
+    """Return a loss scaled to twice the least factor with a guarantee for `Argmax`, else None.
 
     >>> from driftline.tasks import Multiclass
     >>> certain_loss(Multiclass(3))
@@ -38,10 +38,10 @@ def certain_loss(task: Any) -> Scaled | None:
 
 
 def detector(task: Task) -> Detector:
-    """Return what tells members to start again.
+    """Return the detector by which members start again.
 
-    Losses of structured predictions are means over parts and vary less than a coin does, so that
-    smaller changes are looked out for, and less evidence is enough.
+    Losses of structured predictions are means over parts and vary less than 0-1 losses, so that the
+    detector reacts to smaller changes, and on less evidence.
     """
     if task.zero_one:
         return Cusum()

@@ -24,8 +24,8 @@ COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 class AuditOrigin(NamedTuple):
     """Where an audit starts: how the committee predicts, and its state before the first round.
 
-    ``digest`` is that of the stream. Where ``scaled_otherwise`` the run was scaled as version 0.1
-    did, which cannot be done again.
+    ``digest`` is that of the stream. If ``scaled_otherwise``, the run was scaled by version 0.1,
+    and cannot be replayed.
     """
 
     combine: str
@@ -41,7 +41,7 @@ class CommitteeTrace:
     ``target_loss`` and ``risk`` are the committee's own; for a vote, which is certain, they are the
     same. ``weights`` has a row of the members' weights before every round, ``member_risk`` a
     row of their expected losses; ``members`` are their own traces, with losses, steps and
-    gradients. ``origin`` is what the committee was before, so that the run can be audited.
+    gradients. ``origin`` is the committee's state before the run, so that it can be audited.
     """
 
     risk: np.ndarray
@@ -75,9 +75,9 @@ class CommitteeTrace:
         return self.origin.state.scaling.copy().transform(inputs)
 
     def seen_by(self, member: int, inputs: Inputs) -> Inputs:
-        """Return the inputs of the run as a member saw them: through a map of its own, or scaled.
+        """Return the inputs of the run as a member saw them: after its map, or scaled.
 
-        This is what its comparators act on.
+        Comparators of the member act on these.
         """
         trace = self.members[member]
         if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
@@ -93,7 +93,7 @@ class CommitteeTrace:
         return archive.write(with_suffix(path), *self.to_saved())
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return all that there is for every round, by name; a member's after its number."""
+        """Return all columns by name; names of a member's columns begin with its number."""
         columns = {name: getattr(self, name) for name in COLUMNS}
         for j, member in enumerate(self.members):
             columns |= {f"{j}.{name}": column for name, column in member.columns().items()}
@@ -123,7 +123,7 @@ class CommitteeTrace:
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
-        """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
+        """Return the trace from what :meth:`to_saved` returned, if it is valid."""
         rounds = len(column(arrays, "risk"))
         made = {name: column(arrays, name, rounds) for name in ("risk", "target_loss")}
         made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
@@ -152,7 +152,7 @@ class CommitteeTrace:
 
 
 def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None:
-    """Return what a committee was, if it can be one."""
+    """Return the committee's state before the run, if it is valid."""
     if "combine" not in about:
         return None
     combine, digest, count = about["combine"], about["digest"], len(about["members"])

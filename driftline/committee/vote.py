@@ -1,4 +1,4 @@
-r"""What a committee predicts from what its members do, and what that may cost.
+r"""A committee's prediction from those of its members, and a bound of its loss.
 
 Let the vote :math:`v` have the least mean loss :math:`\sum_j w_j \ell(v, p_j)` to the members'
 predictions, the loss be symmetric, and :math:`\ell(v, y) \le c (\ell(v, p) + \ell(p, y))`. The
@@ -25,16 +25,16 @@ __all__ = ["drawn", "vote", "vote_factor", "vote_one"]
 def vote(task: Task, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
     """Return the committee's predictions, a row each, from rows of the members'.
 
-    The prediction of least mean loss if the members' predictions were labels, drawn by their
-    weights; ties go to the lowest. Where predictions are not labels a task says itself what their
-    average is: of finite tasks the one with most weight behind it, of documents the order of their
-    mean discounts.
+    It is the prediction of least mean loss if the label were one of the members' predictions, drawn
+    by their weights; ties go to the lowest. Where predictions are not labels, the task defines
+    their average: for finite tasks the prediction with most weight, for documents the order of
+    their mean discounts.
     """
     return task.average_rows(predictions, weights)
 
 
 def vote_factor(task: Task) -> float:
-    """Return how many times the members' weighted average a vote costs at most.
+    """Return the factor c: a vote costs at most c times the members' weighted average.
 
     Infinite where nothing is known: for predictions that are not labels, and for costs that are
     not symmetric.
@@ -52,7 +52,7 @@ def vote_one(task: Task, predictions: Sequence[Prediction], weights: np.ndarray)
 
 
 def drawn(weights: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Return the member that each uniform number falls to."""
+    """Return the member that is drawn by each uniform number."""
     sums = np.cumsum(weights, axis=1)
     chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)
     return np.minimum(chosen, weights.shape[1] - 1)

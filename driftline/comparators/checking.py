@@ -20,7 +20,7 @@ class Comparator(Protocol):
 
 
 def check_comparator(given: object) -> None:
-    """Refuse what does not give weights for rounds."""
+    """Refuse an object that is not a comparator."""
     if isinstance(given, type) or not callable(getattr(given, "pieces", None)):
         raise InputError(
             f"expected a comparator, such as dl.comparators.Fixed(weights), but got {given!r:.80}"

@@ -1,4 +1,4 @@
-"""Weights of their own for every round."""
+"""Different weights for every round."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Sequence:
     ----------
     weights
         An array (rounds x scores x features), or anything that can be iterated over and yields
-        one array a round. An iterator is used up by one look at a stream, and only the weights
-        of the present round are ever held.
+        one array a round. An iterator is used up by one pass over a stream; only the weights of
+        the current round are in memory.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From scores to predictions, at random or not."""
+"""From scores to predictions, randomised or deterministic."""
 
 from driftline.decoders.argmax import Argmax as Argmax
 from driftline.decoders.base import Decoder as Decoder

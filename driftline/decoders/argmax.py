@@ -1,4 +1,4 @@
-"""Predict the label of the highest score, with certainty."""
+"""Predict the label of the highest score, deterministically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driftline.typing import Label, Prediction
 
 __all__ = ["Argmax"]
 
-#: No target loss of a single prediction is as small as this and not 0.
+#: Smaller target losses of a single prediction are rounding errors of 0.
 ROUNDING = 1e-14
 
 
@@ -49,9 +49,9 @@ def decode_signs(theta, target, offset, params, work, values, loss_params, mix, 
 
 @dataclass(frozen=True)
 class Argmax(Decoder):
-    r"""The best label in the direction of the scores (MAP), with certainty.
+    r"""The best label in the direction of the scores (MAP), deterministically.
 
-    It has a guarantee if the loss is scaled enough.
+    It has a guarantee if the loss is scaled by a large enough factor.
 
     If a wrong argmax costs the surrogate at least :math:`1 / \kappa`, the target loss is at
     most :math:`\kappa L`, and the surrogate gap is :math:`1 - \kappa`. The plain base-2
@@ -96,7 +96,7 @@ class Argmax(Decoder):
         return task.top_loss_encoding(check_scores(theta, task))
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
-        """Return the target loss of the argmax; what rounding leaves of 0 is 0."""
+        """Return the target loss of the argmax; rounding errors of 0 are set to 0."""
         value = super().risk(theta, label)
         return value if value > ROUNDING else 0.0
 

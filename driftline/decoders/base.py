@@ -39,13 +39,13 @@ class Decoder(Part):
     loss: Loss
     mix: ClassVar[Kernel | None] = None
 
-    #: Whether predictions are certain, so that risk and target loss are the same.
+    #: Whether predictions are deterministic, so that risk and target loss are the same.
     deterministic: ClassVar[bool] = False
 
-    #: Whether the prediction is the task's ``top_prediction`` at these scores, with certainty.
+    #: Whether the prediction is always the task's ``top_prediction`` at the scores.
     takes_top: ClassVar[bool] = False
 
-    #: Under which name losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
+    #: The name under which losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
     ratio_name: ClassVar[str] = ""
 
     @fact
@@ -55,7 +55,7 @@ class Decoder(Part):
 
     @fact
     def allow_no_gap(self) -> bool:
-        """Whether a pair without a guarantee was asked for in so many words."""
+        """Whether a pair without a guarantee is explicitly allowed."""
         return False
 
     @fact
@@ -100,11 +100,11 @@ class Decoder(Part):
         return self._decode(theta, np.zeros(np.size(theta)), 0.0)[0]
 
     def distribution(self, theta: np.ndarray) -> Distribution:
-        """Return few predictions and their weights, with the mean loss encoding of draws.
+        """Return few predictions with weights, whose mean loss encoding is that of draws.
 
-        Every label so has the expected loss that it has when predictions are drawn. Of classes,
-        signs and levels these are the probabilities of the draws. Of others draws may come from
-        another distribution with this mean, as orders do: there may be too many to be listed.
+        So every label has the same expected loss as under draws. For classes, signs and levels the
+        weights are the probabilities of the draws. For other tasks, such as orders, draws may come
+        from another distribution with this mean: there may be too many predictions to list.
         """
         return self.loss.task.decompose(self.mean_loss_encoding(theta))
 
@@ -154,7 +154,7 @@ class Decoder(Part):
             )
 
     def _found(self, floor: float) -> float | None:
-        """Return a floor found for the base-2 logistic loss, None for other losses.
+        """Return the numerical floor for the base-2 logistic loss, None for other losses.
 
         It is stated for one weight vector per class; with one score it is twice as high.
         """
@@ -167,8 +167,8 @@ class Decoder(Part):
 def write_mean(wrong, target, mean):
     """Turn the chances of missing each label into the mean loss encoding; return the risk.
 
-    The risk is one of the chances itself, so that nothing is lost to rounding however
-    small it is. With one score, the labels are -1 and +1.
+    The risk is one of the chances itself, to full relative precision however small it is. With one
+    score, the labels are -1 and +1.
     """
     if mean.size == 1:
         mean[0] = 0.5 * (wrong[1] - wrong[0])
@@ -191,7 +191,7 @@ def decode_by_values(theta, target, offset, params, work, values, loss_params, m
 
 
 class ValueDecoder(Decoder):
-    """Base of decoders for the 0-1 loss that look only at the losses of all labels.
+    """Base of decoders for the 0-1 loss that depend only on the losses of all labels.
 
     Such a decoder consists of ``mix``: from the losses (and squared gradients) of all
     labels to the probability with which each label would be missed.
@@ -199,7 +199,7 @@ class ValueDecoder(Decoder):
 
     @fact
     def kernel(self) -> Kernel | None:
-        """The kernel that asks ``mix``."""
+        """The kernel that calls ``mix``."""
         return decode_by_values
 
     def _require_best_gap(self) -> None:
@@ -210,7 +210,7 @@ class ValueDecoder(Decoder):
         )
 
     def _check_parts(self) -> None:
-        """Refuse other target losses, and surrogates that cannot list their values."""
+        """Refuse target losses other than 0-1, and surrogates without ``values``."""
         task, family = self.loss.task, self.loss.family
         if not task.zero_one:
             raise NoGuaranteeError(

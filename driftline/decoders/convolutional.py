@@ -71,7 +71,7 @@ class Convolutional(Decoder):
 
     @property
     def rate_floor(self) -> float:
-        """That of the loss."""
+        """The rate floor of the loss."""
         return self._surrogate.rate_floor
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ class Convolutional(Decoder):
         )
 
     def distribution(self, theta: np.ndarray) -> Distribution:
-        """Return few predictions and their weights, with the mean loss encoding of draws."""
+        """Return few predictions with weights, whose mean loss encoding is that of draws."""
         found = self._by_solver(theta)
         return super().distribution(theta) if found is None else found
 
@@ -96,7 +96,7 @@ class Convolutional(Decoder):
         return super().draw(theta, uniforms) if found is None else draw_atom(found, uniforms[0])
 
     def _by_solver(self, theta: np.ndarray) -> Distribution | None:
-        """Return the predictions that a solver mixed, where it did and the task knows them."""
+        """Return the predictions in the solver's mixture, if there is one and they are known."""
         task = self.loss.task
         if self.loss.kernels is not None or not hasattr(task, "from_loss_encoding"):
             return None

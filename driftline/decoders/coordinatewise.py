@@ -1,4 +1,4 @@
-"""Every tag by itself, as well as any decoder could."""
+"""The gap-optimal decoder of each tag by itself."""
 
 from __future__ import annotations
 

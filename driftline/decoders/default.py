@@ -18,9 +18,8 @@ def default_decoder(loss: Loss) -> tuple[Loss, Decoder]:
 
     The gap-optimal decoder for the 0-1 loss, the coordinatewise one for tags with the logistic
     loss, nearest-vertex decoding for Fenchel-Young losses, and for convolutional ones
-    the decoder that is part of them. Everything else takes its best
-    label, with the loss scaled by twice the decoder's kappa unless it is scaled already: that
-    is how sequences are played.
+    the decoder that is part of them. All other losses, such as those of sequences, get the best
+    label, with the loss scaled by twice the decoder's kappa unless it is scaled already.
 
     >>> from driftline.losses import CRF
     >>> from driftline.tasks import Sequence

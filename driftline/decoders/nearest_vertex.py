@@ -1,4 +1,4 @@
-"""The nearest label, or else a random one with the mean that the loss believes in."""
+"""The nearest label, or else a random one with the mean prediction of the loss."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class NearestVertex(Decoder):
         """Return the mean encoding of the prediction at scores ``theta``."""
         family: Any = self.loss.family
         hull = family.task.hull_of(np.asarray(theta))
-        mu = family.mean_prediction(theta)  # a factor of the loss does not move it
+        mu = family.mean_prediction(theta)  # a factor of the loss does not change it
         vertex = hull.maximize(mu)
         norm = family.nearest_vertex_norm
         distance = np.linalg.norm(vertex - mu, 1 if norm == "l1" else 2)

@@ -19,7 +19,7 @@ __all__ = ["StepOptimal"]
 def step_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above.
 
-    The root only falls; a rise is rounding, and ends the search.
+    Iterates only decrease; an increase is rounding, and ends the search.
     """
     eta = np.inf
     while True:

@@ -68,5 +68,5 @@ class UniformMix(ValueDecoder):
 
     @property
     def params(self) -> tuple[float, ...]:
-        """How many times the family's own loss the values are."""
+        """Return the factor of the values over the family's own loss."""
         return (self.loss.unit,)

@@ -1,4 +1,4 @@
-"""What notices that the world has changed."""
+"""Detectors of drift: when to restart a learner."""
 
 from driftline.detectors.base import Detector as Detector
 from driftline.detectors.cusum import Cusum as Cusum

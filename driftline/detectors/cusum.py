@@ -1,7 +1,7 @@
-r"""A running test of whether losses have become more.
+r"""A sequential test of whether losses have increased.
 
-Page's cumulative sum (1954): with :math:`p` the mean loss so far and :math:`q` the one to look out
-for,
+Page's cumulative sum (1954): with :math:`p` the mean loss so far and :math:`q` the mean loss to
+detect,
 
 .. math:: S_t = \max\Big(0,\, S_{t-1} + \ell_t \log \frac{q}{p} + (1 - \ell_t) \log
    \frac{1 - q}{1 - p}\Big),
@@ -24,7 +24,7 @@ from driftline.kernels import DETECT, Kernel, kernel
 
 __all__ = ["Cusum"]
 
-#: The largest mean loss that is looked out for.
+#: The largest mean loss q to detect.
 HIGHEST = 0.9
 
 
@@ -37,7 +37,7 @@ def cusum(loss, params, memory):
     mean = (memory[1] + 1.0) / (memory[0] + 2.0)
     other = max(mean, min(HIGHEST, max(factor * mean, mean + more)))
     worse = 0.0
-    if loss > 0.0:  # often one of the two logarithms is not asked for
+    if loss > 0.0:  # often one of the two logarithms is not needed
         worse += loss * math.log(other / mean)
     if loss < 1.0:
         worse += (1.0 - loss) * math.log((1.0 - other) / (1.0 - mean))
@@ -49,8 +49,8 @@ def cusum(loss, params, memory):
 class Cusum(Detector):
     """An alarm when losses look like ``factor`` times their mean so far, and ``more`` above it.
 
-    ``threshold`` is the log of the evidence that is asked for: about one false alarm in
-    e to the threshold rounds, if the mean is known; none comes before round ``patience``.
+    ``threshold`` is the log of the evidence that is needed: about one false alarm in
+    ``exp(threshold)`` rounds, if the mean is known; there is none before round ``patience``.
 
     >>> import numpy as np
     >>> losses = np.r_[np.tile([0.0, 0.0, 0.0, 0.0, 1.0], 40), np.ones(20), np.zeros(40)]
@@ -66,7 +66,7 @@ class Cusum(Detector):
     kernel: ClassVar[Kernel] = cusum
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be looked out for."""
+        """Refuse parameters out of range."""
         if not (math.isfinite(self.threshold) and self.threshold > 0.0):
             raise InputError(f"threshold must be positive, but is {self.threshold}")
         if not self.factor >= 1.0:

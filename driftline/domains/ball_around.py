@@ -1,4 +1,4 @@
-"""A ball around weights of one's own."""
+"""A ball around given weights."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["BallAround"]
 class BallAround(Domain):
     """Weights at most half the diameter away from a centre, such as weights learned elsewhere.
 
-    The bounds know only the diameter, so that a good centre lets it be small. Weights start as near
-    to 0 as they may: give ``initial`` to start from the centre. Comparators must lie in the same
-    ball. Rounds are played in plain Python.
+    The bounds depend only on the diameter, which can be small around a good centre. Weights start
+    at the point of the ball nearest to 0: give ``initial`` to start from the centre. Comparators
+    must lie in the same ball. Rounds are played in plain Python.
 
     >>> BallAround([[3.0, 4.0]], diameter=2.0).project(np.zeros((1, 2)))
     array([[2.4, 3.2]])
@@ -31,7 +31,7 @@ class BallAround(Domain):
     diameter: float
 
     def __post_init__(self) -> None:
-        """Refuse a diameter that is not positive and finite, and a centre that is no matrix."""
+        """Refuse a diameter that is not positive and finite, and a centre that is not a matrix."""
         if not (math.isfinite(self.diameter) and self.diameter > 0.0):
             raise InputError(f"the diameter of a ball must be positive, but is {self.diameter}")
         try:

@@ -1,4 +1,4 @@
-"""Weights between bounds of their own."""
+"""A lower and an upper bound for every weight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Box"]
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """Every weight between its lowest and its highest value; some may not be negative, say.
+    """Every weight between its own lowest and highest value, such as 0 and 1.
 
     Both are rows of numbers, in the shape of the weights. The diameter is the length of the
     diagonal, and grows with the root of the number of weights: a ball is the better domain unless
@@ -57,7 +57,7 @@ class Box(Domain):
         return float(np.linalg.norm(high - low))
 
     def project(self, weights: np.ndarray) -> np.ndarray:
-        """Move every weight to the nearest value that it may have."""
+        """Clip every weight to its bounds."""
         low, high = self._bounds
         if weights.shape != low.shape:
             raise InputError(

@@ -31,7 +31,7 @@ class RowBalls(Domain):
     row_diameter: float
 
     def __post_init__(self) -> None:
-        """Refuse no rows, and a diameter that is not positive and finite."""
+        """Refuse fewer than one row, and a diameter that is not positive and finite."""
         if int(self.rows) != self.rows or self.rows < 1:
             raise InputError(f"there must be 1 row of weights or more, not {self.rows!r}")
         if not (math.isfinite(self.row_diameter) and self.row_diameter > 0.0):
@@ -39,7 +39,7 @@ class RowBalls(Domain):
 
     @property
     def diameter(self) -> float:
-        """That of all balls together."""
+        """The diameter of the product of all balls."""
         return self.row_diameter * math.sqrt(self.rows)
 
     def project(self, weights: np.ndarray) -> np.ndarray:

@@ -21,5 +21,5 @@ class Unbounded(Domain):
     radius: ClassVar[float] = math.inf
 
     def project(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weights as they are."""
+        """Return the weights unchanged."""
         return weights

@@ -1,8 +1,8 @@
 """A learner's weights and state, and how rounds move them.
 
 There are two engines with the same results. The compiled one hands all rounds to one
-loop that calls the parts by address. The plain one is the algorithm as it is written in
-the paper, in Python, and takes parts of any kind.
+loop that calls the parts by address. The plain one is the paper's algorithm in Python, and
+takes parts of any kind.
 """
 
 from driftline.engines.base import Block as Block

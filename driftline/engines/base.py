@@ -13,7 +13,7 @@ from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse
-from driftline.kernels import on_lines, zeros_on_lines
+from driftline.kernels import aligned, aligned_zeros
 from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.rates import Rate, Setting
@@ -27,7 +27,7 @@ PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
 def refresh_after(weights: np.ndarray) -> int:
-    """Return after how many rounds the norm of weights is computed afresh."""
+    """Return after how many rounds the norm of the weights is computed anew."""
     return max(4096, weights.size)
 
 
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
     @property
     def setting(self) -> Setting:
-        """What the rate is told of the other parts."""
+        """What the rate needs to know of the other parts."""
         return Setting(
             self.decoder.rate_floor,
             self.domain.diameter,
@@ -60,10 +60,10 @@ class Parts(NamedTuple):
         return None not in kernels and self.domain.radius is not None and not plain
 
     def init(self, features: int | None = None, dtype: npt.DTypeLike = np.float64) -> State:
-        """Return the state before the first round; without features, its weights are open."""
+        """Return the state before the first round; without ``features`` it has no weights yet."""
         weights = None
         if features is not None:
-            weights = self.first_weights(zeros_on_lines(self.shape(features), dtype, apart=True))
+            weights = self.first_weights(aligned_zeros(self.shape(features), dtype, apart=True))
         return State(
             features=features,
             norm_sq=0.0 if weights is None else float(np.vdot(weights, weights)),
@@ -76,7 +76,7 @@ class Parts(NamedTuple):
 
     @property
     def detector_start(self) -> tuple[float, ...]:
-        """What the detector remembers at first."""
+        """The detector's memory before the first round."""
         return () if self.restart is None else self.restart.memory()
 
     def shape(self, features: int) -> tuple[int, int]:
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
         return task.layout.weight_rows, features + self.intercept + task.layout.extra_columns
 
     def first_weights(self, weights: np.ndarray) -> np.ndarray:
-        """Set weights to 0, or to what is nearest to that in a domain of one's own."""
+        """Set weights to 0, or to the nearest point of the domain if it is a user's own."""
         weights[:] = 0.0
         if self.domain.radius is None:  # such weights are never transposed
             weights[:] = self.domain.project(weights)
@@ -133,7 +133,7 @@ class Block(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is seen of one row without learning: a prediction, its mean loss encoding, scores."""
+    """The result of predicting one row: the prediction, its mean loss encoding, the scores."""
 
     prediction: Prediction
     mean: np.ndarray
@@ -141,17 +141,17 @@ class Look(NamedTuple):
 
 
 class Engine:
-    """Weights, stored as the rows like them, and the rest of the state as the loop takes it."""
+    """The weights, in the layout that suits the rows, and the rest of the state as a vector."""
 
     def __init__(self, parts: Parts, replay: bool = False, dtype: npt.DTypeLike = np.float64):
         self.parts = parts
-        #: The type of the weights, and of inputs where they meet.
+        #: The type of the weights, and of the inputs that they are multiplied with.
         self.dtype = np.dtype(dtype)
         #: Whether steps are those already in the trace, and not the rate's.
         self.replay = replay
         self.stored: np.ndarray | None = None
         self.transposed = False
-        #: The number of features that inputs must have, None while it is open.
+        #: The number of features that inputs must have, None before the first input.
         self.features: int | None = None
         self._first = parts.init()
         assert self._first.rate_memory is not None
@@ -165,7 +165,7 @@ class Engine:
     # -- state
 
     def state(self, weights: bool = True) -> State:
-        """Return the state as a value; without a copy of the weights if these are not wanted."""
+        """Return the state as a value, with a copy of the weights unless ``weights`` is False."""
         vector, stored = self.vector, self.stored if weights else None
         return State(
             rounds=int(vector[at.ROUNDS]),
@@ -178,13 +178,13 @@ class Engine:
             eta=float(vector[at.ETA]),
             inner=float(vector[at.INNER]),
             restarted=bool(vector[at.ALARM] == at.HEEDED),
-            weights=None if stored is None else on_lines(stored, not self.transposed),
+            weights=None if stored is None else aligned(stored, not self.transposed),
             rate_memory=vector[at.MEMORY : self._split].copy(),
             detector_memory=vector[self._split :].copy(),
         )
 
     def restore(self, state: State) -> None:
-        """Go on from a state of this engine's own. Its weights become the engine's: no copy."""
+        """Go on from a trusted state. Its weights are not copied: the engine moves them."""
         self.stored, self.transposed = state.weights, state.transposed
         self.features = state.features
         memory = self._first.rate_memory if state.rate_memory is None else state.rate_memory
@@ -198,7 +198,7 @@ class Engine:
         vector[self._split :] = state.detector_memory
 
     def resume(self, state: State) -> None:
-        """Go on from a state of any origin, if it can be one of these parts. It is copied."""
+        """Go on from a copy of a state of any origin, if it is valid for these parts."""
         state.check()
         first, memory = self._first, state.rate_memory
         sizes = (len(self.vector), first.detector_memory.size)
@@ -235,7 +235,7 @@ class Engine:
             raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
         if state.refresh > state.rounds + refresh_after(stored):
             raise InputError("the state says that the norm will not be computed again")
-        self.restore(state.replaced(weights=on_lines(stored, apart=not state.transposed)))
+        self.restore(state.replaced(weights=aligned(stored, apart=not state.transposed)))
 
     def _norm(self, rows: np.ndarray, scale: float) -> float:
         """Return the norm of weights times a scale, if they are finite and in the domain."""
@@ -261,13 +261,13 @@ class Engine:
             )
         return self._first.replaced(
             features=weights.shape[1] - extra,
-            weights=on_lines(weights, apart=True),
+            weights=aligned(weights, apart=True),
             norm_sq=self._norm(weights, 1.0) ** 2,
             refresh=refresh_after(weights),
         )
 
     def filled(self, state: State) -> State:
-        """Return a state from before the first input with what weights began as."""
+        """Return a state, with first weights if it is from before the first input."""
         if state.weights is not None or self.stored is None:
             return state
         return state.replaced(
@@ -287,12 +287,12 @@ class Engine:
             transposed = self.wants_transposed(rows)
             scores, columns = self.parts.shape(rows.features)
             shape = (columns, scores) if transposed else (scores, columns)
-            stored = zeros_on_lines(shape, self.dtype, apart=not transposed)
+            stored = aligned_zeros(shape, self.dtype, apart=not transposed)
             self.stored = self.parts.first_weights(stored)
             self.transposed, self.features = transposed, rows.features
             self.vector[at.REFRESH] = refresh_after(stored)
         elif self.transposed != self.wants_transposed(rows):
-            self.stored = on_lines(self.stored.T, apart=self.transposed)
+            self.stored = aligned(self.stored.T, apart=self.transposed)
             self.transposed = not self.transposed
 
     def wants_transposed(self, rows: Rows) -> bool:
@@ -345,13 +345,13 @@ class Engine:
     # -- rounds
 
     def compare(self, weights: np.ndarray) -> tuple[float, float]:
-        """Begin to watch for a comparator: return inner product and squared norm, exactly."""
+        """Begin an account against a comparator: return inner product and squared norm, exactly."""
         own = np.asarray(self.weights, dtype=np.float64)
         self.vector[at.INNER] = float(np.vdot(own, weights))
         return float(self.vector[at.INNER]), float(np.vdot(own, own))
 
     def play(self, block: Block) -> int:
-        """Play the rounds into the trace, whatever alarms there are; return how many were good."""
+        """Play the rounds, also past alarms, and record them; return how many were accepted."""
         if self.parts.restart is None:
             return self.advance(block)
         return sum(self.stretches(block))
@@ -364,14 +364,14 @@ class Engine:
         trace: np.ndarray,
         prediction: np.ndarray,
     ) -> int:
-        """Play one round into columns of length 1; return 1 if it was good and 0 if not."""
+        """Play one round into columns of length 1; return 1 if it was accepted, else 0."""
         return self.play(Block(row, 0, 1, labels, uniforms, trace, prediction))
 
     def stretches(self, block: Block) -> Iterator[int]:
-        """Play the rounds, and pause at every new start before the weights are set back.
+        """Play the rounds, and pause at every restart before the weights are reset.
 
-        Yield how many rounds were played since the last pause. New starts are noted in the block;
-        in a replay they are those that it has.
+        Yield how many rounds were played since the last pause. Restarts are recorded in the block;
+        a replay restarts where the block says.
         """
         done, count, noted = 0, block.stop - block.start, block.restarted
         while done < count:
@@ -396,7 +396,7 @@ class Engine:
                 return
 
     def set_back(self) -> None:
-        """Start again: first weights, and nothing remembered by rate and detector."""
+        """Restart: reset the weights, and the memories of rate and detector."""
         assert self.stored is not None
         rounds, largest = self.rounds, self.largest_input_sq
         self.restore(
@@ -412,5 +412,5 @@ class Engine:
         )
 
     def advance(self, block: Block) -> int:
-        """Play the rounds up to the first alarm; return how many were good."""
+        """Play the rounds up to the first alarm; return how many were accepted."""
         raise InputError("an engine must say how it plays")

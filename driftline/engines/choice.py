@@ -1,4 +1,4 @@
-"""Which engine plays for some parts."""
+"""The choice of an engine for given parts."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NOBODY = np.empty((0, 0))
 
 
 class Linked(NamedTuple):
-    """Parts as the loop takes them, for rounds of up to ``size`` scores, and working memory."""
+    """The program of the parts for rounds of up to ``size`` scores, and its buffer."""
 
     size: int
     program: Program
@@ -30,7 +30,7 @@ class Linked(NamedTuple):
 class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
-    #: Some label and the width of predictions, for looking; None where they differ by round.
+    #: A valid label and the width of predictions, for predicting; None where they vary by round.
     _label: tuple[Label, int] | None = None
     _linked: Linked | None = None
 
@@ -86,7 +86,7 @@ class CompiledEngine(Engine):
         trace: np.ndarray,
         prediction: np.ndarray,
     ) -> int:
-        """Play one round; the short way for a dense row, with nothing on the way to the loop."""
+        """Play one round; a dense row is handed to the loop without a block around it."""
         if self._linked is None or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
         detected, state = self.parts.restart is not None, self.vector
@@ -103,7 +103,7 @@ class CompiledEngine(Engine):
 
     @property
     def linked(self) -> bool:
-        """Whether rounds over dense rows can be handed to the loop as they come."""
+        """Whether dense rows can be handed to the loop directly."""
         return self._linked is not None and self.stored is not None and not self.transposed
 
     def arguments(
@@ -114,7 +114,7 @@ class CompiledEngine(Engine):
         trace: np.ndarray,
         predictions: np.ndarray,
     ) -> tuple[Any, ...]:
-        """Return what the loop over dense rows takes, once the parts are linked."""
+        """Return the arguments of the loop over dense rows, once the parts are linked."""
         assert self._linked is not None
         _, program, _, buffer = self._linked
         return (
@@ -152,7 +152,7 @@ class CompiledEngine(Engine):
     def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int, Linked]:
         """Return rows, how many scores they have at most, and the parts linked for that.
 
-        What is returned is used, and not what another thread may have linked since.
+        Callers use this result and not the engine's attribute, which another thread may replace.
         """
         assert not isinstance(rows, Sequences)
         size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
@@ -162,10 +162,10 @@ class CompiledEngine(Engine):
         return rows, size, linked
 
     def look(self, row: Rows, uniforms: np.ndarray) -> Look:
-        """Let the loop score and predict one row, and leave all else alone.
+        """Let the loop score and predict one row, and change nothing.
 
-        Working memory is made here, so that any number of threads may look. Where weights do not
-        lie as the loop over these rows wants them, the parts are asked one by one.
+        The buffer is allocated here, so that any number of threads may predict. Where the weights
+        are not in the layout that the loop over these rows needs, the parts are called one by one.
         """
         if self.stored is None or self.transposed != row.transposed:
             return super().look(row, uniforms)

@@ -14,7 +14,7 @@ __all__ = ["PlainEngine"]
 
 
 class PlainEngine(Engine):
-    """The algorithm as the paper has it."""
+    """The paper's algorithm, step by step."""
 
     def state(self, weights: bool = True) -> State:
         """Return the state as a value, with the norm that compiled rounds would go on from."""
@@ -24,7 +24,7 @@ class PlainEngine(Engine):
         return made.replaced(norm_sq=float(np.vdot(stored, stored)))
 
     def restore(self, state: State) -> None:
-        """Go on from a state; weights that compiled rounds keep as a multiple are multiplied."""
+        """Go on from a state; weights that are stored with a scale are multiplied by it."""
         if state.scale != 1.0:
             rows = state.scaled_weights
             state = state.replaced(weights=rows, scale=1.0, transposed=False)
@@ -40,7 +40,7 @@ class PlainEngine(Engine):
         return block.stop - block.start
 
     def _alarmed(self, trace: np.ndarray, t: int) -> bool:
-        """Tell the detector of the round; say whether it gives an alarm, and remember it."""
+        """Pass the round to the detector; return whether it gives an alarm, and record that."""
         detector, task = self.parts.restart, self.parts.loss.task
         if detector is None:
             return False
@@ -105,7 +105,7 @@ class PlainEngine(Engine):
         return True
 
     def _watch(self, block: Block, t: int, label: Label) -> None:
-        """Write down the loss of a comparator, and how the weights lie to it."""
+        """Record a comparator's loss, its inner product with the weights, and their norm."""
         loss, shadow, own = self.parts.loss, block.shadow, self.stored
         assert shadow is not None and own is not None
         theta = block.rows.scores(shadow, False, block.start + t, self.parts.intercept)

@@ -23,7 +23,7 @@ class Totals:
 
     @cached_property
     def _program(self) -> Program | None:
-        """The task and the loss as the loop takes them, None without kernels."""
+        """The task and the loss as a program for the loop, None without kernels."""
         loss, task = self.loss, self.loss.task
         if task.kernels is None or loss.kernels is None or task.layout.ragged or not COMPILES:
             return None

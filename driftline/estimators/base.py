@@ -47,8 +47,9 @@ class DriftEstimator(BaseEstimator):
     def save(self, path: str | Path) -> Path:
         """Write the fitted estimator to one file of plain data, for :func:`driftline.load`.
 
-        Who loads it goes on with the same bits. A function given as ``learner`` is not written:
-        what is loaded has None there, learns on, but cannot start anew before one is set.
+        The loaded estimator goes on with the same bits. A function given as ``learner`` is not
+        saved: the loaded estimator has None there, and can go on learning, but ``fit`` needs a
+        ``learner`` to be set first.
         """
         return archive.write(path, *self.to_saved())
 
@@ -76,7 +77,7 @@ class DriftEstimator(BaseEstimator):
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the estimator that :meth:`to_saved` was asked of."""
+        """Return the estimator from what :meth:`to_saved` returned."""
         made = cls(**about["params"])
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
             raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
@@ -99,15 +100,15 @@ class DriftEstimator(BaseEstimator):
 
     @property
     def _task(self) -> Task:
-        """The task that labels as they were seen ask for."""
+        """The task for the labels seen so far."""
         raise NotImplementedError
 
     def _to_plain(self) -> Any:
-        """Return what was fitted beside the learner as plain data."""
+        """Return the fitted attributes beside the learner as plain data."""
         return None
 
     def _from_plain(self, fitted: Any) -> None:
-        """Take back what :meth:`_to_plain` returned."""
+        """Restore what :meth:`_to_plain` returned."""
 
     def _begin(self, task: Task, **options: Any) -> None:
         """Start with a new learner for a task."""
@@ -128,7 +129,7 @@ class DriftEstimator(BaseEstimator):
 def validated(estimator: DriftEstimator, X: Inputs, *y: Labels, **options: Any) -> Any:
     """Return rows, and labels if there are any, after all of scikit-learn's checks.
 
-    Sparse matrices are checked before: it converts them without looking where they point.
+    Sparse matrices are checked before, since scikit-learn converts them without bounds checks.
     """
     for given in (X, *y):
         if issparse(given):
@@ -137,7 +138,7 @@ def validated(estimator: DriftEstimator, X: Inputs, *y: Labels, **options: Any) 
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as plain data, or say that it is none."""
+    """Return a parameter as plain data, or raise an InputError."""
     if isinstance(value, (np.ndarray, list, tuple)):
         return [_plain(name, item) for item in value]
     value = value.item() if isinstance(value, np.generic) else value

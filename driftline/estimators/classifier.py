@@ -20,7 +20,7 @@ class DriftClassifier(RowClassifier):
     """One of several classes, on a stream that drifts.
 
     Rows are learned from in their order. Classes may first appear later: their weights then start
-    at 0, and the scores of the others stay as they are. Labels are strings or numbers.
+    at 0, and the scores of the others do not change. Labels are strings or numbers.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DriftClassifier(RowClassifier):
     dtype
         The type of the weights, for learners given by name: ``float64`` or ``float32``.
     random_state
-        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+        The seed of the learner's random numbers, a ``RandomState``, or None for seed 0.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class DriftClassifier(RowClassifier):
         self.classes_ = self._labels.sorted
         self._begin_rows()
 
-    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
+    def _add_classes(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         labels = self._labels.more(different(y))
         labels = labels if classes is None else labels.more(different(classes))
         if len(labels) > len(self._labels):
@@ -78,7 +78,7 @@ class DriftClassifier(RowClassifier):
 
     @property
     def _task(self) -> Multiclass:
-        """The task has two classes at least: a single one shares it with one yet unknown."""
+        """The task, with at least two classes: beside a single one there is an unnamed class."""
         return Multiclass(max(2, len(self._labels)))
 
     def _codes(self, y: np.ndarray) -> Any:

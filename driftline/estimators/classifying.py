@@ -1,4 +1,4 @@
-"""What classifiers share: the methods that scikit-learn knows, and two of our own."""
+"""What classifiers share: scikit-learn's methods, and two of our own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
             return self
         first = "learner_" not in known
         X, y = self._checked(X, y, reset=first)
-        (self._start if first else self._meet)(y, classes)
+        (self._start if first else self._add_classes)(y, classes)
         self.learner_.learn_rows(self._alike(X), self._codes(y))
         return self
 
@@ -86,20 +86,21 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         return self._log_chances(X)
 
     def decision_function(self, X: Inputs) -> np.ndarray:
-        """Return the logarithm of every class's probability; of two classes, of their ratio."""
+        """Return the log-probability of every class; for two classes, their log-odds."""
         logs = self._log_chances(X)
         if logs.shape[1] == 1:
             return np.zeros(len(logs))
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def decoding_distribution(self, X: Inputs) -> np.ndarray:
-        """Return how probable every class is as a prediction of the learner's own decoder.
+        """Return the probability with which the learner's own decoder predicts every class.
 
-        This is the randomized decoder that theorem 1 speaks of: a class drawn from it has an
-        expected loss below the surrogate loss by a constant factor. In a committee a member is
-        drawn first, by its weight: then the regret bound of the weights comes on top
-        (``learner_.shares.regret_bound``). It is not a belief: see :meth:`predict_proba`. Members
-        that take the highest score give all probability to one class.
+        This is the randomized decoder of theorem 1: a class drawn from it has an expected loss
+        below the surrogate loss by a constant factor. In a committee a member is drawn first, by
+        its weight, which adds the regret bound of the weights
+        (``learner_.shares.regret_bound``). It is not an estimate of the label's probability: see
+        :meth:`predict_proba`. Members that take the highest score give all probability to one
+        class.
         """
         check_is_fitted(self)
         return self._own(self._looking(decoded, X, max(2, len(self._labels))))
@@ -109,7 +110,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     ) -> np.ndarray:
         """Draw a class for every row from :meth:`decoding_distribution`.
 
-        ``rng`` is a generator or a seed; with None other numbers are drawn every time.
+        ``rng`` is a generator or a seed; with None draws differ every time.
         """
         chances = self.decoding_distribution(X)
         return self.classes_[drawn(chances, rng)]
@@ -125,8 +126,8 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         """Begin with a learner for the first labels."""
         raise NotImplementedError
 
-    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
-        """Make room for labels that are new, or refuse them."""
+    def _add_classes(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
+        """Grow the learner for new labels, or refuse them."""
         raise NotImplementedError
 
     def _codes(self, y: np.ndarray) -> CheckedLabels:
@@ -149,7 +150,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         return [*names, "(other)"] if self._task.kind != "tags" and len(names) == 1 else names
 
     def _knows(self, classes: npt.ArrayLike | None) -> bool:
-        """Say whether these classes are plainly known: many name them in every call."""
+        """Return quickly whether these classes are known: many callers pass them every time."""
         if classes is None:
             return True
         try:
@@ -159,7 +160,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
             return False
 
     def _plain_codes(self, y: Given, count: int) -> CheckedLabels | None:
-        """Return labels as the learner takes them, None if they are not plainly good."""
+        """Return labels as the learner takes them; None if they need scikit-learn's checks."""
         if count == 1 and type(y) in (np.ndarray, list) and len(y) == 1:
             try:
                 code = self._labels.code(y[0])

@@ -1,4 +1,4 @@
-"""Labels of any kind, and the places that a learner knows them by."""
+"""Labels of any kind, and their codes in the learner."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from driftline.typing import Json, Label
 
 __all__ = ["Labels", "different"]
 
-#: No label in a file takes more bytes.
+#: The most bytes that a label in a file may take.
 LONGEST = 1 << 20
 
 
 def different(values: npt.ArrayLike) -> np.ndarray:
-    """Return the different classes among labels, sorted, or say why there are none."""
+    """Return the distinct classes among labels, sorted, or raise an InputError."""
     try:
         check_classification_targets(values)
         return np.unique(values)
@@ -25,9 +25,9 @@ def different(values: npt.ArrayLike) -> np.ndarray:
 
 
 class Labels:
-    """Classes as users name them, each with its place in the learner.
+    """Classes as users name them, each with its code in the learner.
 
-    A learner knows classes as 0, 1, 2 and so on: in the order of ``names``.
+    The code of a class is its place in ``names``.
 
     >>> labels = Labels(["b", "c"]).more(["a", "b"])
     >>> labels.names, labels.sorted, labels.places
@@ -51,11 +51,11 @@ class Labels:
         return len(self.names)
 
     def code(self, label: Label) -> int | None:
-        """Return the place of one label, None if it is not known."""
+        """Return the code of one label, None if it is not known."""
         return self._codes.get(label)
 
     def codes(self, values: np.ndarray) -> np.ndarray | None:
-        """Return the places of many labels, None if one is not known."""
+        """Return the codes of many labels, None if one is not known."""
         if self._plain and values.dtype.kind in "iu" and values.size:
             return values if 0 <= values.min() and values.max() < len(self) else None
         if (values.dtype.kind in "OU") != (self.names.dtype.kind in "OU"):
@@ -64,7 +64,7 @@ class Labels:
         return self.places[found] if (self.sorted[found] == values).all() else None
 
     def new(self, values: npt.ArrayLike) -> np.ndarray:
-        """Return those of some labels that are not known, each once, in their order."""
+        """Return the labels that are not known, each once, in sorted order."""
         array = np.asarray(values)
         if array.size and (array.dtype.kind in "OU") != (self.names.dtype.kind in "OU"):
             raise InputError(
@@ -78,7 +78,7 @@ class Labels:
         return Labels(np.concatenate([self.names, self.new(values)]))
 
     def to_plain(self) -> Json:
-        """Return them as plain data, or say why they cannot be."""
+        """Return the names as plain data, or raise an InputError."""
         names = self.names.tolist()
         if not all(isinstance(name, (str, int, float, bool)) for name in names):
             raise InputError(f"only labels that are strings or numbers can be saved, not {names}")
@@ -86,7 +86,7 @@ class Labels:
 
     @classmethod
     def from_plain(cls, plain: Json) -> Labels:
-        """Return those that :meth:`to_plain` was asked of."""
+        """Return the labels from what :meth:`to_plain` returned."""
         dtype, names = np.dtype(plain["dtype"]), plain["names"]
         simple = all(isinstance(name, (str, int, float, bool)) for name in names)
         if dtype.kind not in "OUiufb" or dtype.itemsize > LONGEST or not simple:

@@ -1,4 +1,4 @@
-"""The learner behind an estimator: one of a few by name, or any that a function makes."""
+"""The learner behind an estimator: by name, or made by a function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftline.tasks import Task
 
 __all__ = ["How", "make_learner"]
 
-#: A learner by its name, or what makes one for a task.
+#: The name of a learner, or a function that makes one for a task.
 How: TypeAlias = str | Callable[[Task], Member | Committee]
 
 
@@ -29,8 +29,8 @@ def make_learner(
     """Return a learner for a task.
 
     By a name of :data:`~driftline.committee.LEARNERS`: ``"auto"`` is :func:`driftline.auto`,
-    ``"paper"`` has the random decoder that the theorem speaks of. A function is called with the
-    task; what it returns decides by itself about scales and precision.
+    ``"paper"`` has the random decoder of the theorem. A function is called with the task;
+    ``scaling`` and ``dtype`` do not apply to the learner that it returns.
 
     >>> import driftline as dl
     >>> make_learner("fast", dl.tasks.Multiclass(3))

@@ -53,11 +53,11 @@ class DriftMultilabelClassifier(RowClassifier):
         return (self.decision_function(X) > 0.0).astype(np.int64)
 
     def predict_proba(self, X: Inputs) -> np.ndarray:
-        """Return the probability of every tag; of classes, these probabilities in shares."""
+        """Return the probability of every tag; for classes, these normalised to sum to 1."""
         return np.exp(self._log_chances(X))
 
     def decision_function(self, X: Inputs) -> np.ndarray:
-        """Return the log-odds of every tag; of classes, as other classifiers do."""
+        """Return the log-odds of every tag; for classes, as other classifiers do."""
         check_is_fitted(self)
         if self._labels is not None:
             return super().decision_function(X)
@@ -65,11 +65,11 @@ class DriftMultilabelClassifier(RowClassifier):
         return yes - no
 
     def decoding_distribution(self, X: Inputs) -> np.ndarray:
-        """Return how probable it is that the learner's own decoder predicts each tag.
+        """Return the probability with which the learner's own decoder predicts each tag.
 
-        This is the randomized decoder that theorem 1 speaks of, as for other classifiers; the
-        Hamming loss depends on nothing but the probability of every tag. Always about tags: of
-        classes, about those in ``classes_`` in their order.
+        This is the randomized decoder of theorem 1, as for other classifiers; the expected Hamming
+        loss depends only on the probability of every tag. For classes, tags are those of
+        ``classes_``, in this order.
         """
         return self._own(self._looking(tagged, X))
 
@@ -101,7 +101,7 @@ class DriftMultilabelClassifier(RowClassifier):
     def _task(self) -> Multilabel:
         return Multilabel(len(self.classes_))
 
-    def _meet(self, y: Given, classes: npt.ArrayLike | None) -> None:
+    def _add_classes(self, y: Given, classes: npt.ArrayLike | None) -> None:
         known = len(self.classes_)
         if self._labels is None:
             if not _are_tags(y) or y.shape[1] != known:

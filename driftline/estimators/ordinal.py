@@ -1,6 +1,6 @@
 r"""Ordered levels, on a stream.
 
-Scores :math:`\theta_1, \dots, \theta_{K-1}` speak of the steps between neighbouring levels:
+Scores :math:`\theta_1, \dots, \theta_{K-1}` are those of the steps between neighbouring levels:
 :math:`\theta_k = \ln p_k / p_{k-1}` (adjacent-category logits), so that the most probable
 level is the one whose encoding has the highest score.
 """
@@ -62,7 +62,7 @@ class DriftOrdinalClassifier(RowClassifier):
         names = different(y)
         if self.levels is not None:
             self._labels = Labels(self.levels)
-            self._meet(y, classes)
+            self._add_classes(y, classes)
         else:
             self._labels = Labels(names)
             if classes is not None:
@@ -72,10 +72,10 @@ class DriftOrdinalClassifier(RowClassifier):
 
     @property
     def _task(self) -> Ordinal:
-        """The task has two levels at least."""
+        """The task, with at least two levels."""
         return Ordinal(max(2, len(self._labels)))
 
-    def _meet(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
+    def _add_classes(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         for values in (y,) if classes is None else (y, classes):
             new = self._labels.new(different(values))
             if len(new):

@@ -27,9 +27,9 @@ __all__ = ["DriftRanker"]
 class DriftRanker(DriftEstimator):
     """Rank the documents of every query, under NDCG, on a stream that drifts.
 
-    A row is a document, its label a relevance grade 0, 1, 2 and so on. A query is a round: rows of
-    one stand together, told apart by an id for every row (``qid``) or by their sizes (``group``).
-    Features may be of any scale: documents are standardised as queries come.
+    A row is a document, its label a relevance grade 0, 1, 2 and so on. A query is a round: its rows
+    are consecutive, and given by an id for every row (``qid``) or by the sizes of all queries
+    (``group``). Features may be of any scale: documents are standardised online.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class DriftRanker(DriftEstimator):
     epochs
         How often ``fit`` goes through the queries.
     random_state
-        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+        The seed of the learner's random numbers, a ``RandomState``, or None for seed 0.
 
     Examples
     --------
@@ -114,8 +114,8 @@ class DriftRanker(DriftEstimator):
     def predict(self, X: Inputs) -> np.ndarray:
         """Return a score for every row: high ones come first.
 
-        The members' scores by their weights. Scores of different queries can be compared, but no
-        learner was told to make that mean anything.
+        It is the weighted mean of the members' scores. Scores of different queries are not trained
+        to be comparable.
         """
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
@@ -131,7 +131,7 @@ class DriftRanker(DriftEstimator):
     def rank(
         self, X: Inputs, *, qid: npt.ArrayLike | None = None, group: npt.ArrayLike | None = None
     ) -> np.ndarray:
-        """Return the rank of every row within its query; 0 is best, and equals keep their order."""
+        """Return the rank of every row within its query, from 0; equal scores keep their order."""
         scores = self.predict(X)
         ranks = np.empty(len(scores), dtype=np.int64)
         for start, stop in _pairs(starts_of(len(scores), qid, group)):

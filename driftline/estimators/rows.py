@@ -1,4 +1,4 @@
-"""Plain rows: how they are checked, learned from, and looked at."""
+"""Plain rows: how they are checked, learned from, and predicted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["RowEstimator"]
 
-#: What is seen of rows.
+#: The result of a function of rows.
 Seen = TypeVar("Seen")
 
 PRECISIONS = [np.float64, np.float32]
@@ -29,7 +29,7 @@ class RowEstimator(DriftEstimator):
     scaling: bool
     dtype: npt.DTypeLike
 
-    #: Whether a label may be several at once.
+    #: Whether a row may have several labels at once.
     _multi_output = False
 
     def explain(self, X: Inputs | None = None) -> Explanation:
@@ -61,10 +61,10 @@ class RowEstimator(DriftEstimator):
         return X, y
 
     def _learn_plain(self, X: Inputs, y: Labels) -> bool:
-        """Learn from rows that are plainly good; say whether they were.
+        """Learn from rows that need no checks by scikit-learn; return whether that was so.
 
-        Checks of scikit-learn's would take far longer than one round. Nothing has been learned
-        from rows that are refused here: they are looked at again, and its checks say what is wrong.
+        These checks would take far longer than one round. If it returns False nothing was learned:
+        the caller then checks the rows, and the checks report what is wrong.
         """
         if not self._plain(X):
             return False
@@ -81,11 +81,11 @@ class RowEstimator(DriftEstimator):
         return True
 
     def _plain_codes(self, y: Labels, count: int) -> CheckedLabels | None:
-        """Return labels as the learner takes them, None if they are not plainly good."""
+        """Return labels as the learner takes them; None if they need scikit-learn's checks."""
         raise NotImplementedError
 
     def _plain(self, X: Inputs) -> bool:
-        """Say whether rows need no conversion, and fit what was seen before."""
+        """Return whether rows need no conversion, and have the known number of features."""
         known = self.__dict__
         if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
             return False
@@ -95,13 +95,13 @@ class RowEstimator(DriftEstimator):
         return scaling is None or not scaling.sparse
 
     def _looking(self, look: Callable[..., Seen], X: Inputs, *rest: object) -> Seen:
-        """Call a function with the learner and rows to look at."""
+        """Call a function with the learner and rows to predict; nothing is learned."""
         check_is_fitted(self)
         if self._plain(X):
             try:
                 return look(self.learner_, X, *rest)
             except InputError:
-                pass  # said in scikit-learn's words below
+                pass  # scikit-learn's checks below raise its own error
         X = validated(self, X, dtype=PRECISIONS, reset=False)
         return look(self.learner_, self._alike(X), *rest)
 

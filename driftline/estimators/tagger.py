@@ -25,9 +25,9 @@ __all__ = ["DriftTagger"]
 class DriftTagger(DriftEstimator):
     """Tag sequences of any length, under the Hamming loss per position, on a stream that drifts.
 
-    ``X`` is a list of arrays, one a sequence, with a row of features for every position; ``y`` a
-    list of as many tags, strings or numbers. A sequence is a round. Tags are those of the first
-    sequences, or those named by ``classes``: none can be added later.
+    ``X`` is a list of arrays, one for each sequence, with a row of features for every position;
+    ``y`` a list of arrays of tags, strings or numbers. A sequence is a round. Tags are those of the
+    first sequences, or those named by ``classes``: none can be added later.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class DriftTagger(DriftEstimator):
     scaling
         Whether inputs are standardised as they come, for learners given by name.
     transitions
-        Whether neighbouring tags have scores together.
+        Whether pairs of neighbouring tags have scores.
     epochs
         How often ``fit`` goes through the sequences.
     random_state
-        Of the learner's own random numbers: a seed, a ``RandomState``, or None for seed 0.
+        The seed of the learner's random numbers, a ``RandomState``, or None for seed 0.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class DriftTagger(DriftEstimator):
         return [self.classes_[self.learner_.predict(x)] for x in self._checked(X, reset=False)]
 
     def score(self, X: Inputs, y: Given) -> float:
-        """Return the share of right tags, each sequence weighing the same."""
+        """Return the mean over sequences of the share of correct tags."""
         predicted, tags = self.predict(X), _tags(y)
         if list(map(len, predicted)) != list(map(len, tags)):
             raise InputError("expected a tag for every position of every sequence in X")

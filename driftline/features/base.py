@@ -1,13 +1,13 @@
 """What every map of inputs offers.
 
-A map is anything that is computed from a row, and from rows before it, before the row is predicted:
-a learner is linear in mapped rows, and its theorem holds for comparators that act on these, with
-norms those of mapped rows. Where a map moves as it learns (quantiles, scales), a comparator of
-fixed weights moves with it.
+A map computes features from a row, and from the rows before it, before the row is predicted. A
+learner is linear in mapped rows, and its theorem holds for comparators that act on mapped rows,
+with the norms of mapped rows. Where a map changes as it learns (quantiles, scales), a comparator of
+fixed weights changes with it.
 
-A map itself is a frozen part. What it has learned is a state that its :class:`Mapper` carries, as a
-learner carries its own. A row is mapped by what was known before it came, so that looking at a row
-gives what learning from it would give, and the same rows in pieces give the same numbers.
+A map itself is a frozen part: a config. What it has learned is the state of its :class:`Mapper`. A
+row is mapped by the state before it came, so that a prediction maps a row exactly as learning from
+it would, and the same rows in several batches give the same numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Mapped = DenseRows | SparseRows
 class Map(Part, ABC):
     """Base of all maps: a frozen choice, from which a :class:`Mapper` is made."""
 
-    #: Whether mapped rows are sparse whatever rows are; and whether rows must be dense.
+    #: Whether mapped rows are always sparse; and whether rows must be dense.
     sparse: ClassVar[bool] = False
     dense_only: ClassVar[bool] = False
 
@@ -43,15 +43,15 @@ class Map(Part, ABC):
 
     @abstractmethod
     def mapper(self) -> Mapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
 
     @abstractmethod
     def norm(self, features: int) -> float:
-        """Return what no mapped row is longer than, infinite where there is no such number."""
+        """Return a bound of the norm of mapped rows, infinite if there is none."""
 
     @property
     def longest(self) -> float:
-        """What no mapped row is longer than whatever its features, infinite if nothing is known."""
+        """A bound of the norm of mapped rows for any number of features, infinite if unknown."""
         return math.inf
 
     @abstractmethod
@@ -59,24 +59,24 @@ class Map(Part, ABC):
         """Return how many features mapped rows have."""
 
     def entries(self, features: int) -> int:
-        """Return how many numbers are kept at most while a row is mapped."""
+        """Return how many numbers are stored at most for one mapped row."""
         return self.width(features)
 
     def bears(self, features: int) -> float:
-        """Return a size: no row is refused whose entries are all below it; 0 if none is known."""
+        """Return s such that rows with all ``|x_i| < s`` are never refused; 0 if unknown."""
         return 0.0
 
     def suits(self, features: int, sparse: bool) -> bool:
-        """Say whether the map is for rows of this shape: a committee does without it on others."""
+        """Return whether the map is for rows of this shape; a committee leaves it out on others."""
         return True
 
     def transform(self, inputs: Inputs) -> Inputs:
-        """Return rows mapped as they come, each by those before it."""
+        """Return mapped rows, each mapped by the state after the rows before it."""
         return self.mapper().transform(inputs)
 
 
 class Mapper(ABC):
-    """A map between two rounds, with what it has learned."""
+    """A map with its state: what it has learned from rows so far."""
 
     #: The number of features of rows, None before the first.
     features: int | None = None
@@ -88,20 +88,20 @@ class Mapper(ABC):
 
     @abstractmethod
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and remember them; if one is refused, none.
+        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none.
 
         Mapped rows may lie in a buffer that the next piece is written to.
         """
 
     @abstractmethod
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing.
+        """Map each of rows ``start`` to ``stop`` as if it came next, without learning.
 
-        Any number of threads may look at once.
+        Any number of threads may do so at once.
         """
 
     def remember(self, rows: Rows) -> None:
-        """Learn from rows as :meth:`piece` does; a single row was looked at before."""
+        """Learn from rows as :meth:`piece` does; a single row was mapped by look_at before."""
         self.piece(rows, 0, rows.rounds)
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Mapper(ABC):
         """Return what was learned as plain data and arrays, which are copies."""
 
     def restore(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` has returned, if it can be a state of this map."""
+        """Go on from what :meth:`to_saved` returned, if it is a valid state of this map."""
         try:
             self.resume(about, arrays)
         except InputError:
@@ -123,13 +123,13 @@ class Mapper(ABC):
 
     @abstractmethod
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return one for rows with more features, and where its outputs were before, -1 if new.
+        """Return a mapper for more features, and the old index of each output, -1 if new.
 
         New features come after the old, and were 0 in all rows so far.
         """
 
     def transform(self, inputs: Inputs) -> Inputs:
-        """Return rows mapped by what was seen up to each of them, and remember them."""
+        """Return mapped rows, each mapped by the state before it, and learn from them."""
         rows = rows_of(inputs)
         mapped = self.piece(rows, 0, rows.rounds)
         return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()

@@ -5,9 +5,9 @@ in the bin of the nearest one,
 
 .. math:: b(x) = \arg\min_i |x - k_i|, \qquad \phi_{j, b(x_j)} = 1 / \sqrt d,
 
-and all else is 0. Knots are the middles of equal shares of the cells, so that these are about the
-bins; a value in more than its share has a bin of its own. Values that are categories have a column
-each, as long as there are no more of them than bins.
+and all else is 0. Knots are the middles of equal shares of the cells, so that bins have about equal
+shares; a value with more than one share has a bin of its own. Categories have a column each, as
+long as there are no more of them than bins.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def bin_of(cell, own, count):
 
 @kernel(MAP_SPARSE)
 def write_bins(inputs, constants, state, room, learning, out, columns):
-    """Write the bins of rows, and remember these if they are learned from."""
+    """Write the bins of rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = 1.0 / math.sqrt(features)
@@ -62,7 +62,7 @@ def write_bins(inputs, constants, state, room, learning, out, columns):
 
 @dataclass(frozen=True)
 class Bins(SketchMap):
-    """One column for each of so many bins of every feature; mapped rows are sparse.
+    """One column for each of ``bins`` bins of every feature; mapped rows are sparse.
 
     They have norm 1 once there are knots, after 4 rows, and 0 before. The bins of a new feature
     come after those of the others, whose entries shrink by the root of the ratio of features.

@@ -24,12 +24,12 @@ Made = TypeVar("Made")
 
 
 class _LaterError(InputError):
-    """A row that was refused by a map that does not know its number."""
+    """A row was refused by a later map, which does not know the row's number."""
 
 
 @contextmanager
 def _later() -> Iterator[None]:
-    """Say of refusals that they are those of a later map."""
+    """Raise errors of a later map as :class:`_LaterError`."""
     try:
         yield
     except InputError as error:
@@ -89,7 +89,7 @@ class Chain(_Several):
         return any(part.dense_only for part in self.maps)
 
     def mapper(self) -> ChainMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return ChainMapper(self.maps)
 
     def norm(self, features: int) -> float:
@@ -104,7 +104,7 @@ class Chain(_Several):
         return self.maps[-1].longest
 
     def bears(self, features: int) -> float:
-        """Ask the first map, if every other bears the norm of what it is given."""
+        """Return that of the first map, if each later map accepts rows of the norm it is given."""
         size = self.maps[0].bears(features)
         for one, two in itertools.pairwise(self.maps):
             longest, features = one.norm(features), one.width(features)
@@ -113,13 +113,13 @@ class Chain(_Several):
         return size
 
     def width(self, features: int) -> int:
-        """As wide as the last map makes them."""
+        """Return the width of the last map."""
         for part in self.maps:
             features = part.width(features)
         return features
 
     def entries(self, features: int) -> int:
-        """Count those of the map that has most."""
+        """Return the largest number of entries of any map."""
         most = 0
         for part in self.maps:
             most, features = max(most, part.entries(features)), part.width(features)
@@ -135,7 +135,7 @@ class Union(_Several):
     """
 
     def mapper(self) -> UnionMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return UnionMapper(self.maps)
 
     def norm(self, features: int) -> float:
@@ -143,7 +143,7 @@ class Union(_Several):
         return math.sqrt(sum(part.norm(features) ** 2 for part in self.maps))
 
     def bears(self, features: int) -> float:
-        """Ask the one that bears least."""
+        """Return the smallest of all maps."""
         return min(part.bears(features) for part in self.maps)
 
     def width(self, features: int) -> int:
@@ -156,7 +156,7 @@ class Union(_Several):
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
-        """Whether any map makes sparse rows: then all are put together so."""
+        """Whether any map makes sparse rows: then the union is sparse."""
         return any(part.sparse for part in self.maps)
 
     @property
@@ -183,7 +183,7 @@ class _SeveralMapper(Mapper):
                 raise InputError(f"{part!r} is for dense rows: give an array, as by .toarray()")
 
     def to_saved(self) -> Saved:
-        """Return the states of all, each after its number."""
+        """Return the states of all, with names that begin with the number of the map."""
         saved = [mapper.to_saved() for mapper in self.mappers]
         arrays: dict[str, np.ndarray] = {}
         for j, (_, own) in enumerate(saved):
@@ -191,7 +191,7 @@ class _SeveralMapper(Mapper):
         return {"features": self.features, "maps": [about for about, _ in saved]}, arrays
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state, if it can be one of these maps on one stream."""
+        """Go on from a state, if it is valid for these maps on one stream."""
         features, states = about["features"], about["maps"]
         if not isinstance(states, list) or len(states) != len(self.mappers):
             raise InputError(f"expected states of {len(self.mappers)} maps, not {states!r:.100}")
@@ -208,10 +208,10 @@ class _SeveralMapper(Mapper):
 
     @abstractmethod
     def _expected(self, mappers: list[Mapper], features: int | None) -> list[int | None]:
-        """Return how many features each of some mappers sees in a stream of so many."""
+        """Return how many features each mapper sees, for rows of this many features."""
 
     def _or_none(self, call: Callable[[], Made]) -> Made:
-        """Call what moves the mappers; if it fails, none of them has moved."""
+        """Call a function that changes the mappers; if it fails, roll all of them back."""
         before = [mapper.to_saved() for mapper in self.mappers]
         try:
             return call()
@@ -230,7 +230,7 @@ class ChainMapper(_SeveralMapper):
         return self.mappers[-1].outputs
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
+        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none."""
         self.meet(rows)
         try:
             made = self._or_none(lambda: self._piece(rows, start, stop))
@@ -241,7 +241,7 @@ class ChainMapper(_SeveralMapper):
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
+        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
         self.meet(rows)
         stop = rows.rounds if stop is None else stop
         try:
@@ -280,7 +280,7 @@ class ChainMapper(_SeveralMapper):
     def _named(
         self, rows: Rows, start: int, stop: int, call: Callable[..., Mapped], found: InputError
     ) -> NoReturn:
-        """Go through rows one by one, to say which of them a later map refuses."""
+        """Map rows one by one, to name the one that a later map refuses."""
         for t in range(start, stop):
             try:
                 call(rows, t, t + 1)
@@ -290,7 +290,7 @@ class ChainMapper(_SeveralMapper):
         raise found
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return one for rows with more features: each map grows by what the one before does."""
+        """Return a mapper for more features: each map grows with the outputs of the one before."""
         other = ChainMapper(self.maps)
         if self.features is None:
             return other, np.zeros(0, dtype=np.int64)
@@ -321,14 +321,14 @@ class UnionMapper(_SeveralMapper):
         return sum(mapper.outputs for mapper in self.mappers)
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
+        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none."""
         self.meet(rows)
         pieces = self._or_none(lambda: [m.piece(rows, start, stop) for m in self.mappers])
         self.features = rows.features
         return _beside(pieces)
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
+        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
         self.meet(rows)
         return _beside([mapper.look_at(rows, start, stop) for mapper in self.mappers])
 

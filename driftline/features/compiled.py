@@ -25,7 +25,7 @@ LARGEST_INDEX = 2**31 - 1
 class CompiledMap(Map):
     """Base of maps of dense rows with a kernel and a state of numbers.
 
-    A map that is ``sparse`` writes equally many entries in every row, in columns that rise.
+    A map that is ``sparse`` writes the same number of entries in every row, in increasing columns.
     """
 
     kernel: ClassVar[Kernel]
@@ -36,7 +36,7 @@ class CompiledMap(Map):
     largest_cell: ClassVar[float] = np.inf
 
     def mapper(self) -> CompiledMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return CompiledMapper(self)
 
     @abstractmethod
@@ -44,7 +44,7 @@ class CompiledMap(Map):
         """Return how many features mapped rows have."""
 
     def bears(self, features: int) -> float:
-        """Return the size from which on cells are refused."""
+        """Return the size from which cells are refused."""
         return self.largest_cell
 
     def check_features(self, features: int) -> None:
@@ -65,7 +65,7 @@ class CompiledMap(Map):
         return 0
 
     def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a state, of the right size and finite, that no rows can lead to."""
+        """Refuse a state that no rows can lead to; its size and finiteness are checked already."""
         return
 
     def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
@@ -74,7 +74,7 @@ class CompiledMap(Map):
 
     @abstractmethod
     def places(self, old: int, new: int) -> np.ndarray:
-        """Return where each output for more features was before, -1 if it was not there."""
+        """Return the old index of each output after growing, -1 if it is new."""
 
 
 class _Buffer:
@@ -102,10 +102,10 @@ class CompiledMapper(Mapper):
         return self.part.width(self.features)
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``, and remember them; if one is refused, none."""
+        """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none."""
         inputs, state = self._begun(rows, start, stop)
         if len(inputs) > 1 and self.features is not None:
-            state = state.copy()  # one row is refused before anything is written
+            state = state.copy()  # a single row is refused before anything is written
         if self._buffer is None or self.features is None or len(self._buffer.values) < len(inputs):
             self._buffer = _Buffer(self.part, rows.features, len(inputs))
         made = self._mapped(inputs, state, self._buffer, True)
@@ -115,7 +115,7 @@ class CompiledMapper(Mapper):
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
+        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
         inputs, state = self._begun(rows, start, rows.rounds if stop is None else stop)
         made = self._mapped(inputs, state, _Buffer(self.part, rows.features, len(inputs)), False)
         if isinstance(made, int):
@@ -123,12 +123,12 @@ class CompiledMapper(Mapper):
         return made
 
     def remember(self, rows: Rows) -> None:
-        """Learn from rows that were looked at before, if there is anything to learn."""
+        """Learn from rows that were mapped before, if the map has a state."""
         if self.features is None or self.state.size or rows.rounds > 1:
             self.piece(rows, 0, rows.rounds)
 
     def _begun(self, rows: Rows, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows as the kernel takes them, if they are like those before, and the state."""
+        """Return rows as the kernel takes them, and the state; refuse rows of another shape."""
         self.meet(rows)
         if not isinstance(rows, DenseRows):
             raise InputError(f"{self.part!r} is for dense rows: give an array, as by .toarray()")
@@ -141,7 +141,7 @@ class CompiledMapper(Mapper):
     def _mapped(
         self, inputs: np.ndarray, state: np.ndarray, buffer: _Buffer, learning: bool
     ) -> Mapped | int:
-        """Return mapped rows; or the first that is refused."""
+        """Return mapped rows, or the number of the first row that is refused."""
         part, (count, features) = self.part, inputs.shape
         if self._constants is None or self._constants[0] != features:
             self._constants = features, part.constants(features)
@@ -179,7 +179,7 @@ class CompiledMapper(Mapper):
         return {"features": self.features, "outputs": outputs}, {"state": self.state.copy()}
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state, if it can be one of this map."""
+        """Go on from a state, if it is valid for this map."""
         features, state = about["features"], arrays["state"]
         if not isinstance(state, np.ndarray) or state.dtype != np.float64:
             raise InputError(f"the state of a map is a vector of numbers, not {state!r:.80}")
@@ -196,7 +196,7 @@ class CompiledMapper(Mapper):
         self.features, self.state, self._buffer = features, state.copy(), None
 
     def _check(self, features: int, state: np.ndarray) -> None:
-        """Refuse a state that no rows with so many features lead to."""
+        """Refuse a state that no rows with this many features can lead to."""
         self.part.check_features(features)
         expected = self.part.size(features)
         if state.shape != (expected,) or not np.isfinite(state).all():
@@ -218,13 +218,13 @@ class CompiledMapper(Mapper):
 
 
 def check_whole(what: str, number: object, least: int, most: int) -> None:
-    """Refuse what is not a whole number in a range."""
+    """Refuse a value that is not a whole number in a range."""
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
         raise InputError(f"{what} is a whole number from {least} to {most}, not {number!r:.80}")
 
 
 def check_number(what: str, number: Any, least: float, most: float) -> None:
-    """Refuse what is not a number in a range."""
+    """Refuse a value that is not a number in a range."""
     good = isinstance(number, (int, float)) and not isinstance(number, bool)
     if not good or not least <= number <= most:
         raise InputError(f"{what} is a number from {least:g} to {most:g}, not {number!r:.80}")

@@ -1,4 +1,4 @@
-r"""Pairs of features by the bins that both lie in: what no curve of one feature shows.
+r"""Pairs of features by the bins that both lie in: interactions of two features.
 
 With :math:`b_i, b_j` the bins of two features out of n each (:mod:`driftline.features.bins`), the
 p-th of P pairs is in cell :math:`c = n b_i + b_j`. Of C columns it has S, and one entry,
@@ -52,7 +52,7 @@ def column_of(cell, pair, bins, columns):
 
 @kernel(MAP_SPARSE)
 def crosses(inputs, constants, state, room, learning, out, columns):
-    """Write the cells of pairs of rows, and remember these if they are learned from."""
+    """Write the cells of pairs of rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     bins, per_pair = int(constants[0]), int(constants[1])
     pairs = constants[2:].reshape((constants.size - 2) // 4, 4)
@@ -80,8 +80,8 @@ class Crosses(SketchMap):
     Mapped rows are sparse, with an entry for every pair, and have norm 1 once there are knots.
 
     Without ``pairs``, those of a new feature come after the others, whose entries shrink by the
-    root of the ratio of pairs; that is refused where cells share columns before or would do so
-    then, since these would move. With ``pairs``, a new feature is not looked at.
+    root of the ratio of pairs; growing is refused where cells share columns before or after, since
+    cells would change columns. With ``pairs``, a new feature is ignored.
 
     >>> rows = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> Crosses(2).transform(rows).toarray()[4:]
@@ -98,7 +98,7 @@ class Crosses(SketchMap):
     kernel: ClassVar[Kernel] = crosses
 
     def __post_init__(self) -> None:
-        """Refuse sizes that are none, and pairs that are none or come twice."""
+        """Refuse sizes out of range, and pairs that are invalid or come twice."""
         check_whole("the number of bins", self.bins, 2, 128)
         check_whole("the number of columns", self.columns, 1, 2**24)
         check_whole("a seed", self.seed, 0, 2**63 - 1)
@@ -142,7 +142,7 @@ class Crosses(SketchMap):
         return np.r_[self.bins, self._per_pair(len(pairs)), table.ravel()].astype(np.float64)
 
     def room(self, features: int) -> int:
-        """For the cells of one feature, and the bins of a row."""
+        """Return room for the cells of one feature, and the bins of a row."""
         return CELLS + features
 
     def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
@@ -162,7 +162,7 @@ class Crosses(SketchMap):
         return np.r_[known, np.full(self.width(new) - len(known), -1)]
 
     def _per_pair(self, pairs: int) -> int:
-        """Return how many columns each of so many pairs has."""
+        """Return how many columns each pair has."""
         if pairs > self.columns:
             raise InputError(
                 f"there are {pairs} pairs, but {self.columns} columns: expected a column for each, "
@@ -172,7 +172,7 @@ class Crosses(SketchMap):
 
 
 def _checked(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return pairs of features as they are kept, if they are some."""
+    """Return pairs of features as tuples, if they are valid."""
     try:
         made = tuple((i, j) for i, j in pairs)
     except (TypeError, ValueError):

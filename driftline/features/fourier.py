@@ -4,7 +4,7 @@ r"""Random Fourier features (Rahimi and Recht, 2007): smooth functions of all fe
    \omega_i \sim N(0, I / \text{bandwidth}^2), \quad b_i \sim U[0, 2\pi),
 
 so that :math:`\langle \phi(x), \phi(y) \rangle` is on average the Gaussian kernel
-:math:`\exp(-\|x - y\|^2 / (2\, \text{bandwidth}^2))`. What goes in should be of one scale: as rows
+:math:`\exp(-\|x - y\|^2 / (2\, \text{bandwidth}^2))`. Inputs should have one scale, such as rows
 that are standardised or ranked, which have norm 1 on average.
 """
 
@@ -37,7 +37,7 @@ COSINE = (
     -0.03197288513183594,
 )
 
-#: Larger cells have no angle: whole turns are all that is left of their digits.
+#: Larger cells are refused: their angles, modulo whole turns, have no correct digits left.
 LARGEST = 1e12
 
 #: How many frequencies there are at most, for all features: 1 GiB of them.
@@ -66,7 +66,7 @@ def cosines(turns, factor, out):
 
 @helper
 def add_turns(x, frequencies, out):
-    """Add the angles that each cell adds; in the order of the features, whatever the batch."""
+    """Add the angle of each cell, in the order of the features, so that batches do not matter."""
     for j in range(x.size):
         cell, own = x[j], frequencies[j]
         for i in range(out.size):
@@ -95,7 +95,7 @@ def fourier(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Fourier(CompiledMap):
-    """So many random Fourier features of this bandwidth, drawn from a seed.
+    """Random Fourier features of a given number and bandwidth, drawn from a seed.
 
     A new feature gets frequencies of its own, and all others keep theirs: rows in which it is 0 are
     mapped as before. Cells of 1e12 or more are refused: scale them first.
@@ -129,7 +129,7 @@ class Fourier(CompiledMap):
             )
 
     def norm(self, features: int) -> float:
-        """All cosines may be 1."""
+        """Return the norm if all cosines are 1."""
         return math.sqrt(2.0)
 
     def width(self, features: int) -> int:
@@ -143,7 +143,7 @@ class Fourier(CompiledMap):
         return np.concatenate([phases, np.ravel(rows) / (2.0 * math.pi * self.bandwidth)])
 
     def room(self, features: int) -> int:
-        """For the angles of one row."""
+        """Return room for the angles of one row."""
         return self.count
 
     def places(self, old: int, new: int) -> np.ndarray:

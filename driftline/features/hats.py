@@ -53,7 +53,7 @@ def write_hats(x, state, features, knots, factor, out):
 
 @kernel(MAP)
 def hats(inputs, constants, state, room, learning, out):
-    """Write the hats of rows, and remember these if they are learned from."""
+    """Write the hats of rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = 1.0 / math.sqrt(features)
@@ -68,7 +68,7 @@ def hats(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Hats(SketchMap):
-    """Piecewise linear in every feature, with so many knots at running quantiles.
+    """Piecewise linear functions of every feature, with ``knots`` knots at running quantiles.
 
     Mapped rows have norm 1 at most: a share of one over the root of the number of features for
     each. Knots move when the number of rows has doubled (:mod:`driftline.features.sketch`).
@@ -88,7 +88,7 @@ class Hats(SketchMap):
         check_whole("the number of knots", self.knots, 2, 128)
 
     def norm(self, features: int) -> float:
-        """Hats of one feature sum to 1."""
+        """Return 1, since the hats of one feature sum to 1 before they are scaled."""
         return 1.0
 
     def width(self, features: int) -> int:

@@ -17,10 +17,10 @@ __all__ = ["Narrow"]
 
 @dataclass(frozen=True)
 class Narrow(Map):
-    """A map for dense rows of at most ``most`` features: others do not suit it, and are refused.
+    """A map for dense rows of at most ``most`` features; other rows are refused.
 
-    A committee leaves out the members whose maps do not suit its first rows, so that what it costs
-    follows from their shape.
+    A committee leaves out the members whose maps do not suit its first rows, so that the shape of
+    these rows determines its cost.
 
     >>> from driftline.features import Hats
     >>> Narrow(Hats(12), most=64).suits(784, sparse=False)
@@ -33,7 +33,7 @@ class Narrow(Map):
     dense_only = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no map, or no number of features."""
+        """Refuse a ``map`` that is not a map, or a number of features out of range."""
         if not isinstance(self.map, Map):
             raise InputError(f"expected a map such as Hats(12), not {self.map!r:.80}")
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
@@ -44,15 +44,15 @@ class Narrow(Map):
         return not sparse and features <= self.most and self.map.suits(features, sparse)
 
     def mapper(self) -> NarrowMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return NarrowMapper(self)
 
     def width(self, features: int) -> int:
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.width(features)
 
     def entries(self, features: int) -> int:
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.entries(features)
 
     @property
@@ -61,21 +61,21 @@ class Narrow(Map):
         return self.map.sparse
 
     def norm(self, features: int) -> float:
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.norm(features)
 
     @property
     def longest(self) -> float:
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.longest
 
     @property
     def placewise(self) -> bool:  # type: ignore[override]
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.placewise
 
     def bears(self, features: int) -> float:
-        """Ask the map inside."""
+        """Return that of the map inside."""
         return self.map.bears(features)
 
 
@@ -96,17 +96,17 @@ class NarrowMapper(Mapper):
         return self.inner.outputs
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows, and remember them; if one is refused, none."""
+        """Map rows, and learn from them; if one is refused, from none."""
         self.meet(rows)
         return self.inner.piece(rows, start, stop)
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map each of rows ``start`` to ``stop`` as if it came next, and remember nothing."""
+        """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
         self.meet(rows)
         return self.inner.look_at(rows, start, stop)
 
     def remember(self, rows: Rows) -> None:
-        """Learn from rows that were looked at before."""
+        """Learn from rows that were mapped before."""
         self.meet(rows)
         self.inner.remember(rows)
 
@@ -119,7 +119,7 @@ class NarrowMapper(Mapper):
         self.inner.restore(about, arrays)
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return one for rows with more features, however many these are by now."""
+        """Return a mapper for more features, also for more than ``most``."""
         inner, places = self.inner.grown(features)
         return NarrowMapper(self.part, inner), places
 

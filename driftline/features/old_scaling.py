@@ -1,8 +1,8 @@
-"""What a scaling of version 0.1 remembered, as one of today would.
+"""Convert the state of a scaling of version 0.1 to that of the current version.
 
-Dense rows: the rows seen, a number no longer needed, and for every feature its mean, its sum of
-squared deviations and one over its deviation. Sparse rows: the rows seen, the sum of their squared
-norms, and for every feature how often it was there and the sum of its squares.
+The old state, for dense rows: the rows seen, an unused number, and for every feature its mean, its
+sum of squared deviations and one over its deviation. Sparse rows: the rows seen, the sum of their
+squared norms, and for every feature how often it was there and the sum of its squares.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["converted"]
 
 
 def converted(state: np.ndarray, features: int, is_sparse: bool) -> np.ndarray:
-    """Return the state as it is written today."""
+    """Return the state in the current layout."""
     if state.shape != (2 + (2 if is_sparse else 3) * features,):
         raise InputError(f"a scaling of {features} features does not have {state.shape} numbers")
     return (_sparse if is_sparse else _dense)(state, features)
 
 
 def _dense(state: np.ndarray, features: int) -> np.ndarray:
-    """Last cells were not kept: they are one deviation below and above the mean in turn."""
+    """Convert dense rows; the last cells, which were not kept, are set to mean -/+ deviation."""
     rows = state[0]
     means, squares, inverse = state[2:].reshape(3, features)
     known = inverse > 0.0

@@ -6,8 +6,8 @@ Rows are standardised first (:class:`~driftline.features.Standardise`, without a
    \|\phi(z)\| = \|z\|^2 \le 9,
 
 so that :math:`\langle \phi(z), \phi(y) \rangle = \langle z, y \rangle^2`: a learner that is linear
-in them is quadratic in rows. What is linear in rows is not among them:
-``Union(Standardise(), Quadratic())`` has both.
+in them is quadratic in rows. Linear terms are not among them: ``Union(Standardise(), Quadratic())``
+has both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from driftline.kernels import MAP, Kernel, kernel
 
 __all__ = ["Products", "Quadratic"]
 
-#: Larger cells are refused, and more features: they have 20100 products.
+#: Larger cells and more features are refused: 200 features have 20100 products.
 LARGEST, MOST = 1e12, 200
 
 
@@ -52,7 +52,7 @@ def products(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Products(CompiledMap):
-    """All products of two features, as they are: rows should have one scale.
+    """All products of two features, not scaled: rows should have one scale.
 
     A new feature's products come after the others.
 
@@ -64,7 +64,7 @@ class Products(CompiledMap):
     largest_cell = LARGEST
 
     def norm(self, features: int) -> float:
-        """Know none: it is the square of that of rows."""
+        """Return infinity: the norm is the square of that of rows, which is not known."""
         return math.inf
 
     def width(self, features: int) -> int:
@@ -72,7 +72,7 @@ class Products(CompiledMap):
         return features * (features + 1) // 2
 
     def check_features(self, features: int) -> None:
-        """Refuse very many products."""
+        """Refuse too many features."""
         if features > MOST:
             raise InputError(
                 f"{features} features have {self.width(features)} products, and {MOST} features "
@@ -99,7 +99,7 @@ class Quadratic(Map):
     dense_only = True
 
     def mapper(self) -> ChainMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return ChainMapper((Standardise(constant=False), Products()))
 
     def norm(self, features: int) -> float:
@@ -107,7 +107,7 @@ class Quadratic(Map):
         return 9.0
 
     def bears(self, features: int) -> float:
-        """Refuse nothing that is finite."""
+        """Return infinity: no finite row is refused."""
         return math.inf
 
     def width(self, features: int) -> int:

@@ -7,7 +7,7 @@ random level (ranks as in :mod:`driftline.features.ranks`). A row falls into one
 .. math:: \phi_{2^D i + \ell_i(x)} = 1 / \sqrt n, \qquad \|\phi(x)\| = 1,
 
 so that :math:`\langle \phi(x), \phi(y) \rangle` is the share of trees in which x and y have one
-leaf: a kernel of random partitions (Davies and Ghahramani, 2014), by splits that know no labels.
+leaf: a kernel of random partitions (Davies and Ghahramani, 2014), by splits without labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KNOTS = 32
 
 @kernel(MAP_SPARSE)
 def random_trees(inputs, constants, state, room, learning, out, columns):
-    """Write the leaves of rows, and remember these if they are learned from."""
+    """Write the leaves of rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     count, depth = int(constants[0]), int(constants[1])
     nodes = (1 << depth) - 1
@@ -68,10 +68,10 @@ def random_trees(inputs, constants, state, room, learning, out, columns):
 
 @dataclass(frozen=True)
 class RandomTrees(SketchMap):
-    """The leaves of so many random trees of this depth; mapped rows are sparse, of norm 1.
+    """The leaves of random trees of a given depth; mapped rows are sparse, of norm 1.
 
-    Splits are drawn for the features of the first row. A new feature is not looked at: rows are
-    mapped as before, whatever it is.
+    Splits are drawn for the features of the first row. A new feature is ignored: rows are mapped as
+    before, whatever its value.
 
     >>> rows = np.random.default_rng(0).standard_normal((100, 3))
     >>> mapped = RandomTrees(8, depth=3).transform(rows)
@@ -87,7 +87,7 @@ class RandomTrees(SketchMap):
     kernel: ClassVar[Kernel] = random_trees
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are none, and very many leaves."""
+        """Refuse numbers out of range, and too many leaves."""
         check_whole("the number of trees", self.count, 1, 2**16)
         check_whole("the depth of trees", self.depth, 1, 16)
         check_whole("a seed", self.seed, 0, 2**63 - 1)
@@ -118,22 +118,22 @@ class RandomTrees(SketchMap):
         return np.r_[self.count, self.depth, splits.ravel()].astype(np.float64)
 
     def size(self, features: int) -> int:
-        """Count the sketch, and how many features trees ask."""
+        """Count the sketch, and one number: how many features the trees use."""
         return super().size(features) + 1
 
     def room(self, features: int) -> int:
-        """For the cells of one feature, and the ranks of a row."""
+        """Return room for the cells of one feature, and the ranks of a row."""
         return CELLS + features
 
     def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a sketch that no rows can lead to, and trees that ask other features."""
+        """Refuse a sketch that no rows can lead to, and trees that use features out of range."""
         super().check(state, features)
         asked = state[-1]
         if asked != math.floor(asked) or not (asked > 0) == (state[0] > 0) or asked > features:
             raise InputError(f"trees ask 1 to {features} features, not {asked:g}")
 
     def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
-        """Give new features a knot at 0, and ask the same as before."""
+        """Give new features a knot at 0; the trees use the same features as before."""
         made = super().grow(state, old, new)
         made[-1] = state[-1]
         return made

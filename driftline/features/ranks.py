@@ -47,7 +47,7 @@ def rank_of(cell, own, count):
 
 @kernel(MAP)
 def ranks(inputs, constants, state, room, learning, out):
-    """Write the ranks of rows, and remember these if they are learned from."""
+    """Write the ranks of rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = math.sqrt(12.0 / features)
@@ -65,7 +65,7 @@ def ranks(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Ranks(SketchMap):
-    """Ranks between so many running quantiles, in place of the features.
+    """Ranks of the features among ``knots`` running quantiles.
 
     >>> rows = np.array([[1.0], [2.0], [3.0], [4.0], [2.5], [1e9]])
     >>> Ranks(4).transform(rows)[4:].round(2).tolist()
@@ -81,7 +81,7 @@ class Ranks(SketchMap):
         check_whole("the number of knots", self.knots, 2, 128)
 
     def norm(self, features: int) -> float:
-        """All ranks may be at an end."""
+        """Return the norm if all ranks are at an end."""
         return math.sqrt(3.0)
 
     def width(self, features: int) -> int:

@@ -1,9 +1,9 @@
-r"""Rows as they are.
+r"""Unchanged rows.
 
 .. math:: \phi(x) = x
 
-For members to whom the scale of features says nothing, such as trees, in committees that scale rows
-for all others: a scaling that moves would move what they have learned.
+For members that do not depend on the scale of features, such as trees, in committees that scale
+rows for all others: a scaling that changes would invalidate what they have learned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Raw"]
 
 @kernel(MAP)
 def raw(inputs, constants, state, room, learning, out):
-    """Write rows as they are; nothing is learned."""
+    """Copy rows; nothing is learned."""
     rows, features = inputs.shape
     for t in range(rows):
         for j in range(features):
@@ -34,7 +34,7 @@ def raw(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Raw(CompiledMap):
-    """Dense rows as they are, of any length.
+    """Dense rows, unchanged, of any length.
 
     >>> Raw().transform(np.array([[3.0, 400.0]])).tolist()
     [[3.0, 400.0]]
@@ -44,7 +44,7 @@ class Raw(CompiledMap):
     placewise = True
 
     def norm(self, features: int) -> float:
-        """Say that there is no bound."""
+        """Return infinity: there is no bound."""
         return math.inf
 
     def width(self, features: int) -> int:

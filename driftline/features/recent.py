@@ -6,8 +6,8 @@ deviations where they are learned from,
 .. math:: z = \mathrm{clip}\Big(\frac{x - m}{s}, \pm 3\Big), \qquad
    m \leftarrow m + w (x - m), \qquad s^2 \leftarrow (1 - w) \big(s^2 + w (x - m)^2\big),
 
-and a row is divided by the root of the number of features. What is learned is where a cell lies
-among the latest ones: a level that wanders is taken out.
+and a row is divided by the root of the number of features. A cell is measured against the latest
+ones, so that a slowly moving level is removed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from driftline.kernels import MAP, Kernel, kernel
 
 __all__ = ["Recent"]
 
-#: Cells are no more deviations away than these: those that are shown, and those that are learned.
+#: Cells are clipped at this many deviations: in mapped rows, and where they are learned from.
 SHOWN, LEARNED = 3.0, 8.0
 
-#: After so many rows deviations are known well enough to cut cells by them.
+#: After this many rows deviations are known well enough to clip cells by them.
 KNOWN = 8.0
 
 #: Larger cells are refused: their squares would overflow.
@@ -36,7 +36,7 @@ LARGEST = 1e140
 
 @kernel(MAP)
 def recent(inputs, constants, state, room, learning, out):
-    """Write rows, and remember these if they are learned from."""
+    """Write rows; if ``learning``, update the state."""
     rows, features = inputs.shape
     means, squares = state[1 : 1 + features], state[1 + features : 1 + 2 * features]
     factor = 1.0 / math.sqrt(features)
@@ -67,9 +67,9 @@ def recent(inputs, constants, state, room, learning, out):
 
 @dataclass(frozen=True)
 class Recent(CompiledMap):
-    """Standardised by the last rows, of which about ``memory`` count.
+    """Rows standardised by about the last ``memory`` rows.
 
-    ``constant`` is the size of one feature more that is the same in all rows, 0 for none.
+    ``constant`` is the value of one more feature that is the same in all rows, 0 for none.
 
     >>> rows = np.array([[1.0], [3.0], [101.0], [103.0], [104.0]])
     >>> Recent(memory=2.0).transform(rows).round(2).ravel().tolist()
@@ -83,12 +83,12 @@ class Recent(CompiledMap):
     largest_cell = LARGEST
 
     def __post_init__(self) -> None:
-        """Refuse a memory of less than two rows, and a constant that is none."""
+        """Refuse a memory of less than two rows, and a constant out of range."""
         check_number("the memory of rows", self.memory, 2.0, 1e12)
         check_number("the size of a constant", self.constant, 0.0, 100.0)
 
     def norm(self, features: int) -> float:
-        """Add up cells of 3 at most, divided by the root of their number, and the constant."""
+        """Return the norm of cells of 3, divided by the root of their number, and the constant."""
         return math.sqrt(SHOWN**2 + self.constant**2)
 
     def width(self, features: int) -> int:
@@ -104,7 +104,7 @@ class Recent(CompiledMap):
         return 1 + 2 * features
 
     def check(self, state: np.ndarray, features: int) -> None:
-        """Refuse a number of rows that is none, and squares below 0."""
+        """Refuse an invalid number of rows, and squares below 0."""
         if state[0] != math.floor(state[0]) or not 0.0 <= state[0] <= 2.0**53:
             raise InputError(f"there are whole numbers of rows, not {state[0]}")
         if np.abs(state[1 : 1 + features]).max() > LARGEST:

@@ -1,4 +1,4 @@
-r"""Dense rows brought to one scale as they come, whatever some of their cells are.
+r"""Robust online scaling of dense rows, whatever some of their cells are.
 
 A cell x of a feature with location m and deviation s, learned from n cells before it, becomes
 
@@ -9,7 +9,7 @@ and a row is divided by the root of the number of features. The location is draw
 it may be 0 (the positive part of a James-Stein estimate, at two standard errors), so that rows
 which are centred already are not moved by noise.
 
-*Learning.* Clipped cells are what is learned from: with :math:`\bar z, \overline{z^2}` the means of
+*Learning.* The scaling learns from clipped cells: with :math:`\bar z, \overline{z^2}` the means of
 a block of b rows and w = b / (n + b),
 
 .. math:: m \leftarrow (1 - w) m + w (m' + s \bar z), \qquad
@@ -22,11 +22,12 @@ older rows are forgotten slowly.
 *One value in most rows* (flags, events, rare counts). That value is the location, and only other
 cells are learned from, so that their usual distance becomes two deviations.
 
-*Following.* Where many cells of the last rows were clipped, the world has changed: the feature is
-settled anew from the 16 newest rows that were kept (:mod:`driftline.features.settling`). If that
-comes soon after another change, it may go on switching: then both levels are kept in sight. Where
-cells were all near each other without being equal, the feature is settled from every other of the
-last 128 rows. Thirty bad rows suffice for neither.
+*Following changes.* Where many cells of the last rows were clipped, the stream has changed:
+location and scale of the feature are estimated anew ("settled") from the 16 newest rows that were
+kept (:mod:`driftline.features.settling`). If that comes soon after another change, the feature may
+go on switching: then the scale covers both levels. Where cells were all near each other without
+being equal, the feature is settled from every other of the last 128 rows. Thirty bad rows suffice
+for neither.
 
 *Starting.* In the first 64 rows a cell counts itself, in a closed form that needs no copy: with
 :math:`z_0` the value from n cells before it,
@@ -35,9 +36,9 @@ last 128 rows. Thirty bad rows suffice for neither.
 A feature that was constant so far has no scale: the first cell that differs becomes 3 or -3, and
 others are measured by it until there are more.
 
-*Several rows a round* (documents of a query, positions of a sequence). All are written by what was
-known before the round, and only then learned from, one after the other: what is remembered is the
-same as of single rows.
+*Several rows a round* (documents of a query, positions of a sequence). All are scaled by the state
+before the round, and only then learned from, one after the other: the state is then the same as
+after single rows.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ from driftline.kernels import (
     SCALE_ROUNDS_SINGLE,
     SCALE_SINGLE,
     Kernel,
-    ask_for_row,
     helper,
     kernel,
     loose,
     loose_distinct,
+    prefetch_row,
 )
 
 __all__ = [
@@ -73,41 +74,42 @@ __all__ = [
 #: Rows that a feature is settled from: the first ones, and the last ones.
 WINDOW = 64
 
-#: What is remembered of every feature, beside its last cells. SHOWN is the location that cells are
+#: The state of every feature, beside its last cells. SHOWN is the location that cells are
 #: measured from, INVERSE one over the deviation; sums are those of the block; CLIPPED, MEAN and
 #: SQUARE are running means over the window: of how often a cell is clipped, of its value, of its
 #: square; FAR counts cells at more than FAR_OUT deviations.
 SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, TARGET, FAR = range(11)
 
-#: How many numbers are remembered of a feature; and before all features: the rows seen, those in
-#: the block, and the row at which features are next settled, in the beginning.
+#: The size of a feature's state; and of the header before all features: the rows seen, those in the
+#: block, and, in the beginning, the row at which features are next settled.
 WIDTH, HEADER = 11 + WINDOW, 3
 ROWS, BLOCK, NEXT = range(HEADER)
 
-#: After the first rows one in so many is kept.
+#: After the first rows, one in ``KEPT`` is kept.
 KEPT = 2
 
 #: What a clipped cell adds to the sum of squares of a block, and one that is not at the location.
 MARK, AWAY = 2.0**10, 2.0**20
 
-#: After a change a feature is settled from so many of the rows that were kept: all are new.
+#: How many of the kept rows a feature is settled from after a change: all are from after it.
 NEWEST = 16
 
-#: A change this soon after the last one is a switch: both levels are kept in sight.
+#: A change this soon after the last one is a switch: the scale then covers both levels.
 SOON = 2000.0
 
-#: Blocks have a hundredth of all rows, and no more than so many.
+#: Blocks have a hundredth of all rows, and at most this many.
 LONGEST_BLOCK = 64
 
-#: Rows that are remembered.
+#: The largest n: older rows are forgotten slowly.
 MEMORY = 4000.0
 
 #: Squared standard errors by which a location is drawn to 0.
 DOUBT = 4.0
 
-#: A change: so large a share of cells in the window is clipped; or their variance is so small. Of
-#: features with one value in most rows: so many other cells are clipped; their mean square, over
-#: what it should be, is so small; or there are so many of them.
+#: Thresholds of a change: the share of clipped cells in the window is above ``OFTEN``, or their
+#: variance below ``SMALL``. For features with one value in most rows: the share of clipped other
+#: cells is above ``OFTEN_OTHERS``, their mean square, over its expected value, below
+#: ``SMALL_OTHERS``, or their share above ``MOST``.
 OFTEN, SMALL = 0.3, 0.1
 OFTEN_OTHERS, SMALL_OTHERS, MOST = 0.6, 0.2, 0.6
 
@@ -118,15 +120,15 @@ FAR_OUT = 20.0
 UNKNOWN = 1e150
 LARGEST_KNOWN = UNKNOWN / 2.0
 
-#: Larger cells are learned from as if they were so large.
+#: Larger cells are learned from as if they had this size.
 LARGEST = 1e150
 
-#: Features whose last cells are gathered together: as many as lie on one line of the cache. And the
-#: numbers that are needed for that twice, and for a feature more.
+#: How many features have their last cells gathered together: as many as lie on one cache line. And
+#: the size of the buffer: twice these cells, and those of one more feature.
 GROUP = 8
 ROOM = (2 * GROUP + 1) * WINDOW
 
-#: In the beginning features are settled anew when there are so many times as many rows.
+#: In the beginning features are settled anew when the number of rows has grown by this factor.
 GROWTH = 1.5
 
 
@@ -167,9 +169,9 @@ def place(x, shown, inverse, factor, out):
 def place_and_sum(x, shown, inverse, factor, out, sums, squares):
     """Do the same, and add clipped values to the sums of the block; return how many were far out.
 
-    A clipped cell adds ``MARK`` to its sum of squares, which is far more than these can be, and one
-    that is not at the location ``AWAY``. One that is far outside counts as if it were nowhere: 0
-    with a square of 1.
+    A clipped cell adds ``MARK`` to its sum of squares, which is far above any such sum, and a cell
+    that is not at the location adds ``AWAY``. A cell far outside counts as missing: 0 with a square
+    of 1.
     """
     far = 0.0
     for j in range(x.size):
@@ -205,9 +207,9 @@ def begin_row(x, about, rows, factor, out):
 
 @helper
 def gather(about, j, last, count, room):
-    """Copy the last cells of feature j and of those beside it, sorted, a feature after the other.
+    """Copy the last cells of feature j and of its neighbours, sorted, one feature after the other.
 
-    They are sorted together, cell by cell: a network of exchanges that does not depend on values.
+    All features are sorted together by a sorting network, which does not depend on values.
     """
     stop = min(GROUP, about.shape[1] - j)
     cells = room[GROUP * WINDOW : 2 * GROUP * WINDOW].reshape(WINDOW, GROUP)
@@ -223,7 +225,7 @@ def gather(about, j, last, count, room):
 
 @helper
 def settle_at(about, j, center, deviation, told, equal):
-    """Let feature j have this location and deviation; it has no scale if that is 0."""
+    """Set location and deviation of feature j; it has no scale if the deviation is 0."""
     inverse = UNKNOWN
     if deviation > 0.0:
         inverse = min(1.0 / deviation, LARGEST_KNOWN)
@@ -237,8 +239,8 @@ def settle_at(about, j, center, deviation, told, equal):
 def settle_again(about, j, last, room):
     """Settle feature j after a change.
 
-    Where cells were clipped, from the newest ones alone; soon after another change so that both
-    levels are in sight. Where they are small or other than they were, from all that were kept.
+    Where cells were clipped, from the newest ones alone; soon after another change with a scale
+    that covers both levels. Where they are small or unlike before, from all that were kept.
     """
     recent, away = room[:WINDOW], room[ROOM - WINDOW :]
     old, inverse = about[CENTER, j], about[INVERSE, j]
@@ -383,7 +385,7 @@ def go_on(x, state, about, factor, room, out):
 
 @helper
 def write(x, state, about, factor, out):
-    """Write a row by what is known."""
+    """Scale a row by the current state."""
     if state[ROWS] < WINDOW:
         begin_row(x, about, state[ROWS], factor, out)
     else:
@@ -392,7 +394,7 @@ def write(x, state, about, factor, out):
 
 @helper
 def write_and_learn(x, state, about, factor, room, out):
-    """Write a row by what is known, and learn it."""
+    """Scale a row by the current state, and learn from it."""
     if state[ROWS] < WINDOW:
         begin(x, state, about, factor, room, out)
     else:
@@ -401,16 +403,16 @@ def write_and_learn(x, state, about, factor, room, out):
 
 @kernel(SCALE)
 def standardise(inputs, state, room, out):
-    """Write rows, and remember them; return how many there were before one that is not finite.
+    """Scale rows, and learn from them; return how many came before one that is not finite.
 
-    ``out`` may have a column more, which is left alone; ``room`` is for ``ROOM`` numbers.
+    ``out`` may have one more column, which is not written; ``room`` is for ``ROOM`` numbers.
     """
     rows, features = inputs.shape
     about = state[HEADER:].reshape(WIDTH, features)
     factor = 1.0 / math.sqrt(features)
     for t in range(rows):
         if t + 1 < rows:
-            ask_for_row(inputs, t + 1)
+            prefetch_row(inputs, t + 1)
         x = inputs[t]
         if count_bad(x) > 0.0:
             return t
@@ -420,10 +422,10 @@ def standardise(inputs, state, room, out):
 
 @kernel(SCALE_ROUNDS)
 def standardise_rounds(inputs, starts, state, room, out):
-    """Do the same with rounds of several rows; return how many were before one that is not finite.
+    """Do the same with rounds of several rows; return how many came before one not finite.
 
-    ``room`` is for as many numbers more as there are features: what a row becomes while it is
-    learned from is not what was written.
+    ``room`` has one more number for each feature: the row that is scaled while learning is not the
+    one that was written.
     """
     features = inputs.shape[1]
     about = state[HEADER:].reshape(WIDTH, features)
@@ -440,7 +442,7 @@ def standardise_rounds(inputs, starts, state, room, out):
 
 @kernel(SCALE)
 def look(inputs, state, room, out):
-    """Write rows by what is known, and remember nothing."""
+    """Scale rows by the current state, without learning."""
     rows, features = inputs.shape
     about = state[HEADER:].reshape(WIDTH, features)
     factor = 1.0 / math.sqrt(features)

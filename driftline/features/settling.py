@@ -20,10 +20,10 @@ import math
 
 from driftline.kernels import helper, loose_distinct
 
-#: Values at more than so many deviations count as if they were at that distance.
+#: Values at more deviations than this count as if they were at this distance.
 CLIP = 3.0
 
-#: Where most values are equal, the others lie at so many deviations, if they are usual.
+#: Where most values are equal, the usual distance of the others is this many deviations.
 OTHERS = 2.0
 
 #: From the median distance to the deviation, for the normal distribution.
@@ -102,7 +102,7 @@ def usual_distance(values, median, count):
 
 @helper
 def settle(values, away, count):
-    """Return location, scale, how many values told them, and whether most values are equal.
+    """Return location, scale, from how many values, and whether most values are equal.
 
     ``values`` are sorted; ``away`` is room for as many numbers.
     """

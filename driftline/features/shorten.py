@@ -2,9 +2,9 @@ r"""Rows that are no longer than a given length.
 
 .. math:: \phi(x) = x \min(1, \ell / \|x\|)
 
-Scores of one row are all multiplied by the same number, so that what has the highest score keeps
-it: lines stay where they were. What is gained is a norm that is known before the first row, which
-is what a bound beforehand is made of.
+Scores of one row are all multiplied by the same number, so that the highest score stays the
+highest: class borders do not move. The norm of rows is then known before the first row, which a
+bound beforehand needs.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Shorten(CompiledMap):
     placewise = True
 
     def __post_init__(self) -> None:
-        """Refuse a length that is none."""
+        """Refuse a length out of range."""
         check_number("the length of rows", self.length, 1e-9, 1e9)
 
     def mapper(self) -> ShortenMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return ShortenMapper(self)
 
     @property
@@ -113,26 +113,26 @@ class ShortenMapper(CompiledMapper):
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Map rows ``start`` to ``stop``: nothing is remembered of them anyway."""
+        """Map rows ``start`` to ``stop``; this map has nothing to learn."""
         self.meet(rows)
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, rows.rounds if stop is None else stop)
         return super().look_at(rows, start, stop)
 
     def meet(self, rows: Rows) -> None:
-        """Refuse rows that are not like those before."""
+        """Refuse rows of another kind or length than those before."""
         super().meet(rows)
         if self.sparse is not None and self.sparse != isinstance(rows, SparseRows):
             kinds = ("dense", "sparse")
             raise InputError(f"inputs were {kinds[self.sparse]}, but now they are not")
 
     def to_saved(self) -> Saved:
-        """Return what rows were like."""
+        """Return the number of features, and whether rows are sparse."""
         about, arrays = super().to_saved()
         return about | {"sparse": self.sparse}, arrays
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what rows were like."""
+        """Go on from what :meth:`to_saved` returned."""
         features, sparse = about["features"], about["sparse"]
         if sparse not in ((None,) if features is None else BOTH):
             raise InputError(f"this is not what rows can be like: {about!r:.80}")
@@ -140,7 +140,7 @@ class ShortenMapper(CompiledMapper):
         self.sparse = sparse
 
     def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return one for rows with more features, which come after the old."""
+        """Return a mapper for more features, which come after the old."""
         other, places = super().grown(features)
         assert isinstance(other, ShortenMapper)
         other.sparse = self.sparse

@@ -1,15 +1,15 @@
-r"""Running quantiles in constant memory, which move rarely.
+r"""Running quantiles in constant memory, which change rarely.
 
 Of every feature 256 cells are kept. Up to the 256th row these are all; later, in rows
 :math:`2^k` to :math:`2^{k+1}`, one in :math:`2^k / 256`, from the beginning. Whenever the number
-of rows has doubled, from 4 on, *knots* are chosen anew from what was kept: so they move
-:math:`\log_2 T` times in T rows, and after a lasting change of the world none is left from before
-it once the number of rows has doubled twice.
+of rows has doubled, from 4 on, *knots* are chosen anew from the kept cells: so they change
+:math:`\log_2 T` times in T rows, and after a lasting change of the stream no knot is left from
+before it once the number of rows has doubled twice.
 
-Knots are values that were seen. If no more are different than there may be knots, all of them are;
-else a value that is in more than its share of the cells has a knot of its own, and the others
-have the middle of equally many of the remaining cells each. Cells count as 1e150 at most in size,
-as in scaling, so that no difference of two overflows.
+Knots are values that were seen. If there are no more distinct values than knots, each is a knot.
+Else a value that is in more than its share of the cells is a knot, and the other knots are the
+medians of equal parts of the remaining cells. Cells are clipped to 1e150 in size, as in scaling, so
+that no difference of two overflows.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SketchMap(CompiledMap):
         return 1 + features * (1 + self.levels + CELLS)
 
     def room(self, features: int) -> int:
-        """For the cells of one feature."""
+        """Return room for the cells of one feature."""
         return CELLS
 
     def check(self, state: np.ndarray, features: int) -> None:
@@ -114,7 +114,7 @@ def is_finite(x):
 
 @helper
 def limited(cell):
-    """Return a cell that is finite as it counts."""
+    """Return a finite cell, clipped to ``LARGEST``."""
     return min(LARGEST, max(-LARGEST, cell))
 
 
@@ -150,7 +150,7 @@ def sort_cells(room, count):
 
 @helper
 def is_heavy(room, first, last, count, knots):
-    """Say whether equal cells are more than the share of a knot."""
+    """Return whether a run of equal cells is more than the share of a knot."""
     return (last - first) * knots > count
 
 
@@ -188,7 +188,7 @@ def choose_knots(room, count, own, knots):
 
 @helper
 def learn_row(x, state, features, knots, room):
-    """Keep the cells of a row if it is one that is kept, and choose knots when it is time."""
+    """Keep the cells of every 2^k / 256-th row, and choose knots when rows have doubled."""
     counts, table, cells = sketch_of(state, features, knots)
     rows, begun = int(state[0]), 1
     while 2 * begun <= max(rows, CELLS):

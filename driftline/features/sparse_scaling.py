@@ -1,4 +1,4 @@
-r"""Sparse rows brought to one scale as they come, whatever some of their entries are.
+r"""Robust online scaling of sparse rows, whatever some of their entries are.
 
 Entries are not centred, so that zeros stay zeros. An entry v of a feature whose n entries before
 had the root mean square r becomes :math:`z = \mathrm{clip}(v / r, \pm 3)`. The first 64 entries
@@ -6,9 +6,9 @@ count themselves, :math:`z = \frac vr \sqrt{(n + 1) / (n + (v / r)^2)}`; the ver
 A row is then divided by the root mean square of the norms of rows so far, or by its own norm if
 that is larger.
 
-Clipped entries are what is learned from. When 40 entries of a feature in a row were clipped, or all
-were smaller than a tenth of r, it starts again from the last one. Among its first 8 entries three
-in a row suffice, since the first one may have been the wrong one.
+The scaling learns from clipped entries. When 40 consecutive entries of a feature were clipped, or
+all were smaller than a tenth of r, the feature starts again from the last one. Among its first 8
+entries three suffice, since the first one may have been an outlier.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from driftline.kernels import SCALE_SPARSE32, SCALE_SPARSE64, Kernel, helper
 
 __all__ = ["scale_sparse_32", "scale_sparse_64"]
 
-#: What is remembered of every feature: how often it was there, its mean square, how many entries in
-#: a row were too large (or, negative, too small), how many were far outside.
+#: The state of every feature: how many entries it had, their mean square, how many consecutive
+#: entries were too large (or, negative, too small), how many were far outside.
 COUNT, SQUARE, STREAK, FAR = range(4)
 
-#: How many numbers that is; and before all features: the rows, and the sum of their squared norms.
+#: The size of that; and of the header before all features: the rows, and the sum of their squared
+#: norms.
 WIDTH, HEADER = 4, 2
 
 #: Streaks after which a feature starts again, among its first entries and later.
@@ -37,7 +38,7 @@ SMALL, FAR_OUT = 0.1, 20.0
 
 @helper
 def clipped(z, count):
-    """Return an entry over the usual size as it is written; the first ones count themselves."""
+    """Return an entry over its usual size, clipped; the first entries count themselves."""
     if count < WINDOW:
         z = min(1e6, max(-1e6, z))
         z *= math.sqrt((count + 1.0) / (count + z * z))
@@ -46,7 +47,7 @@ def clipped(z, count):
 
 @helper
 def learn(value, size, about, column):
-    """Let a feature learn from an entry that is not 0, and so many times the usual size."""
+    """Let a feature learn from a nonzero entry, which is ``size`` times the usual size."""
     count = about[COUNT, column]
     if count == 0.0:
         about[COUNT, column], about[SQUARE, column] = 1.0, value * value
@@ -71,11 +72,11 @@ def learn(value, size, about, column):
 
 
 def scale_sparse(values, columns, starts, state, size, learning, out, out_columns, out_starts):
-    """Write rows, and remember them if they are learned from.
+    """Scale rows; if ``learning``, update the state.
 
-    Entries must be finite. Return how many rows there were before a column that is outside. With a
-    ``size`` other than 0 every row gets one entry more, in the column after the last: a constant of
-    this size, or as large as others are on average if it is negative.
+    Entries must be finite. Return how many rows came before a column out of range. With a ``size``
+    other than 0 every row gets one more entry, in the column after the last: a constant of this
+    size, or as large as other entries are on average if it is negative.
     """
     features = (state.size - HEADER) // WIDTH
     about = state[HEADER:].reshape(WIDTH, features)

@@ -16,8 +16,8 @@ __all__ = ["Standardise"]
 class Standardise(Map):
     """Every feature by its distance from a robust location, in deviations, clipped.
 
-    See :class:`Standardiser`, which carries its state. ``constant`` is whether one feature more is
-    the same in all rows, for an intercept, or its size.
+    See :class:`Standardiser`, which has its state. ``constant`` is whether rows get one more
+    feature that is the same in all rows, for an intercept, or the value of that feature.
 
     >>> import numpy as np
     >>> Standardise(constant=False).transform(np.array([[1.0], [3.0], [1e9]])).round(2).tolist()
@@ -27,7 +27,7 @@ class Standardise(Map):
     constant: bool | float = True
 
     def __post_init__(self) -> None:
-        """Refuse a constant that is none."""
+        """Refuse a constant that is neither a flag nor a valid size."""
         if not isinstance(self.constant, (bool, float, int)):
             raise InputError(f"constant must be True, False or a size, not {self.constant!r:.80}")
         Standardiser(self.constant)
@@ -41,23 +41,23 @@ class Standardise(Map):
         return hash((Standardise, self._told()))
 
     def _told(self) -> tuple[bool, float]:
-        """Return the constant such that a flag differs from a size of 1."""
+        """Return the constant in a form in which the flag True differs from the size 1."""
         return isinstance(self.constant, bool), float(self.constant)
 
     def mapper(self) -> Standardiser:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return Standardiser(self.constant)
 
     def width(self, features: int) -> int:
-        """One more with a constant."""
+        """Return one more than the features with a constant, else the same."""
         return features + (self.constant is not False)
 
     def bears(self, features: int) -> float:
-        """Refuse nothing that is finite."""
+        """Return infinity: no finite row is refused."""
         return math.inf
 
     def norm(self, features: int) -> float:
-        """Cells are 3 at most, and divided by the root of their number."""
+        """Return the norm of cells of 3, divided by the root of their number, and the constant."""
         if self.constant is True:
             return math.sqrt(9.0 + 1.0 / features)
         return math.sqrt(9.0 + float(self.constant) ** 2)

@@ -27,12 +27,13 @@ __all__ = ["Standardiser"]
 #: Rounds of several rows.
 Several = Items | Sequences
 
-#: How rows are scaled. What was saved without a version was scaled in another way, by version 0.1.
+#: The version of the scaling. States without a version are from release 0.1, which scaled
+#: otherwise.
 VERSION = 2
 
 
 class Standardiser(Mapper):
-    """Centres and scales every feature by what has been seen of it, robustly, and clips it.
+    """Centres and scales every feature online, robustly, and clips it.
 
     A cell becomes its distance from the feature's location over its deviation, 3 or -3 at most, and
     a row is divided by the root of the number of features: norms are 1 on average, and 3 at most.
@@ -53,11 +54,11 @@ class Standardiser(Mapper):
     Parameters
     ----------
     constant
-        Whether one feature more is the same in all rows, for an intercept. With True it is as large
-        as others are on average, so that it is not learned faster than they are; a number is its
-        size.
+        Whether rows get one more feature that is the same in all rows, for an intercept. With True
+        it is as large as others are on average, so that it is not learned faster than they are; a
+        number is its value.
     dtype
-        Of scaled dense rows; what is remembered is in double precision.
+        The type of scaled dense rows; the state is in double precision.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class Standardiser(Mapper):
         return self.features + (self.constant is not False)
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Scale rows ``start`` to ``stop``, and remember them; if one is refused, none.
+        """Scale rows ``start`` to ``stop``, and learn from them; if one is refused, from none.
 
         Dense rows come in a buffer that the next piece is written to.
         """
@@ -107,7 +108,7 @@ class Standardiser(Mapper):
         return self._dense(rows, start, stop, self._buffered(stop - start), learning=True)
 
     def look(self, inputs: Inputs) -> Mapped:
-        """Scale every row as if it came next, and remember nothing.
+        """Scale every row as if it came next, without learning.
 
         >>> scaling = Standardiser(constant=False)
         >>> _ = scaling.transform(np.array([[1.0, 900.0], [3.0, 100.0]]))
@@ -121,7 +122,7 @@ class Standardiser(Mapper):
         return self.look_at(rows)
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
-        """Do the same with rows that are wrapped already, and even if nothing was seen yet."""
+        """Do the same with wrapped rows; works before the first row, too."""
         self._meet(rows)
         if self.features is None:
             return self._begun(rows).look_at(rows, start, stop)
@@ -143,13 +144,13 @@ class Standardiser(Mapper):
         return self._look_at_groups(rows)
 
     def remember(self, rows: Rows) -> None:
-        """Learn from rounds that were looked at before; several rows count as one after another."""
+        """Learn from rounds that were scaled before; the rows of a round one after the other."""
         plain = isinstance(rows, (DenseRows, SparseRows))
         single = rows if plain else DenseRows(rows.arrays(0, rows.rounds)[0])
         self.piece(single, 0, single.rounds)
 
     def transform(self, inputs: Inputs) -> Inputs:
-        """Return rows, or rounds of several, scaled as they come, and remember them.
+        """Scale rows, or rounds of several rows, each by those before it, and learn from them.
 
         Rounds of several rows are a list of arrays, or one array and where each round starts.
         """
@@ -168,7 +169,7 @@ class Standardiser(Mapper):
 
     @property
     def kept(self) -> np.ndarray | None:
-        """Rows that are kept of the last ones, as they were given: of dense rows, 64 at most."""
+        """The last rows that are kept, unscaled: at most 64 dense rows, None for sparse ones."""
         if self.features is None or self.sparse:
             return None
         about = self.state[dense.HEADER :].reshape(dense.WIDTH, self.features)
@@ -183,7 +184,7 @@ class Standardiser(Mapper):
 
     @classmethod
     def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
-        """Return one as :meth:`config` and its state were taken from."""
+        """Return the scaling from what :meth:`config` returned, and its state."""
         features, constant = config["features"], config["constant"]
         if config.get("version", VERSION) != VERSION:
             raise InputError(f"a scaling of version {config['version']!r} is not known")
@@ -210,7 +211,7 @@ class Standardiser(Mapper):
         return self.config(), {"state": self.state.copy()}
 
     def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state, if it is of this kind."""
+        """Go on from a state, if it is valid for this scaling."""
         state = arrays["state"]
         if not isinstance(state, np.ndarray) or state.dtype != np.float64 or state.ndim != 1:
             raise InputError(f"the state of a scaling is a vector of numbers, not {state!r:.80}")
@@ -220,7 +221,7 @@ class Standardiser(Mapper):
         self.features, self.sparse, self.state = made.features, made.sparse, made.state
 
     def grown(self, features: int) -> tuple[Standardiser, np.ndarray]:
-        """Return one for longer rows; the constant stays the last."""
+        """Return a scaling for longer rows; the constant stays the last."""
         if self.features is None:
             return self.copy(), np.zeros(0, dtype=np.int64)
         known = np.r_[np.arange(self.features), np.full(features - self.features, -1)]
@@ -228,13 +229,13 @@ class Standardiser(Mapper):
         return self.with_features(features), np.r_[known, rest]
 
     def copy(self) -> Standardiser:
-        """Return one that has seen the same rows."""
+        """Return an independent copy."""
         other = Standardiser(self.constant, self.dtype)
         other.features, other.sparse, other.state = self.features, self.sparse, self.state.copy()
         return other
 
     def with_features(self, features: int) -> Standardiser:
-        """Return one for longer rows, in which the new features were 0 so far."""
+        """Return a scaling for longer rows, in which the new features were 0 so far."""
         other = self.copy()
         if self.features is not None:
             kind = sparse if self.sparse else dense
@@ -250,7 +251,7 @@ class Standardiser(Mapper):
         return other
 
     def _empty(self, rows: int) -> np.ndarray:
-        """Return room for so many scaled rows, in which the constant stands already."""
+        """Return an array for scaled rows, with the constant already in its column."""
         out = np.empty((rows, self.outputs), self.dtype)
         out[:, self.features :] = self._constant
         return out
@@ -262,7 +263,7 @@ class Standardiser(Mapper):
         return self._buffer[:rows]
 
     def _begun(self, rows: Rows) -> Standardiser:
-        """Return one that is ready for its first rows, which are like these."""
+        """Return a scaling that is prepared for its first rows, which are like these."""
         made = Standardiser(self.constant, self.dtype)
         made.features, made.sparse = rows.features, isinstance(rows, SparseRows)
         kind = sparse if made.sparse else dense
@@ -270,12 +271,12 @@ class Standardiser(Mapper):
         return made
 
     def _become(self, made: Standardiser) -> None:
-        """Go on as another, which has seen the first rows."""
+        """Take over the state of another scaling, which has seen the first rows."""
         self.features, self.sparse, self.state = made.features, made.sparse, made.state
         self._buffer = made._buffer
 
     def _meet(self, rows: Rows) -> None:
-        """Refuse rows that are not like those before."""
+        """Refuse rows of another kind or length than those before."""
         self.meet(rows)
         is_sparse = isinstance(rows, SparseRows)
         if self.features is not None and self.sparse != is_sparse:
@@ -306,7 +307,7 @@ class Standardiser(Mapper):
 
     @property
     def _precision(self) -> str:
-        """How the names of kernels end."""
+        """The suffix of the names of kernels."""
         return "" if self.dtype == np.float64 else "_single"
 
     def _dense(
@@ -327,7 +328,7 @@ class Standardiser(Mapper):
         return DenseRows(out)
 
     def _groups(self, rows: Several, start: int, stop: int) -> Several:
-        """Scale rounds of several rows, and remember them; if one is refused, none."""
+        """Scale rounds of several rows, and learn from them; if one is refused, from none."""
         self._meet(rows)
         if self.features is None:
             made = self._begun(rows)
@@ -362,7 +363,7 @@ class Standardiser(Mapper):
         return rows.with_members(out, starts)
 
     def _save(self) -> None:
-        """Keep the state, to go back to it."""
+        """Keep a checkpoint of the state, for a rollback."""
         if self._before.shape != self.state.shape:
             self._before = np.empty_like(self.state)
         self._before[:] = self.state

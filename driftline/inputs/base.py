@@ -20,7 +20,7 @@ def check_features(features: int) -> None:
 
 
 def float_type(dtype: npt.DTypeLike, what: str) -> np.dtype:
-    """Return one of the two types that numbers are kept in, or refuse others."""
+    """Return float64 or float32, or refuse any other type."""
     try:
         kind = np.dtype(dtype)
     except TypeError:
@@ -31,7 +31,7 @@ def float_type(dtype: npt.DTypeLike, what: str) -> np.dtype:
 
 
 def cast(array: np.ndarray, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return an array of this type, contiguous; what is too large for it becomes infinite."""
+    """Return a contiguous array of this type; values too large for it become infinite."""
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
     with np.errstate(over="ignore"):
@@ -45,10 +45,10 @@ class LinearRows(ABC):
 
     features: int
 
-    #: How many rows of the stream came before these, where they are a piece of one.
+    #: How many rows of the stream came before these, where they are a batch of it.
     before: int
 
-    #: Rounds played between two looks at the progress.
+    #: Rounds in a batch, after which the progress callback is called.
     block = 1 << 14
 
     #: How many numbers the loop needs for a gradient in the weights.

@@ -1,8 +1,8 @@
-"""Sparse matrices that compiled code, SciPy's and our own, may read.
+"""Checked sparse matrices, which compiled code, SciPy's and our own, can read safely.
 
 A CSR matrix is three arrays that a caller can write to, and flags that may be stale. Compiled code
-follows them without a question. So they are checked here, and the row pointers, by which everything
-else is found, are copied first.
+does not check them. So they are checked here, and the row pointers, by which everything else is
+found, are copied first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Csr", "check_columns", "check_csr", "check_sparse"]
 
 
 class Csr(NamedTuple):
-    """Values, their columns, and where each row starts; every row's columns rise."""
+    """Values, their columns, and where each row starts; columns increase within a row."""
 
     values: np.ndarray
     columns: np.ndarray
@@ -32,7 +32,7 @@ def check_csr(matrix: Inputs) -> Csr:
     """Return the arrays of a CSR matrix if they fit each other and its shape, or refuse it.
 
     Row pointers are a private copy. Columns are of a type that compiled code takes, int32 or int64.
-    A column that comes twice in a row is added up, in a copy.
+    Values of a column that comes twice in a row are added up, in a copy.
     """
     form = getattr(matrix, "format", type(matrix).__name__)
     if form != "csr":
@@ -67,7 +67,7 @@ def _sizes(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def check_sparse(matrix: Inputs) -> None:
-    """Refuse a sparse matrix of any format that SciPy could not convert without reading outside."""
+    """Refuse a sparse matrix, of any format, whose conversion by SciPy would read out of bounds."""
     form = getattr(matrix, "format", "")
     if form == "csr":
         check_csr(matrix)
@@ -91,7 +91,7 @@ def check_columns(columns: np.ndarray, features: int) -> None:
 
 
 def _checked_starts(starts: npt.ArrayLike, rows: int, entries: int) -> np.ndarray:
-    """Return a copy of row pointers that never fall and stay inside the entries."""
+    """Return a copy of row pointers; refuse them if they decrease or leave the entries."""
     own = np.array(starts)
     if own.dtype.kind not in "iu" or own.shape != (rows + 1,):
         raise InputError(
@@ -110,7 +110,7 @@ def _checked_starts(starts: npt.ArrayLike, rows: int, entries: int) -> np.ndarra
 
 
 def _rising(columns: np.ndarray, starts: np.ndarray) -> bool:
-    """Say whether the columns of every row rise, so that none comes twice."""
+    """Return whether the columns of every row increase, so that none comes twice."""
     rising = columns[1:] > columns[:-1]
     inner = starts[(starts > 0) & (starts < columns.size)]
     rising[inner - 1] = True  # a new row may start anywhere

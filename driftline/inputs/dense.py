@@ -13,7 +13,7 @@ __all__ = ["DenseRows"]
 
 
 class DenseRows(LinearRows):
-    """A two-dimensional array of inputs, one row a round. No round copies it whole.
+    """A two-dimensional array of inputs, one row a round. It is never copied as a whole.
 
     >>> rows = DenseRows(np.ones((3, 2), dtype=np.float32))
     >>> rows.rounds, rows.features

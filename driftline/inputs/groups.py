@@ -1,4 +1,4 @@
-"""Inputs of several vectors a round, as many as it takes."""
+"""Inputs of several vectors a round; their number may differ by round."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Groups:
             check_features(self.features)
         self.size = sum(array.size for array in self.groups)
         self.largest = max((len(array) for array in self.groups), default=0)
-        #: Rounds played at a time: as many as fill some megabytes.
+        #: Rounds in a batch: some megabytes of them.
         self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
-        #: How many rounds of the stream came before these, where they are a piece of one.
+        #: How many rounds of the stream came before these, where they are a batch of it.
         self.before = 0
         self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
 

@@ -16,9 +16,9 @@ __all__ = ["Layout", "OneVector", "VectorPerItem", "VectorPerPosition"]
 
 
 class Layout(ABC):
-    """What a task says of its inputs: what one is, and how many weights make scores of it.
+    """What the input of a task is, and how many weights are needed to score it.
 
-    Three are here. One of one's own has rows that offer what :class:`LinearRows` does.
+    Three layouts are here. A user's own layout has rows with the methods of :class:`LinearRows`.
     """
 
     @fact
@@ -28,15 +28,15 @@ class Layout(ABC):
 
     @fact
     def scalable(self) -> bool:
-        """Whether rows can be brought to one scale: those of this room can, one vector or several.
+        """Whether rows can be standardised: True for the layouts of this package.
 
-        Others are left as they are.
+        Rows of other layouts are not scaled.
         """
         return False
 
     @fact
     def constant(self) -> bool:
-        """Whether a feature that is the same in all vectors can be of use, as an intercept is."""
+        """Whether a constant feature can be useful, as an intercept."""
         return True
 
     @fact
@@ -59,7 +59,7 @@ class Layout(ABC):
 
     @abstractmethod
     def norm_in_words(self, intercept: bool) -> str:
-        """Say what the norm in a bound is the norm of, with or without an intercept."""
+        """Return in words which norm is in a bound, with or without an intercept."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class VectorPerPosition(Layout):
 
     @property
     def constant(self) -> bool:
-        """Transitions say how frequent tags are."""
+        """Whether a constant is useful: not with transitions, which learn how frequent tags are."""
         return not self.transitions
 
     @property
@@ -138,7 +138,7 @@ class VectorPerPosition(Layout):
         return Sequences(inputs, self.tags, self.transitions)
 
     def norm_in_words(self, intercept: bool) -> str:
-        """Name the sequence, or a position where these are apart."""
+        """Name the sequence, or, without transitions, a position."""
         if self.transitions:
             return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
         return "a position" + (" with the constant 1" if intercept else "")

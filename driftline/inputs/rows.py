@@ -1,4 +1,4 @@
-"""Inputs of either kind: told apart, fingerprinted, refused."""
+"""Inputs, dense or sparse: wrapped, fingerprinted, refused."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class Sequences(Groups):
         """Return the squared norm of the map from weights to scores, times the encoding's.
 
         Transitions are shared by all n - 1 pairs. With them an encoding has 2n - 1 ones: this
-        factor is left out of a loss's own constant, which knows no length. Without them a loss
-        is a sum over positions, and its constant that of one.
+        factor is not in the loss's own constant, which does not depend on the length. Without
+        transitions a loss is a sum over positions, and its constant that of one position.
         """
         length, largest = len(self.groups[t]), self.largest_sq(t, intercept)
         if not self.transitions:

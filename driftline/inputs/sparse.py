@@ -56,7 +56,7 @@ class SparseRows(LinearRows):
 
     @property
     def matrix(self) -> csr_array | csr_matrix:
-        """All rows as a matrix of the kind that was given, with columns that are its own."""
+        """All rows as a matrix of the class that was given, with a copy of the columns."""
         columns = self.columns.copy()
         check_columns(columns, self.features)
         plain = self.values.dtype in (np.float64, np.float32)  # SciPy does not multiply all types

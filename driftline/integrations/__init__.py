@@ -1,1 +1,1 @@
-"""Driftline inside other libraries: each of these rooms needs its extra."""
+"""Driftline inside other libraries: each of these packages needs its extra."""

@@ -1,6 +1,5 @@
 """Compiled code: the only package that knows Numba."""
 
-from driftline.kernels.ahead import ask_for_row as ask_for_row
 from driftline.kernels.backend import COMPILES as COMPILES
 from driftline.kernels.backend import MISSING as MISSING
 from driftline.kernels.cache import cache_directory as cache_directory
@@ -17,9 +16,10 @@ from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import dot as dot
 from driftline.kernels.linalg import loose as loose
 from driftline.kernels.linalg import loose_distinct as loose_distinct
-from driftline.kernels.memory import on_lines as on_lines
+from driftline.kernels.memory import aligned as aligned
+from driftline.kernels.memory import aligned_zeros as aligned_zeros
 from driftline.kernels.memory import zeros as zeros
-from driftline.kernels.memory import zeros_on_lines as zeros_on_lines
+from driftline.kernels.prefetch import prefetch_row as prefetch_row
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE

@@ -1,9 +1,9 @@
 """Numba and LLVM where they are installed, and stand-ins where they are not.
 
-Without Numba kernels are the plain functions that they are written as, and whoever calls one by its
-address finds it in a list. The compiled loops are of no use then: :data:`COMPILES` says so, and
-engines play round by round in Python. Descriptions of types, which only a compiler reads, are all
-the same nothing.
+Without Numba a kernel is the plain Python function that it is written as, and its address is a
+place in a list. The compiled loops are not used then: :data:`COMPILES` is False, and engines play
+round by round in Python. Numba's types, which only a compiler reads, are replaced by one
+placeholder.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ __all__ = [
 ]
 
 
-class Nothing:
-    """What stands for types and words of a compiler that is not there."""
+class Placeholder:
+    """A placeholder for Numba's types and functions where Numba is not installed."""
 
-    def __getattr__(self, name: str) -> Nothing:
+    def __getattr__(self, name: str) -> Placeholder:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
 
-    def __call__(self, *arguments: object, **options: object) -> Nothing:
+    def __call__(self, *arguments: object, **options: object) -> Placeholder:
         return self
 
 
 def _plain_njit(function: object = None, **options: object) -> object:
-    """Return a function as it is."""
+    """Return the function unchanged."""
     return function if callable(function) else lambda given: given
 
 
 def _plain_intrinsic(function: Callable[..., object]) -> Callable[..., None]:
-    """Return what refuses to be called: only a compiler can make anything of it."""
+    """Return a function that raises when called: an intrinsic needs a compiler."""
 
     def refuse(*arguments: object) -> None:
         raise InputError(f"{function.__name__} is compiled code, and there is no Numba: {MISSING}")
@@ -78,7 +78,7 @@ else:
         from numba.extending import intrinsic
     except ImportError as error:
         MISSING = str(error)
-        ir = config = types = cgutils = datamodel = Signature = Nothing()
+        ir = config = types = cgutils = datamodel = Signature = Placeholder()
         Compiler = Library = object
         njit, intrinsic = _plain_njit, _plain_intrinsic
 
@@ -87,5 +87,5 @@ COMPILES = not MISSING
 
 
 def hint(function: Callable[..., object]) -> Callable[..., None]:
-    """Make an intrinsic of a function that changes nothing, and is left out without a compiler."""
+    """Make an intrinsic that changes no result, such as a prefetch; without Numba, do nothing."""
     return intrinsic(function) if COMPILES else lambda *arguments: None

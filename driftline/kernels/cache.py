@@ -1,12 +1,12 @@
-"""Compiled kernels on disk: where they are kept, and which of them are believed.
+"""The disk cache of compiled kernels: where it is kept, and which of its files are trusted.
 
 Numba notices when the file of a cached function changes, but not when a helper in another file
 does. So the cache lives in a directory named after a digest of every file that holds compiled code:
-change one, and all is compiled afresh.
+if one changes, everything is compiled again.
 
-What lies there is machine code in pickles, and whoever can write it can run anything. A directory
-that others may write to is therefore not used. A file that was damaged could crash the process
-instead of raising: every file has a digest beside it, and one that does not fit is deleted.
+The cache holds machine code in pickles, and anyone who can write it can run anything. A directory
+that others may write to is therefore not used. A damaged file could crash the process instead of
+raising an error: every file has a digest beside it, and a file that does not match it is deleted.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Entry:
         self._directory, self._pattern = directory, f"*/{module}.{name}-*.nb[ic]"
 
     def verify(self) -> None:
-        """Delete all files of the function if one is not what was sealed."""
+        """Delete all files of the function if one does not match its digest."""
         if any(_read(_seal_of(path)) != _digest(path) for path in self._files()):
             self.delete()
 
@@ -100,7 +100,7 @@ class Entry:
                     _write(_seal_of(path), digest)
 
     def delete(self) -> None:
-        """Delete all files of the function: it is compiled again."""
+        """Delete all files of the function, so that it is compiled again."""
         for path in self._files():
             for each in (path, _seal_of(path)):
                 with suppress(OSError):
@@ -130,7 +130,7 @@ def _digest(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a small file at once, whoever else does the same."""
+    """Write a small file atomically: other processes may write it at the same time."""
     handle, draft = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "w", encoding="ascii") as file:
         file.write(text)

@@ -20,9 +20,8 @@ __all__ = ["Kernel", "helper", "kernel", "kernel_at"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-#: Kernels work in buffers that belong to the caller, so they need no memory of their own,
-#: nor the counting of references that would go with it in every round; a division by zero
-#: is the infinity it is, not an exception.
+#: Kernels work in buffers of the caller and allocate nothing, so they need no reference counting,
+#: which would cost time in every round. A division by zero gives an infinity, not an exception.
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
 
@@ -38,16 +37,16 @@ class DistinctArguments(Compiler):
         return super().define_pipelines()
 
 
-#: Called from Python, a function that has no machine code is what ``PyObject_Call`` is asked to
-#: call: Numba's record of it, which cannot be called, so that a TypeError is raised.
+#: The address that stands for a function without machine code. Called from Python, it makes
+#: ``PyObject_Call`` call Numba's record of the function, which raises a TypeError.
 REFUSES = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value or 0
 
 
 class Linked(Library):
-    """Functions that are linked into kernels, and are neither optimised nor made to run alone."""
+    """A library of functions that are linked into kernels, and not compiled on their own."""
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the kernel."""
+        """Do nothing: the kernel is optimised, with this function in it."""
 
     def _finalize_final_module(self) -> None:
         """Make no machine code."""
@@ -56,39 +55,39 @@ class Linked(Library):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return the address of what refuses to be called from Python."""
+        """Return an address that raises a TypeError when called from Python."""
         self._ensure_finalized()
         return REFUSES
 
     @property
     def codegen(self) -> Linked:
-        """Itself, since nothing is told to code that does not run."""
+        """Itself: code that does not run alone needs no code generator."""
         return self
 
     def set_env(self, name: str, environment: object) -> None:
-        """Leave code alone that does not run."""
+        """Do nothing: code that does not run alone has no environment."""
 
 
 class Pieces(Compiler):
     """A compiler of functions that only kernels call, into which they are inlined.
 
-    They are optimised there, and there alone: a piece of a piece of a kernel would be optimised
-    three times otherwise, and have machine code that nobody calls. That took more than half of the
-    time that kernels take to compile.
+    They are optimised only as parts of the kernel. By default Numba would also optimise each of
+    them alone, and make machine code that nobody calls: more than half of the time to compile a
+    kernel.
     """
 
     def define_pipelines(self) -> list[PassManager]:
-        """Let the library that a piece lies in keep it as it is."""
+        """Put the function into a :class:`Linked` library, which does not compile it alone."""
         state = self.state
         state.library = Linked(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().define_pipelines()
 
 
 class DistinctPieces(Pieces, DistinctArguments):
-    """The same for functions none of whose arguments share memory."""
+    """The same for functions whose arguments share no memory."""
 
 
-#: What is inlined is not called from Python, and has no wrapper for that.
+#: Options of functions that are inlined: they are not called from Python, and need no wrapper.
 INLINED: dict[str, Any] = {
     **OPTIONS,
     "forceinline": True,
@@ -125,7 +124,7 @@ class Kernel:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
 
     def _interpreted(self, *arguments: object) -> Any:
-        with np.errstate(all="ignore"):  # an overflow is the infinity it is, as in compiled code
+        with np.errstate(all="ignore"):  # an overflow gives an infinity, as in compiled code
             return self.function(*arguments)
 
     @functools.cached_property
@@ -137,7 +136,7 @@ class Kernel:
             njit, self.signature, pipeline_class=DistinctArguments, **OPTIONS
         )
         directory, source = cache_directory(), Path(self.function.__code__.co_filename)
-        if directory is None or not source.is_file():  # typed at a prompt: nothing to date it by
+        if directory is None or not source.is_file():  # typed at a prompt: no file to cache it for
             return compile_it()(self.function)
         settings: Any = config
         before = settings.CACHE_DIR
@@ -146,7 +145,7 @@ class Kernel:
         entry.verify()
         try:
             made = compile_it(cache=True)(self.function)
-        except Exception:  # whatever Numba makes of a file that it cannot read
+        except Exception:  # Numba raises anything on a file that it cannot read
             entry.delete()
             made = compile_it(cache=True)(self.function)
         finally:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from driftline.kernels import program as at
-from driftline.kernels.ahead import ask_for_row
 from driftline.kernels.compile import Kernel, kernel
 from driftline.kernels.linalg import dot
+from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
     assemble,
     choose_step,
+    finish_step,
     play_round,
     refresh,
-    settle,
     watch,
 )
 from driftline.kernels.signatures import DENSE, DENSE_SINGLE
@@ -24,9 +24,9 @@ from driftline.kernels.sweeps import sweep
 def play_dense(
     code, params, inputs, labels, uniforms, weights, shadow, state, buffer, trace, predictions
 ):
-    """Play until an alarm; return how many rounds that were, or came before one refused.
+    """Play until an alarm or a refused round; return how many rounds were played.
 
-    A step is put off until the next row's scores are computed, in one pass over the weights.
+    A step is delayed until the next row's scores are computed, in one pass over the weights.
     With an intercept, the last column of weights meets an input of constant 1.
     """
     m = assemble(code, params, state, buffer, code[at.OUTPUTS])
@@ -39,7 +39,7 @@ def play_dense(
     last = inputs[0]
     for t in range(rounds):
         if t + 1 < rounds:
-            ask_for_row(inputs, t + 1)
+            prefetch_row(inputs, t + 1)
         x = inputs[t]
         input_sq = sweep(weights, m.steps, last, x, m.theta) + intercept
         last = x
@@ -74,7 +74,7 @@ def play_dense(
                 m.steps[k] = step * m.grad[k]
                 if intercept:
                     weights[k, features] += m.steps[k]
-            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
+            finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             played = t + 1
             break

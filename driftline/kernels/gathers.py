@@ -1,7 +1,7 @@
 """Sums over the features that a sparse row has, for all scores side by side.
 
-So many scores at a time as stay in registers while the row's features pass by: 16, and what is
-left over by its binary digits.
+Scores are taken 16 at a time, which fit into registers while the pass goes over the row's features;
+the rest in blocks of 8, 4, 2 and 1.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from driftline.kernels.round import (
     alarmed,
     assemble,
     choose_step,
+    finish_step,
     play_round,
     refresh,
-    settle,
     watch,
 )
 from driftline.kernels.signatures import ITEMS
@@ -33,7 +33,7 @@ def play_items(
     trace,
     predictions,
 ):
-    """Play until an alarm; return how many rounds that were, or came before one refused.
+    """Play until an alarm or a refused round; return how many rounds were played.
 
     A round costs the entries of its items, three times: for the scores, the gradient and, with
     a step, the weights. With an intercept, the last weight meets an input of constant 1.
@@ -79,7 +79,7 @@ def play_items(
             return t
         if eta > 0.0:
             add_scaled(weights[0], -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights), gradient)
-            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
+            finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             return t + 1
     return starts.size - 1

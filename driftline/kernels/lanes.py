@@ -1,8 +1,8 @@
-"""Vectors of a fixed number of lanes, in LLVM's own words.
+"""SIMD vectors of a fixed number of lanes, as LLVM instructions.
 
-A compiler that vectorises by itself chooses an order of summation for every loop anew. Here the
-order is ours: passes built from these words round alike, wherever they stand and whatever else
-they do on the way, and so a stream in pieces gives the bits of a stream in one.
+A compiler that vectorises by itself chooses an order of summation for each loop. Here the order is
+fixed: passes built from these vectors round alike, whatever else they compute, so that a stream
+played in pieces gives the same bits as in one piece.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def column_at(builder: ir.IRBuilder, columns: ir.Value, i: ir.Value) -> ir.Value
 def column_below(
     builder: ir.IRBuilder, columns: ir.Value, i: ir.Value, limit: ir.Value
 ) -> ir.Value:
-    """Return entry i of the columns, or 0 if it is not below the limit, or negative.
+    """Return entry i of the columns, or 0 if it is negative or not below the limit.
 
-    Columns are checked before a loop begins, but lie in memory that others may write to: what is
-    read here is what is used, and so never outside.
+    Columns are checked before a loop begins, but lie in memory that others may write to. So the
+    value that is used is checked where it is read: no access is out of bounds.
     """
     column = column_at(builder, columns, i)
     return builder.select(builder.icmp_unsigned("<", column, limit), column, index(0))
 
 
 class Lanes:
-    """Words for vectors of ``count`` numbers of one type; for plain numbers if the count is 1."""
+    """Operations on vectors of ``count`` numbers of one type; on plain numbers if count is 1."""
 
     def __init__(self, builder: ir.IRBuilder, number: ir.Type, count: int):
         self.builder, self.number, self.count = builder, number, count

@@ -1,8 +1,8 @@
 """The inner loops everything else waits for.
 
-Strict floating point keeps a dot product from being vectorised; in what is marked as loose,
-and only there, the compiler may reorder sums and fuse multiplications with additions. It may
-not assume that numbers are finite: that is how bad input is found.
+Strict floating point keeps a dot product from being vectorised. In functions marked as loose, and
+only there, the compiler may reorder sums and fuse multiplications with additions. It may not assume
+that numbers are finite, since bad input is found by sums that are not.
 """
 
 from driftline.kernels.backend import njit
@@ -44,7 +44,7 @@ def scaled_square(x, factor):
 
 @loose
 def make_smaller(out, factor):
-    """``out *= factor``, and what is then smaller than the factor is 0."""
+    """``out *= factor``, and set entries that are then smaller than the factor to 0."""
     factor = out.dtype.type(factor)
     for i in range(out.size):
         small = out[i] * factor

@@ -1,6 +1,6 @@
-"""Weights lie on lines of the cache.
+"""Weights aligned to cache lines.
 
-A vector that lies across two lines is loaded and stored at the price of two.
+A vector that lies across two cache lines costs two loads and two stores.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from driftline.errors import InputError
 
-__all__ = ["on_lines", "zeros", "zeros_on_lines"]
+__all__ = ["aligned", "zeros", "aligned_zeros"]
 
-#: Bytes in a line.
-LINE = 64
+#: Bytes in a cache line.
+CACHE_LINE = 64
 
 
 def zeros(count: int, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
-    """Return a vector of zeros, or say that so much memory is not to be had."""
+    """Return a vector of zeros; raise an InputError if there is not enough memory for it."""
     try:
         return np.zeros(count, dtype)
     except (MemoryError, ValueError) as error:
@@ -28,19 +28,19 @@ def zeros(count: int, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
         ) from error
 
 
-def zeros_on_lines(shape: tuple[int, int], dtype: npt.DTypeLike, apart: bool) -> np.ndarray:
-    """Return a matrix of zeros at the start of a line; with rows apart, each row is at one."""
+def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike, apart: bool) -> np.ndarray:
+    """Return a matrix of zeros aligned to a cache line; if ``apart``, each of its rows is."""
     size = np.dtype(dtype).itemsize
     rows, columns = shape
-    stride = -(-columns * size // LINE) * LINE if apart else columns * size
-    room = zeros(rows * stride + LINE, np.uint8)
-    first = -room.ctypes.data % LINE
+    stride = -(-columns * size // CACHE_LINE) * CACHE_LINE if apart else columns * size
+    room = zeros(rows * stride + CACHE_LINE, np.uint8)
+    first = -room.ctypes.data % CACHE_LINE
     lines = room[first : first + rows * stride].view(dtype)
     return lines.reshape(rows, stride // size)[:, :columns]
 
 
-def on_lines(matrix: np.ndarray, apart: bool) -> np.ndarray:
-    """Return a copy of a matrix that lies so."""
-    made = zeros_on_lines(matrix.shape, matrix.dtype, apart)
+def aligned(matrix: np.ndarray, apart: bool) -> np.ndarray:
+    """Return an aligned copy of a matrix."""
+    made = aligned_zeros(matrix.shape, matrix.dtype, apart)
     made[:] = matrix
     return made

@@ -23,25 +23,25 @@ TASK_END, LOSS_END, DECODER_END, RATE_END, DETECTOR_END = range(8, 13)
 # sizes: scores, the loss's workspace, the decoder's scratch space, the rate's memory; and 1 for
 # an intercept.
 OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
-# and 1 in a replay: steps are those already in the trace, and alarms do not stop the loop; what
-# rate and detector would do themselves is written down.
+# and 1 in a replay: steps are those already in the trace, and alarms do not stop the loop; the
+# steps and alarms of this rate and detector are recorded beside them.
 REPLAY = 18
-# and 1 to look only: rows are scored and predicted, and nothing is learned from them.
+# and 1 to predict only: rows are scored and predicted, and not learned from.
 LOOK = 19
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
-# rate, INNER the inner product with a comparator's weights, ALARM where the detector stands (see
+# rate, INNER the inner product with a comparator's weights, ALARM the status of the detector (see
 # below); the rate's own memory follows from MEMORY on, and then the detector's.
 SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MEMORY = range(10)
 
-# values of ALARM: all is quiet, an alarm was given in the last round, and the weights have been
-# set back since then.
+# values of ALARM: no alarm; an alarm in the last round; an alarm in the last round, after which the
+# weights have been reset.
 QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 
-# rows of the trace; then three under a comparator's eyes: its loss, and before the step the inner
-# product of both weights and the squared norm of the learner's; in a replay two more: the rate's
-# own step, 0 for none, and 1 where the detector gives an alarm.
+# rows of the trace; with a comparator three more: its loss, and before the step the inner product
+# of both weights and the squared norm of the learner's; in a replay another two: the rate's own
+# step, 0 for none, and 1 where the detector gives an alarm.
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
 WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
 REPLAYED_COLUMNS = (*WATCHED_COLUMNS, "own_eta", "own_alarm")
@@ -81,12 +81,12 @@ class Program:
         return Program(code, self.params)
 
     def buffer(self, more: int = 0) -> np.ndarray:
-        """Return working memory for the loop, and ``more`` numbers of its own."""
+        """Return a buffer for the loop, with room for ``more`` numbers at its end."""
         outputs, work, scratch, memory = self.code[OUTPUTS : RATE_MEMORY + 1]
         return np.zeros(6 * outputs + work + scratch + memory + more)
 
     def scores(self, buffer: np.ndarray, size: int) -> np.ndarray:
-        """Return the scores of the last round, which the loop left in its working memory."""
+        """Return the scores of the last round, which the loop left in its buffer."""
         return buffer[:size]
 
     def mean(self, buffer: np.ndarray, size: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 This is what all model kinds share. A model's loop computes the scores, calls
 :func:`play_round`, :func:`choose_step` and, where there is a step, :func:`refresh`, moves its
-weights, and calls :func:`settle`.
+weights, and calls :func:`finish_step`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ TINY = 1e-150
 #: and the scale of the weights stay far from overflow, whatever came before.
 FARTHEST_SQ = 1e280
 
-#: A step that is refused. The rate has forgotten it.
+#: A step that is refused; the rate's memory is as it was before.
 REFUSED = -1.0
 
-#: The scale moves at most so often in one round: in single precision ten times suffice to cross
-#: all of its range.
+#: The most often that the scale is changed in one round: in single precision ten times suffice to
+#: cross all of its range.
 MOST_MOVES = 16
 
 #: The stored weights are made smaller before their norm passes this: in double precision, and in
@@ -78,7 +78,7 @@ def assemble(code, params, state, buffer, size):
 
 @helper
 def play_round(m, label, uniforms, trace, t, prediction):
-    """Predict, see the label, pay; say whether all numbers were finite."""
+    """Predict, see the label, pay; return whether all numbers were finite."""
     code = m.code
     offset = call_encode(code[at.ENCODE], (label, m.task, m.target))
     loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
@@ -167,7 +167,7 @@ def alarmed(m, trace, t):
 
 @helper
 def watch(m, trace, t):
-    """Write down the loss at a comparator's scores, which stand in ``encoded``."""
+    """Record the loss at a comparator's scores, which are in ``encoded``."""
     work = (m.encoded, m.target, m.loss, m.work, m.mean)
     trace[at.THEIR_LOSS_ROW, t] = call_loss(m.code[at.LOSS], work)
     trace[at.INNER_ROW, t] = m.state[at.INNER]
@@ -176,13 +176,13 @@ def watch(m, trace, t):
 
 @helper
 def refresh(m, eta, grad_sq, weights):
-    """Make the weights ready for a step: return their scale.
+    """Prepare the weights for a step, and return their scale.
 
-    Once in as many rounds as there are weights their squared norm is computed afresh. Where
-    projections have made the scale so small that a step would be stored as a number too large, a
-    power of two goes from the one to the other, which changes no digit; what has become nothing
-    beside the rest is set to 0. Both are passes over all weights, so they must be rare where rows
-    are sparse.
+    Every max(4096, n) rounds, with n weights, their squared norm is computed anew. Where
+    projections have made the scale so small that the stored step would be too large, a power of two
+    is moved from the array to the scale, which changes no digit; entries that are negligible beside
+    the rest are set to 0. Both are passes over all weights, so they must be rare where rows are
+    sparse.
     """
     state = m.state
     if state[at.ROUNDS] >= state[at.REFRESH]:
@@ -202,12 +202,12 @@ def refresh(m, eta, grad_sq, weights):
 
 
 @helper
-def settle(m, eta, grad_sq, watched):
+def finish_step(m, eta, grad_sq, watched):
     """Project after a step of size ``eta`` in O(1): the weights are a scale times an array.
 
     The squared norm follows from quantities at hand,
     ``|W - eta g x'|^2 = |W|^2 - 2 eta <g, theta> + eta^2 |g|^2 |x|^2``; so does, if the round is
-    watched, the inner product with a comparator, whose scores stand in ``encoded``.
+    watched, the inner product with a comparator, whose scores are in ``encoded``.
     """
     state = m.state
     if watched:

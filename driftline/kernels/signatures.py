@@ -60,7 +60,7 @@ RATE = types.float64(
     vector,
 )
 
-#: ``detect(loss, params, memory) -> alarm``: the loss is a share of the largest there is.
+#: ``detect(loss, params, memory) -> alarm``: the loss is divided by the task's largest loss.
 DETECT = types.boolean(types.float64, vector, vector)
 
 
@@ -155,7 +155,7 @@ SCALE_ROUNDS, SCALE_ROUNDS_SINGLE = (
 #: those before, and remember them if they are learned from; stop at one that is not finite.
 MAP = types.int64(_input(types.float64, 2), vector, vector, vector, types.boolean, matrix)
 
-#: The same into sparse rows of equally many entries: their values, and their columns.
+#: The same into sparse rows, each of the same number of entries: their values, and their columns.
 MAP_SPARSE = types.int64(
     _input(types.float64, 2),
     vector,
@@ -167,8 +167,8 @@ MAP_SPARSE = types.int64(
 )
 
 #: ``member(inputs, labels, constants, memory, room, learning, scores, trace, predictions) ->
-#: rows``: score rows by what is remembered; if they are learned from, write what happened, a column
-#: each, and remember them; stop at one that is not finite.
+#: rows``: score rows by the memory; if ``learning``, also write a column of the trace for each and
+#: update the memory; stop at the first row that is not finite.
 MEMBER = types.int64(
     _input(types.float64, 2),
     labels,
@@ -185,7 +185,7 @@ MEMBER = types.int64(
 def _scale_sparse(index: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.
 
-    Returns the rows. ``size`` is that of the constant, 0 for none.
+    Returns the number of rows. ``size`` is the value of the constant feature, 0 for none.
     """
     integers = types.Array(index, 1, "C")
     inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1))

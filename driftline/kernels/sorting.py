@@ -23,8 +23,8 @@ def sorting_room(n: int) -> int:
 def sort_decreasing(values, order, buffer):
     """Write the indices of ``values``, largest value first, equal ones in their order.
 
-    A radix sort by the bytes of the numbers: no comparison, hence no branch to guess, and
-    linear in their number. Indices are kept as floats, which hold them exactly.
+    A radix sort by the bytes of the numbers: without comparisons, hence without branches to
+    mispredict, and linear in their number. Indices are kept as floats, which hold them exactly.
     """
     if values.size <= FEW:
         insert_decreasing(values, order)
@@ -63,7 +63,7 @@ def sort_decreasing(values, order, buffer):
 
 @helper
 def starts_of(counts, n):
-    """Turn counts into where each value begins; say whether there is only one value."""
+    """Turn counts into where each value begins; return whether there is only one value."""
     total = 0
     alone = False
     for value in range(256):

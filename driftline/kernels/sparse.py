@@ -1,26 +1,26 @@
 """The loop over CSR rows. Weights are stored with the scores of a feature side by side.
 
 A round touches only the features it has: its cost is the number of its non-zeros times
-the number of scores, however many features there are. Where they are many, their weights are far
-away: those of the next row are asked for before this one's loss and step are computed.
+the number of scores, however many features there are. With many features the weights are not in the
+cache: those of the next row are prefetched before this row's loss and step are computed.
 """
 
 from __future__ import annotations
 
 from driftline.kernels import program as at
 from driftline.kernels import signatures as kinds
-from driftline.kernels.ahead import ask_for_rows
 from driftline.kernels.compile import Kernel
 from driftline.kernels.gathers import gather, scatter
 from driftline.kernels.linalg import dot
+from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
     assemble,
     choose_step,
+    finish_step,
     play_round,
     refresh,
-    settle,
     watch,
 )
 
@@ -40,7 +40,7 @@ def play_sparse(
     trace,
     predictions,
 ):
-    """Play until an alarm; return how many rounds that were, or came before one refused.
+    """Play until an alarm or a refused round; return how many rounds were played.
 
     With an intercept, the last row of weights meets an input of constant 1.
     """
@@ -48,7 +48,7 @@ def play_sparse(
     rounds = starts.size - 1
     intercept = code[at.INTERCEPT]
     last, outputs = weights.shape[0] - 1, weights.shape[1]
-    whole = weights.reshape(1, weights.size)  # short rows are best passed over as one
+    whole = weights.reshape(1, weights.size)  # one long pass is faster than many short ones
     for t in range(rounds):
         first, stop = starts[t], starts[t + 1]
         input_sq = dot(values[first:stop], values[first:stop]) + intercept
@@ -56,7 +56,7 @@ def play_sparse(
             return t
         gather(weights, values, columns, first, stop, m.theta)
         if t + 1 < rounds:
-            ask_for_rows(weights, columns, stop, starts[t + 2])
+            prefetch_rows(weights, columns, stop, starts[t + 2])
         scale = state[at.SCALE]
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
@@ -82,7 +82,7 @@ def play_sparse(
             if intercept:
                 for k in range(outputs):
                     weights[last, k] += m.steps[k]
-            settle(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
+            finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, trace, t):
             return t + 1
     return rounds

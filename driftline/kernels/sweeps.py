@@ -1,9 +1,9 @@
 """One pass over dense weights: the step of one round, and the scores of the next.
 
-The weights of many scores do not fit into the nearest cache, and a round that reads them for its
-scores and again for its step waits for them twice. So a step is put off until the next input is
-known, and taken in the pass that computes its scores. Two or three rows of weights at a time share
-what is loaded of the inputs. Rows without a step are only read, with the same bits.
+The weights of many scores do not fit into L1, and a round that reads them for its scores and again
+for its step waits for them twice. So a step is delayed until the next input is known, and taken in
+the pass that computes its scores. Two or three rows of weights at a time share the loads of the
+inputs. Rows without a step are only read, with the same bits.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.compile import helper
 from driftline.kernels.lanes import Lanes, array_of, index, rows_from
-from driftline.kernels.memory import LINE
+from driftline.kernels.memory import CACHE_LINE
 
 
 def build_pass(rows: int, moving: bool) -> Callable[..., tuple[float, ...]]:
     """Make ``sweep(weights, k, steps, old, new) -> results`` over some rows from row k on.
 
-    For each of them it returns ``weights[k] @ new``, if it moves after ``weights[k] += step old``,
-    and as the last result ``new @ new``, which costs next to nothing on the way.
+    For each of them it returns ``weights[k] @ new``, if ``moving`` after ``weights[k] += step
+    old``, and as the last result ``new @ new``, which costs next to nothing in the same pass.
     """
 
     @intrinsic
@@ -30,7 +30,7 @@ def build_pass(rows: int, moving: bool) -> Callable[..., tuple[float, ...]]:
         def generate(context, builder, signature, given):
             number = context.get_value_type(signature.args[0].dtype)
             one = Lanes(builder, number, 1)
-            lanes = Lanes(builder, number, 8 * LINE // one.bits)
+            lanes = Lanes(builder, number, 8 * CACHE_LINE // one.bits)
             starts = rows_from(context, builder, signature.args[0], given[0], given[1], rows)
             before, _ = array_of(context, builder, signature.args[3], given[3])
             after, (size,) = array_of(context, builder, signature.args[4], given[4])

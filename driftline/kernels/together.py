@@ -2,8 +2,8 @@
 
 From Python a call of the loop costs more than a small round in it. So the arguments of every
 learner's call are laid out once, as a row of integers, and stay there: an array is described by
-its address, its shape and its strides, in the words in which compiled code passes arrays. These
-are the same for both precisions, so the address of the loop says which one it is.
+its address, its shape and its strides, in the fields in which compiled code passes arrays. These
+are the same for both precisions, so the address of the loop decides which one it is.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ call_dense = caller(DENSE)
 def layout_is_known() -> bool:
     """Say whether this Numba describes arrays as :func:`lay_out` does.
 
-    Its own words are not part of what Numba promises. Nothing is called here: what its data model
-    says of each argument is compared with what is written, so that another layout is noticed, and
-    not read as if it were this one.
+    The layout is not part of Numba's public interface, and may change. Nothing is called here:
+    Numba's data model of each argument is compared with the fields written here, so that another
+    layout is noticed before anything is read by it.
     """
     try:
         return all(map(_as_written, DENSE.args))
-    except Exception:  # whatever another version makes of these questions
+    except Exception:  # another version of Numba may raise anything here
         return False
 
 
@@ -86,7 +86,7 @@ def arguments_in(typing_context, words):
 
 @kernel(TOGETHER)
 def play_together(loop, learners):
-    """Play one round of every learner; return how many there were before one that refused it."""
+    """Play one round of every learner; return how many played before the first that refused."""
     for j in range(learners.shape[0]):
         arguments = arguments_in(learners[j])
         state = arguments[7]

@@ -46,9 +46,10 @@ class Learner(ABC):
 
     @abstractmethod
     def tell(self, ticket: Ticket, label: Label) -> None:
-        """Learn from a ticket, on the state that it was asked of; it is checked as a file is.
+        """Learn from a ticket, in the state in which it was asked. The ticket is not trusted.
 
-        One of another learner, from before the last round, or told already is refused.
+        It is refused if it is another learner's, was told before, or was asked before the last
+        round that was learned from.
         """
 
     @abstractmethod
@@ -66,7 +67,7 @@ class Learner(ABC):
         audit: bool | None = None,
         sink: Sink | None = None,
     ) -> Any:
-        """Step through a stream, and return its trace, or hand that on: the same bits, faster.
+        """Step through a stream; return its trace, or pass it to a sink. Same bits, but faster.
 
         A trace has a ``prediction`` for every round. With a seed, random numbers are those of this
         seed from now on. If a row is refused, the rounds before it are taken back.
@@ -78,7 +79,7 @@ class Learner(ABC):
 
     @abstractmethod
     def learn_row(self, x: Input, label: Label) -> None:
-        """Do all that :meth:`step` does, but say nothing of the round."""
+        """Do all that :meth:`step` does, but return nothing."""
 
     # -- looking
 
@@ -95,11 +96,11 @@ class Learner(ABC):
     @property
     @abstractmethod
     def state(self) -> Any:
-        """All that moves when the learner learns, as a value that does not."""
+        """All that changes when the learner learns, as an immutable value."""
 
     @abstractmethod
     def restore(self, state: Any) -> None:
-        """Go on from a state, if it can be one of this learner's."""
+        """Go on from a state, if it is valid for this learner."""
 
     @abstractmethod
     def copy(self) -> Self:

@@ -5,9 +5,9 @@ has theorems, and others, which may have neither. All it knows of them stands he
 audits, reports and estimators ask of a learner beside :class:`~driftline.Learner`. A member of
 one's own derives from this class.
 
-What a member has learned is a :class:`~driftline.State`, in which weights, or a memory of another
-kind, are numbers. A member may see rows through a map of its own; members of a committee with equal
-maps share one, so that a committee hands over rows that are mapped already: ``_play_mapped``,
+What a member has learned is a :class:`~driftline.State`: weights, or a memory of another kind, as
+arrays. A member may have a feature map of its own; members of a committee with equal maps share
+one, so that a committee passes rows that are mapped already: ``_play_mapped``,
 ``_learn_one_mapped``, ``_look_mapped`` and ``_score_mapped`` take these.
 """
 
@@ -62,8 +62,8 @@ def check_longer(task: Task, known: int | None, features: int) -> None:
 class Member(Shell):
     """A learner that may sit in a committee."""
 
-    #: Whether rounds are gradient steps, which an audit makes again with the steps that were
-    #: recorded. The rounds of others are played again.
+    #: Whether rounds are gradient steps, which an audit repeats with the recorded step sizes. The
+    #: rounds of other members are played again.
     steps: ClassVar[bool] = False
 
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
@@ -87,26 +87,25 @@ class Member(Shell):
 
     @property
     def apriori_bound(self) -> AprioriBound | None:
-        """What a theorem says of the learner before the first round, None if none does."""
+        """The bound that a theorem gives before the first round, None if none does."""
         return None
 
     @property
     @abstractmethod
     def nats(self) -> float | None:
-        """How many times the recorded loss ``-ln p(label)`` is, None if scores are no log-chances.
+        """The factor from the recorded loss to ``-ln p(label)``, None without probabilities.
 
-        A committee believes in members that say it: see
-        :class:`~driftline.committee.beliefs.Beliefs`.
+        Members that have one count in a committee's :class:`~driftline.committee.beliefs.Beliefs`.
         """
 
     @property
     def certain(self) -> bool:
-        """Whether predictions are not drawn: then risks are target losses."""
+        """Whether predictions are deterministic: then risks are target losses."""
         return True
 
     @property
     def takes_top(self) -> bool:
-        """Whether the task's ``top_prediction`` at the scores is predicted, with certainty."""
+        """Whether the prediction is always the task's ``top_prediction`` at the scores."""
         return True
 
     @property
@@ -155,7 +154,7 @@ class Member(Shell):
         """Return the scores of many inputs, a row each: an array or a CSR matrix of them."""
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
-        """Return what is predicted at these scores, by a uniform number where that is drawn."""
+        """Return the prediction at these scores; a random one is drawn by a uniform number."""
         return self.task.top_prediction(theta)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
@@ -166,7 +165,7 @@ class Member(Shell):
         """Return the predictions at these scores, with their chances."""
         return Distribution(np.array([self.task.top_prediction(theta)]), np.ones(1))
 
-    # -- rounds of rows as the member meets them
+    # -- rounds of mapped rows
 
     def step(self, x: Input, label: Label) -> Round:
         """Play one round: predict, see the label, learn. The same bits as in :meth:`run`."""
@@ -212,7 +211,7 @@ class Member(Shell):
 
     @abstractmethod
     def _state(self, weights: bool = True) -> State:
-        """Return the state, with weights or memory if they are wanted."""
+        """Return the state, with weights or memory if ``weights``."""
 
     # -- what follows
 
@@ -222,7 +221,7 @@ class Member(Shell):
 
     @property
     def state(self) -> State:
-        """All that moves when the learner learns, as a value: a copy."""
+        """All that changes when the learner learns, as a value: a copy."""
         with self._turn.lock:
             return self._state()
 
@@ -235,7 +234,7 @@ class Member(Shell):
             )
 
     def _mapped(self, rows: Met, start: int = 0, stop: int | None = None) -> Met | Mapped:
-        """Return rows as the member meets them, each as if it came next; without a map, all."""
+        """Return mapped rows, each mapped as if it came next; without a map, the rows."""
         if self.mapper is None:
             return rows
         mapped = self.mapper.look_at(rows, start, stop)
@@ -243,7 +242,7 @@ class Member(Shell):
         return mapped
 
     def _resumed_mapper(self, state: State) -> Mapper | None:
-        """Return the map with what a state says it has learned, if that fits the rest."""
+        """Return the mapper in the state that is saved in ``state``, if it is valid."""
         if (state.map is None) != (self.map is None):
             raise InputError(f"the state is not one of a learner with the map {self.map!r}")
         if self.map is None or state.map is None:

@@ -32,7 +32,7 @@ from driftline.parts import (
     substituted,
 )
 from driftline.rates import Polyak, Rate
-from driftline.regret import Tally, Watch, settled
+from driftline.regret import Tally, Watch, mark_idle
 from driftline.state import Draws, State
 from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
@@ -44,13 +44,13 @@ __all__ = ["OGD"]
 
 
 def _check_kind(part: object, kind: type, words: str) -> None:
-    """Refuse what is not a part of some kind."""
+    """Refuse a part that is not of the expected kind."""
     if not isinstance(part, kind):
         raise InputError(f"expected {words}, but got {part!r:.80}")
 
 
 class Checkpoint(NamedTuple):
-    """What a learner goes back to: its state, and its account against a comparator."""
+    """What a rollback restores: the state, and the account against a comparator."""
 
     state: State
     copied: bool  # whether the state has the weights
@@ -63,7 +63,7 @@ class Checkpoint(NamedTuple):
 #: constant than this: the largest product, of five constants and three norms, stays below 1e140.
 LARGEST_CONSTANT = 1e9
 
-#: The uniform number of rounds that are only learned from, or whose prediction is certain.
+#: The uniform number of rounds that are learned without predicting, or predicted without drawing.
 MIDDLE = np.full((1, 1), 0.5)
 
 
@@ -89,7 +89,7 @@ class OGD(Member):
         loss of every round: at an alarm the learner starts again from weights of 0. Default:
         never.
     seed
-        Of the random numbers that predictions are drawn by.
+        The seed of the random numbers that predictions are drawn by.
     features
         A map of inputs, such as ``dl.features.Hats(12)``: the learner is linear in mapped rows,
         and so are comparators. Default: none.
@@ -239,9 +239,9 @@ class OGD(Member):
         return self.engine.all_scores(rows)
 
     def distribution(self, x: Input) -> Distribution:
-        """Return predictions and weights with the expected losses that an input's draws have.
+        """Return predictions with weights, whose mean loss is that of the random prediction.
 
-        Of classes, signs and levels, the draws and their probabilities; see
+        For classes, signs and levels these are the predictions and their probabilities; see
         :meth:`Decoder.distribution <driftline.decoders.Decoder.distribution>`.
         """
         return self.decoder.distribution(self.scores(x))
@@ -251,11 +251,11 @@ class OGD(Member):
         return self.decoder.draw(theta, uniforms)
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
-        """Return that of the decoder."""
+        """Return the decoder's mean loss encoding at these scores."""
         return self.decoder.mean_loss_encoding(theta)
 
     def drawn_from(self, theta: np.ndarray) -> Distribution:
-        """Return what the decoder draws at these scores."""
+        """Return the predictions that the decoder may draw at these scores, with weights."""
         return self.decoder.distribution(theta)
 
     @property
@@ -270,7 +270,7 @@ class OGD(Member):
     # -- the state as a value
 
     def restore(self, state: State) -> None:
-        """Go on from a state, if it can be one of these parts.
+        """Go on from a state, if it is valid for these parts.
 
         >>> import driftline as dl
         >>> learner = OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
@@ -365,13 +365,13 @@ class OGD(Member):
 
     @property
     def apriori_bound(self) -> AprioriBound | None:
-        """What a theorem says of the learner before the first round, None if none does."""
+        """The bound that a theorem gives before the first round, None if none does."""
         known = math.inf if self.map is None else self.map.longest
         return apriori_bound(self.parts, math.hypot(known, self.parts.intercept))
 
     @property
     def nats(self) -> float | None:
-        """What the loss says."""
+        """The loss's factor to ``-ln p(label)``."""
         return self.loss.nats
 
     @property
@@ -396,14 +396,14 @@ class OGD(Member):
 
     @property
     def searchable(self) -> bool:
-        """Whether the loss is convex, and parts are compiled, so that it takes no hours."""
+        """Whether the loss is convex, and parts are compiled: in Python it would take hours."""
         return self.parts.have_kernels and self.loss.convex
 
     @property
     def never_refuses(self) -> bool:
-        """Inside a ball, with constants of modest size, neither scores nor steps overflow.
+        """Whether no step can overflow: inside a ball, with constants of modest size.
 
-        Nothing is known of parts without kernels.
+        False for parts without kernels, of which this is not known.
         """
         parts = [part for part in self.parts if isinstance(part, Part)]
         modest = all(largest_number(part) <= LARGEST_CONSTANT for part in parts)
@@ -459,7 +459,7 @@ class OGD(Member):
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the learner that :meth:`to_saved` was asked of."""
+        """Return the learner from what :meth:`to_saved` returned."""
         config = about["config"]
         names = ("loss", "decoder", "rate", "domain", "restart")
         parts: dict[str, Any] = {name: from_config(config[name]) for name in names}
@@ -550,18 +550,18 @@ class OGD(Member):
             refuse(rows, start + played)
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
-        """Return the random numbers of some rounds; any, where predictions are certain."""
+        """Return the random numbers of some rounds; a constant where nothing is drawn."""
         if self.decoder.deterministic:
             return np.full((count, 1), 0.5)
         return self._draws.uniforms(number, count)
 
     def _advance(self, block: Block) -> int:
-        """Play rounds, under the eyes of a comparator if there is one."""
+        """Play rounds, and keep the account against a comparator if there is one."""
         if self._watch is None:
             return self.engine.play(block)
         played, seen = self._watch.play(block)
         if played == block.stop - block.start:
-            self._tally.add(settled(seen, self.parts))
+            self._tally.add(mark_idle(seen, self.parts))
         return played
 
     def _learn_one_mapped(

@@ -11,9 +11,9 @@ __all__ = ["Predictor"]
 
 
 class Predictor:
-    """Predicts as a learner did at one moment, whatever the learner does since.
+    """A snapshot of a learner: predicts as the learner did at one moment.
 
-    It has weights of its own, which nobody writes to, so that any number of threads may ask it
+    It has a copy of the weights, which nobody writes to, so that any number of threads may use it
     without a lock. Predictions are those of :meth:`Learner.predict <driftline.Learner.predict>` at
     that moment, random ones included.
     """

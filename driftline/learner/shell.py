@@ -50,10 +50,10 @@ def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, Ch
 
 
 class Shell(Learner):
-    """A learner by what its kind knows: how to play a batch, to look at a row, to be restored.
+    """The base of learners, which say how to play a batch, predict a row, and be restored.
 
-    The transaction stands here, once: copy the state where that is no more to read than the
-    inputs are, else look at all rows first; play; and go back if anything was refused.
+    The transaction is written here, once: make a checkpoint of the state if that is no larger than
+    the inputs, else check all rows first; play; and roll back if anything was refused.
     """
 
     #: The branch of the seed, so that a committee does not draw its members' numbers.
@@ -89,23 +89,22 @@ class Shell(Learner):
         seed
             If given, random numbers are those of this seed from now on.
         progress
-            A callback that is told the number of rounds just played, every few thousand rounds. It
-            may look at the learner, not learn.
+            A callback that is given the number of rounds just played, every few thousand rounds. It
+            may predict with the learner, but not learn.
         audit
             Whether the trace keeps the state from before the first round, so that the run can be
-            replayed and certified. Default: if that is no more to copy than the inputs are to
-            read.
+            replayed and certified. Default: if that state is no larger than the inputs.
         sink
-            Who is handed the trace of each batch, such as a :class:`~driftline.TraceFile`. Then
+            What receives the trace of each batch, such as a :class:`~driftline.TraceFile`. Then
             nothing else is kept, and memory does not grow with the stream.
 
         Returns
         -------
         Trace
-            One row a round; None if there is a sink. If the input is refused, the learner is as it
-            was before; so it is after an interruption. A learner with more weights than there are
-            inputs is not copied first: then rounds before an interruption, or before a step that
-            overflows, are kept, and the error says how many.
+            One row a round; None if there is a sink. If a row is refused, or the run interrupted,
+            the learner is rolled back to its state before the run. A learner with more weights than
+            there are inputs has no checkpoint to roll back to: then the rounds before an
+            interruption, or before a step that overflows, are kept, and the error says how many.
         """
         if progress is not None and not callable(progress):
             raise InputError(f"progress must be a function of a number of rounds, not {progress!r}")
@@ -200,7 +199,7 @@ class Shell(Learner):
             return self._trace(room, self._filled(origin, keep), digest or "")
 
     def _shield(self) -> AbstractContextManager[None]:
-        """Return what holds interrupts back while one round is played, if that is needed."""
+        """Return a context manager that delays interrupts while one round is played, if needed."""
         return UNSHIELDED
 
     @property
@@ -251,7 +250,7 @@ class Shell(Learner):
             self._learn_one(self._row(x), checked, ticket.number)
 
     def learn_row(self, x: Input, label: Label) -> None:
-        """Do all that :meth:`step` does, but say nothing of the round."""
+        """Do all that :meth:`step` does, but return nothing."""
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock, self._shield():
             self._turn.check()
@@ -261,7 +260,7 @@ class Shell(Learner):
     # -- looking
 
     def predict(self, x: Input) -> Prediction:
-        """Return the prediction that :meth:`step` would make now. Looking changes nothing."""
+        """Return the prediction that :meth:`step` would make now, and change nothing."""
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
@@ -293,7 +292,7 @@ class Shell(Learner):
     def save(self, path: str | Path) -> Path:
         """Write the learner to one file, for :func:`driftline.load`; return where it is.
 
-        The file has plain data only. Who loads it goes on with the same bits.
+        The file has plain data only. The learner that is loaded goes on with the same bits.
         """
         return archive.write(path, *self.to_saved())
 
@@ -308,7 +307,7 @@ class Shell(Learner):
         return type(self).from_saved(about, {k: a.copy() for k, a in arrays.items()})
 
     def __reduce__(self) -> tuple[Callable[..., Self], Saved]:
-        """Pickle and copy what is saved: compiled code has other addresses elsewhere."""
+        """Pickle and copy the saved form: addresses of compiled code hold in one process only."""
         about, arrays = self.to_saved()
         return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
 
@@ -345,7 +344,7 @@ class Shell(Learner):
     @classmethod
     @abstractmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the learner that :meth:`to_saved` was asked of."""
+        """Return the learner from what :meth:`to_saved` returned."""
 
     @abstractmethod
     def _to_saved(self) -> Saved: ...
@@ -355,17 +354,17 @@ class Shell(Learner):
         """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
 
     def _meet(self, rows: Rows) -> None:
-        """Get ready for the first rows, which are about to be learned from."""
+        """Prepare for the first rows, which are about to be learned from."""
         return
 
     @abstractmethod
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        """Play some rows, the first with ticket ``number``; what is refused is not played."""
+        """Play some rows, the first with ticket ``number``; refuse the first bad one."""
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
-        """Write what follows from the rounds just played, and nobody learns from."""
+        """Write columns that follow from the rounds just played, and that nothing learns from."""
         return
 
     @abstractmethod
@@ -390,26 +389,26 @@ class Shell(Learner):
 
     @abstractmethod
     def _checkpoint(self, weights: bool) -> Any:
-        """Return what :meth:`_rollback` needs, with the weights if they are wanted."""
+        """Return what :meth:`_rollback` needs, with a copy of the weights if ``weights``."""
 
     @abstractmethod
     def _rollback(self, checkpoint: Any) -> None:
-        """Be as a checkpoint says."""
+        """Go back to a checkpoint."""
 
     @abstractmethod
     def _origin(self, checkpoint: Any) -> Any:
-        """Return the state of a checkpoint, with the random numbers of now."""
+        """Return the state of a checkpoint, with the current random numbers."""
 
     @abstractmethod
     def _filled(self, origin: Any, keep: bool) -> Any:
-        """Return an origin in which weights that were open are what they began as.
+        """Return an origin with first weights, if it is from before the first input.
 
-        Where the weights are not kept, that is what a trace has of it all the same.
+        A trace keeps them even where it does not keep later weights.
         """
 
 
 def _add_kept(error: BaseException, rounds: int, torn: bool) -> None:
-    """Let an error say how many rounds were kept, since there was no copy to go back to."""
+    """Add to an error how many rounds were kept, since there was no checkpoint to go back to."""
     words = f"{rounds} rounds of this call were played before that, and are kept"
     if torn:
         words = "members stand after different rounds now, and will not learn on: load a saved one"

@@ -1,9 +1,9 @@
-"""An interrupt waits until a round is over.
+"""Delay a KeyboardInterrupt until a round is over.
 
-A round of a committee moves maps, scaling, members and weights, one after the other. Python may
-raise a KeyboardInterrupt between any two of them, and a copy of all, to go back to, would cost more
-than the round. So the signal is only noted while a round is played, and handled after it. Signals
-are handled in the main thread alone: in others there is nothing to hold back.
+A round of a committee updates maps, scaling, members and weights, one after the other. Python may
+raise a KeyboardInterrupt between any two of them, and a checkpoint of everything would cost more
+than the round. So the signal is only recorded while a round is played, and handled after it. Python
+handles signals in the main thread only: in other threads there is nothing to delay.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAIN = threading.main_thread().ident
 
 
 class Shield:
-    """Hold an interrupt back while a block of code runs.
+    """Delay an interrupt while a block of code runs.
 
     >>> import signal
     >>> try:

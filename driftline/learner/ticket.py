@@ -23,14 +23,14 @@ class Ticket:
     """A prediction, and all that is needed to learn from its label later.
 
     Plain data: it can be kept in a file or sent to another process (:meth:`to_bytes`), and told to
-    the same learner there. A learner believes nothing of it without a check.
+    the same learner there. A learner checks every field before it uses it.
 
-    ``number`` is that of the ticket, by which its random number is drawn; ``rounds`` how many
-    rounds the learner had learned from, which tells the version of its weights and of its feature
-    map; ``learner`` is a fingerprint of parts and seed. ``mean`` is the expected loss encoding of
-    the prediction, from which the expected loss of every label follows. ``input`` is a vector, an
-    array of items, or columns, values and the number of features of a sparse row; ``mapped`` is
-    what the feature map made of it, None without a map.
+    ``number`` is the number of the ticket, by which its random number is drawn; ``rounds`` is how
+    many rounds the learner had learned from, which identifies the version of its weights and of its
+    feature map; ``learner`` is a fingerprint of parts and seed. ``mean`` is the expected loss
+    encoding of the prediction, from which the expected loss of every label follows. ``input`` is a
+    vector, an array of items, or columns, values and the number of features of a sparse row;
+    ``mapped`` is the input after the feature map, None without a map.
     """
 
     number: int
@@ -75,7 +75,7 @@ class Ticket:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Ticket:
-        """Return the ticket that :meth:`to_bytes` was asked of, or refuse the bytes."""
+        """Return the ticket from what :meth:`to_bytes` returned, or refuse the bytes."""
         about, arrays = archive.unpacked(content, "the ticket")
         if about.get("kind") != "Ticket":
             raise InputError(f"expected a ticket, but the bytes hold {about.get('kind')!r}")
@@ -94,7 +94,7 @@ class Ticket:
             raise InputError(f"the ticket is not whole: {error!r}") from error
 
     def _check(self) -> None:
-        """Refuse fields that no ticket has: whoever made it may have put anything there."""
+        """Refuse fields that no ticket can have: the ticket may come from anywhere."""
         counts = (self.number, self.rounds)
         if not all(type(count) is int and count >= 0 for count in counts):
             raise InputError(f"a ticket has a number and a count of rounds, not {counts!r:.80}")
@@ -102,7 +102,7 @@ class Ticket:
             raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
 
     def checked_input(self, learner: str, rounds: int, tickets: int) -> Input:
-        """Return the input as a learner takes it, if the ticket is one of its own and of now."""
+        """Return the input as a learner takes it, if the ticket is the learner's and current."""
         self._check()
         if self.learner != learner:
             raise InputError(
@@ -121,7 +121,7 @@ class Ticket:
 
 
 def plain(row: Rows) -> PlainInput:
-    """Return the input of one round as plain arrays of its own."""
+    """Return a copy of the input of one round, as plain arrays."""
     if isinstance(row, SparseRows):
         columns, values = row.entries(0)
         return columns.astype(np.int64), values, row.features
@@ -131,7 +131,7 @@ def plain(row: Rows) -> PlainInput:
 
 
 def unwrapped(given: PlainInput) -> Input:
-    """Return a ticket's input as users give inputs, if it can be one."""
+    """Return a ticket's input in the form that users give inputs in, if it is valid."""
     if isinstance(given, np.ndarray):
         return given
     try:

@@ -1,12 +1,12 @@
-"""One thread at a time moves a learner; streams are refused to others, looks and rounds wait.
+"""The lock of a learner: one thread at a time reads or changes its state.
 
-A learner moves weights, memory and the number of the next ticket in every round, and a second
-thread in the middle of that would corrupt all three. Whatever reads or moves the state holds one
-lock, for a look, a round, or a batch. While one thread plays a stream, others that would learn are
-refused; those that look wait for the batch to end. Between two batches, and while a ``progress``
-callback is at work, the lock is free.
+A round changes weights, memory and the number of the next ticket, and a second thread in the middle
+of it would corrupt all three. So all code that reads or changes the state holds one lock, for a
+prediction, a round, or a batch. While one thread plays a stream, other threads that try to learn
+are refused; those that only predict wait until the batch ends. Between two batches, and during a
+``progress`` callback, the lock is free.
 
-The lock is taken by ``with`` alone, which an interrupt cannot cut in two.
+The lock is always taken by ``with``, so that an interrupt cannot leave it locked.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from driftline.errors import BusyError
 
 __all__ = ["Turn"]
 
-#: A stream that is being played lets others in so often, and so long, in seconds.
-OFTEN, PAUSE = 0.02, 1e-4
+#: How often, and for how long, a stream that is being played frees the lock, in seconds.
+PAUSE_EVERY, PAUSE = 0.02, 1e-4
 
 
 class Turn:
@@ -37,7 +37,7 @@ class Turn:
     __slots__ = ("_paused", "_player", "lock")
 
     def __init__(self) -> None:
-        #: Held by whoever reads or moves the state.
+        #: Held while the state is read or changed.
         self.lock = RLock()
         self._player = 0  # the thread that plays a stream
         self._paused = 0.0  # when it last let others in
@@ -53,7 +53,7 @@ class Turn:
             )
 
     def begin(self) -> None:
-        """Begin to play a stream, unless somebody does."""
+        """Begin to play a stream, unless another one is being played."""
         with self.lock:
             self.check()
             self._player = get_ident()
@@ -64,8 +64,8 @@ class Turn:
             self._player = 0
 
     def pause(self) -> None:
-        """Give those a chance who wait to look, now and then; the lock is free."""
+        """Free the lock for a moment, now and then, for threads that wait to predict."""
         now = monotonic()
-        if now - self._paused > OFTEN:
+        if now - self._paused > PAUSE_EVERY:
             self._paused = now
             sleep(PAUSE)

@@ -1,4 +1,4 @@
-"""Surrogate losses: convex in the scores, and what a learner descends."""
+"""Surrogate losses: convex in the scores, minimised by the learner's gradient steps."""
 
 from driftline.losses.base import Loss as Loss
 from driftline.losses.convolutional import (

@@ -73,7 +73,7 @@ class Loss(Part):
 
     @fact
     def unit(self) -> float:
-        """How many times the member of its family for which decoders were made."""
+        """The factor of this loss over the loss of its family for which decoders were made."""
         return 1.0
 
     def ratio(self, decoder: str) -> float | None:
@@ -87,22 +87,22 @@ class Loss(Part):
 
     @fact
     def nats(self) -> float | None:
-        """How many times the loss ``-ln p(label)`` is, None if scores are not log-chances.
+        """The factor from the loss to ``-ln p(label)``, None without probabilities.
 
-        For tags the mean over them.
+        For tags, to the mean over them.
         """
         return None
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return numbers that vanish where loss or gradient have a kink or a jump.
 
-        None for a loss that is smooth, or smooth but for kinks of the gradient that nobody lists.
+        Empty for a loss that is smooth, or whose gradient has kinks that are not listed.
         """
         return ()
 
     @fact
     def caveat(self) -> str:
-        """Why no theorem applies to a learner with this loss, "" if nothing speaks against it."""
+        """Why no theorem applies to a learner with this loss, "" if there is no such reason."""
         return "" if self.convex else "not convex"
 
     @fact
@@ -118,7 +118,7 @@ class Loss(Part):
         return (1.0,)
 
     def workspace(self, size: int) -> int:
-        """Return how many numbers the loss hands on to ``values`` and the decoder."""
+        """Return the size of the workspace that the loss passes to ``values`` and the decoder."""
         return 0
 
     def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
@@ -148,7 +148,7 @@ class Loss(Part):
         return values, squares
 
     def _first_time(self, what: str) -> bool:
-        """Return whether something is to be said now, because it never was for this loss."""
+        """Return whether a warning was not yet given for this loss."""
         said = self.__dict__.setdefault("_said", set())
         new = what not in said
         said.add(what)
@@ -158,7 +158,7 @@ class Loss(Part):
         return np.asarray(self.params(size), dtype=np.float64)
 
     def _work(self, theta: np.ndarray) -> np.ndarray:
-        """Return what the loss hands on, which does not depend on the label."""
+        """Return the workspace, which does not depend on the label."""
         work, any_label = np.empty(self.workspace(theta.size)), np.zeros(theta.size)
         params = self._params(theta.size)
         self._need_kernels("values").loss(theta, any_label, params, work, np.empty_like(theta))
@@ -171,7 +171,7 @@ class Loss(Part):
 
 
 def check_scores(theta: npt.ArrayLike, task: Task) -> np.ndarray:
-    """Return scores as a float64 vector, or say what is wrong with them."""
+    """Return scores as a float64 vector, or raise an InputError."""
     scores = np.ascontiguousarray(theta, dtype=np.float64)
     if scores.ndim != 1 or scores.size != task.score_size(scores):
         expected = task.score_size(scores)

@@ -14,9 +14,9 @@ of a random prediction, the decoder that belongs to the loss, and then
 .. math:: \mathbb E[\ell] = L(\theta, y) - L_\Omega(\theta + \nu, y)
    \le L(\theta, y) - \frac\lambda2 \|\mu - \rho(y)\|^2:
 
-surrogate and target differ by a Fenchel-Young loss at the moved scores. That is how the value is
-computed here: the expected target loss plus that. For a :math:`\nu` that is not quite the
-best the sum is too large by its duality gap at most.
+surrogate and target differ by a Fenchel-Young loss at the moved scores. The value is computed as
+this sum: expected target loss plus Fenchel-Young loss. For an inexact :math:`\nu` the sum is too
+large by at most its duality gap.
 
 References
 ----------
@@ -67,7 +67,7 @@ __all__ = ["ConvolutionalFenchelYoung"]
 
 
 class Solution(NamedTuple):
-    """What one computation at some scores yields."""
+    """The result of one computation at some scores."""
 
     theta: np.ndarray
     nu: np.ndarray
@@ -109,23 +109,23 @@ class ConvolutionalFenchelYoung(Loss):
     Parameters
     ----------
     task
-        Any task that knows its best prediction for a mean encoding.
+        Any task with a best prediction for a mean encoding.
     regularizer
         Its domain is the hull of label encodings. A larger scale means larger steps and a larger
         surrogate loss for comparators. Default: :func:`default_regularizer`.
     whole_space
-        Whether a quadratic regularizer takes all of the space instead. Then
+        Whether the domain of a quadratic regularizer is the whole space instead. Then
         :math:`L - \mathbb E[\ell] = \frac\lambda2 \|\nabla L\|^2` exactly; losses behave like
         squares and never vanish on a region.
     tolerance
-        Of the solver, in the duality gap, where no closed form is known.
+        The largest duality gap of the solver, where no closed form is known.
 
     Notes
     -----
     The minimum is a single projection wherever V is a base polytope and the regularizer is
     symmetric (classes, sets of a fixed size, rankings, NDCG, precision at k), coordinatewise
     on cubes (tags), and position by position for sequences without transitions. Elsewhere, and
-    for regularizers that do not call themselves ``symmetric``, Frank-Wolfe finds it.
+    for regularizers that are not ``symmetric``, it is found by Frank-Wolfe.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class ConvolutionalFenchelYoung(Loss):
     tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
-        """Refuse regularizers that the polytope does not know."""
+        """Refuse regularizers that the polytope does not support."""
         if self.regularizer is None:
             object.__setattr__(self, "regularizer", default_regularizer(self.task))
         if self.whole_space and not isinstance(self.regularizer, Quadratic):
@@ -165,9 +165,9 @@ class ConvolutionalFenchelYoung(Loss):
     # -- the one computation
 
     def solve(self, theta: np.ndarray) -> Solution:
-        """Return the best move of the scores and what goes with it.
+        """Return the best move of the scores, with the mean prediction and the gap.
 
-        The last answer is remembered: loss and decoder of a round ask for the same one.
+        The last answer is cached, since loss and decoder of a round need the same one.
         """
         theta = check_scores(theta, self.task)
         last = self.__dict__.get("_last")
@@ -281,7 +281,7 @@ class ConvolutionalFenchelYoung(Loss):
     def rate_floor(self) -> float:
         r"""The largest known number with :math:`L - E[\ell] \ge \frac12` floor :math:`\|g\|^2`.
 
-        That of the Fenchel-Young loss at the moved scores, which is what they differ by.
+        It is that of the Fenchel-Young loss at the moved scores, which is their difference.
         """
         return least_curvature(self._omega, self._hull(self.task.label_hull))
 
@@ -310,12 +310,12 @@ class ConvolutionalFenchelYoung(Loss):
         return None
 
     def params(self, size: int) -> tuple[float, ...]:
-        """Return the factor of the whole loss, the scale, the space, and the discounts."""
+        """Return the factor of the whole loss, the scale, ``whole_space``, and the discounts."""
         more = self.task.discounts(size) if self.task.kind == "relevance" else ()
         return (1.0, self._omega.scale, float(self.whole_space), *more)
 
     def workspace(self, size: int) -> int:
-        """Return room for the move, and for what it takes to find it."""
+        """Return room for the move, and for the buffers to find it."""
         if self.task.kind == "relevance":
             return relevance_workspace(size)
         return 3 * size + EXTRA
@@ -326,7 +326,7 @@ def default_regularizer(task: Task) -> Regularizer:
 
     Its scale is about the best on planted streams with little drift, in a ball of diameter 20
     (``driftline sweep``): 3 for relevance grades, 0.3 for classes and costs, 0.2 for tags. Larger
-    balls and more drift want larger ones, many classes and noise smaller ones.
+    scales are better in larger balls and under more drift, smaller ones with many classes or noise.
     """
     hull = task.label_hull
     if task.kind == "relevance":

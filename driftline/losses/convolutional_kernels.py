@@ -1,7 +1,7 @@
 """The compiled side of convolutional losses: classes, tags, relevance grades.
 
 All write the best move of the scores first into the workspace. Parameters are the factor of
-the whole loss, the scale of the regularizer, and 1 if that takes the whole space.
+the whole loss, the scale of the regularizer, and 1 if its domain is the whole space.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from driftline.polytopes.simplex import onto_simplex, simplex_threshold
 
 @helper
 def positive(value):
-    """Cut at 0 what rounding made negative; what is not a number stays so and is found out."""
+    """Return max(0, value), against rounding; NaN stays NaN, so that it is noticed."""
     return 0.0 if value < 0.0 else value
 
 
@@ -36,7 +36,7 @@ def quadratic_loss(moved, mu, target, scale, factor, grad):
 def move_classes(theta, work):
     """Write the probability that each class is missed, and the scores cut at the threshold.
 
-    The latter are relative to the highest score, which only the whole space could tell.
+    The latter are relative to the highest score, which matters only in the whole space.
     """
     d = theta.size
     top, threshold = simplex_threshold(theta, work[d : 2 * d])
@@ -47,7 +47,7 @@ def move_classes(theta, work):
 
 @kernel(LOSS)
 def classes_entropy(theta, target, params, work, grad):
-    """Sparsemax for the decoder, softmax of what it leaves for the gradient."""
+    """Sparsemax for the decoder, softmax of the moved scores for the gradient."""
     d = theta.size
     scale = params[1]
     move_classes(theta, work)
@@ -137,7 +137,7 @@ def tags_quadratic(theta, target, params, work, grad):
 
 
 def relevance_workspace(size: int) -> int:
-    """Return how many numbers :func:`relevance_quadratic` works in."""
+    """Return the size of the buffer of :func:`relevance_quadratic`."""
     return 5 * size + sorting_room(size)
 
 
@@ -145,8 +145,8 @@ def relevance_workspace(size: int) -> int:
 def relevance_quadratic(theta, target, params, work, grad):
     """One sort; pooling gives the move, and the moved scores in order; then one root.
 
-    The move takes the projection onto all orders of the discounts off the scores, and what is
-    left is decreasing in their order, so that its own projection needs no sort.
+    The move subtracts from the scores their projection onto all orders of the discounts. The rest
+    is decreasing in the order of the scores, so that its own projection needs no sort.
     """
     d = theta.size
     scale = params[1]

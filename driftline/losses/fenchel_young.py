@@ -72,14 +72,14 @@ class FenchelYoung(Loss):
     regularizer: Regularizer
 
     def __post_init__(self) -> None:
-        """Refuse tasks without a polytope and regularizers that it does not know."""
+        """Refuse tasks without a polytope and regularizers that it does not support."""
         if self.regularizer.strong_convexity(self.task.label_hull, "l2") is None:
             raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
 
     def mean_prediction(self, theta: np.ndarray) -> np.ndarray:
-        """Return mu(theta), the mean encoding that the loss believes in.
+        """Return mu(theta), the mean prediction at these scores.
 
-        The last answer is remembered: loss and decoder of a round ask for the same one.
+        The last answer is cached, since loss and decoder of a round need the same one.
         """
         return self._solve(check_scores(theta, self.task))[1].copy()
 

@@ -1,4 +1,4 @@
-r"""The hinge loss, here as the counterexample it is.
+r"""The hinge loss, as a counterexample.
 
 With the margin :math:`m = \theta_y - \max_{i \ne y} \theta_i` and a threshold
 :math:`\kappa \in [0, 1]`,
@@ -7,8 +7,8 @@ With the margin :math:`m = \theta_y - \max_{i \ne y} \theta_i` and a threshold
 
 For :math:`\kappa < 1` it jumps from :math:`1 - \kappa` to 0 and so is not convex, though
 self-bounding with :math:`M = 1 / (1 - \kappa)`. For :math:`\kappa = 1` it is convex, but
-the gradient keeps its norm where the loss vanishes: no M will do. Either way the theorems
-do not apply.
+the gradient keeps its norm where the loss vanishes: no finite M exists. Either way the
+theorems do not apply.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Hinge(Loss):
         return (1.0, self.kappa)
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
-        """Return the distance to the threshold, and that of the two strongest rivals."""
+        """Return the distance to the threshold, and the lead of the strongest rival."""
         margin, *ties = margin_and_ties(theta, label)
         return (margin - self.kappa, *ties)
 
@@ -105,7 +105,7 @@ class Hinge(Loss):
 
     @property
     def convex(self) -> bool:
-        """Whether nothing is cut off."""
+        """Whether kappa is 1, so that nothing is cut off."""
         return self.kappa == 1.0
 
     @property

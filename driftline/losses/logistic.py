@@ -198,7 +198,7 @@ class Logistic(Loss):
         return (1.0 / math.log(self.base),)
 
     def workspace(self, size: int) -> int:
-        """Return the mean label encoding and three numbers more; two numbers for every tag."""
+        """Return room for the mean label encoding and three more numbers; for tags, two each."""
         return 2 * size if self.task.kind == "tags" else size + EXTRA
 
     @property
@@ -208,12 +208,12 @@ class Logistic(Loss):
 
     @property
     def unit(self) -> float:
-        """How many times the base-2 loss this is."""
+        """The factor of this loss over the base-2 loss."""
         return 1.0 / math.log2(self.base)
 
     @property
     def self_bound(self) -> float:
-        """The tight constant M; for d tags it is the d-th part of that for one."""
+        """The tight constant M; for d tags, that of one tag over d."""
         parts = 1.0 if self.task.kind == "classes" else 2.0 * self.task.dim
         return SELF_BOUND / (parts * math.log(self.base))
 

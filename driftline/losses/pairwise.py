@@ -29,7 +29,7 @@ __all__ = ["PairwiseLogistic"]
 
 @dataclass(frozen=True)
 class PairwiseLogistic(Loss):
-    r"""Base-2 logistic losses of all pairs of different gains, weighed by what a swap may cost.
+    r"""Base-2 logistic losses of all pairs of different gains, weighted by the cost of a swap.
 
     A relative of RankNet, made for :class:`~driftline.decoders.Argmax`, which sorts by score: its
     kappa is 1, so that twice this loss has a surrogate gap of 1/2, without randomness.
@@ -57,11 +57,11 @@ class PairwiseLogistic(Loss):
     task: RelevanceTask
     most: int = 100
 
-    #: Whatever is misordered costs the surrogate as much as the target, at least.
+    #: A misordered pair costs the surrogate at least as much as the target.
     argmax_ratio: float | None = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse tasks without relevance, and no documents."""
+        """Refuse tasks without relevance grades, and too small a ``most``."""
         if self.task.kind != "relevance":
             raise InputError(f"PairwiseLogistic takes NDCG or PrecisionAtK, not {self.task!r}")
         if self.argmax_ratio != 1.0:  # a fact, though written to files

@@ -1,8 +1,8 @@
 r"""A multiple of a loss.
 
 If a decoder without randomness has :math:`\ell \le \kappa L`, then :math:`c L` with
-:math:`c > \kappa` leaves it the surrogate gap :math:`1 - \kappa / c`: that is how argmax
-comes to a guarantee. One pays with the factor :math:`c` in front of the comparator's loss;
+:math:`c > \kappa` gives it the surrogate gap :math:`1 - \kappa / c`: this is how argmax gets a
+guarantee. The price is the factor :math:`c` in front of the comparator's loss;
 :math:`c = 2 \kappa` makes the other term of the bound smallest.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Scaled"]
 
 
 def _inside(name: str) -> Any:
-    """Return a property that is the one of the loss inside."""
+    """Return a property that forwards to the loss inside."""
     return property(lambda self: getattr(self.loss, name), doc="As the loss inside.")
 
 
@@ -59,7 +59,7 @@ class Scaled(Loss):
         """Return the scaled gap of the loss inside."""
         return self.factor * self.loss.solver_gap(theta)
 
-    # What a factor does not change.
+    # Facts that a factor does not change.
 
     task = _inside("task")
     kernels = _inside("kernels")
@@ -75,7 +75,7 @@ class Scaled(Loss):
         return self.loss.kinks(theta, label)
 
     def workspace(self, size: int) -> int:
-        """Return as many as the loss inside."""
+        """Return the workspace of the loss inside."""
         return self.loss.workspace(size)
 
     def params(self, size: int) -> tuple[float, ...]:

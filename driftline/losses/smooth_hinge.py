@@ -10,8 +10,8 @@ With the margin :math:`m = \theta_y - \max_{i \ne y} \theta_i`
         \max(0, 1 - m)^2 & m > 0.
     \end{cases}
 
-It is 0 from margin 1 on, so that a learner stops moving where it is sure. The gradient
-has squared norm at most 8 L with one weight vector per class, 4 L with one score.
+It is 0 from margin 1 on, so that confident rounds make no step. The gradient has squared
+norm at most 8 L with one weight vector per class, 4 L with one score.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["SmoothHinge"]
 
 @helper
 def runner_up(theta, top):
-    """Return the index of the largest score but one, the lowest of several."""
+    """Return the index of the second largest score, the lowest of several."""
     best = 1 if top == 0 else 0
     for i in range(best + 1, theta.size):
         if i != top and theta[i] > theta[best]:
@@ -141,7 +141,7 @@ class SmoothHinge(Loss):
         return self._kernels[self.task.kind]
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
-        """Return distances to margins 0 and 1, where the curvature jumps, and of the two rivals."""
+        """Return the distances to margins 0 and 1, and the lead of the strongest rival."""
         margin, *ties = margin_and_ties(theta, label)
         return (margin, margin - 1.0, *ties)
 

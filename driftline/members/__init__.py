@@ -1,6 +1,6 @@
 """Members of committees that make no gradient steps: counts, tables, neighbours, trees.
 
-They know no theorem. A committee that votes or draws is bounded all the same, by its best members.
+No theorem bounds them alone. A committee of them is still bounded, by the loss of its best members.
 """
 
 from driftline.members.forest import Forest as Forest

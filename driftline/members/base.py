@@ -1,9 +1,9 @@
 r"""Members whose state is one vector of numbers, moved by one kernel.
 
-A kernel scores a row by what is remembered, and then remembers the row and its label
-(:data:`driftline.kernels.MEMBER`). Scores are logarithms of chances, the class of highest score is
-predicted, and the recorded loss is :math:`-\ln p(y)`. There is no gradient: a record has steps of 1
-and gradients of 0.
+A kernel scores a row from this memory, and then updates the memory with the row and its label
+(:data:`driftline.kernels.MEMBER`). Scores are logarithms of probabilities, the class of highest
+score is predicted, and the recorded loss is :math:`-\ln p(y)`. There is no gradient: the trace has
+steps of 1 and gradients of 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settl
 
 LOSS, RISK, TARGET, ETA, GRAD = range(len(at.TRACE_COLUMNS))
 
-#: So many numbers are remembered at most.
+#: The largest size of a memory, in numbers.
 MOST = 2**28
 
 
@@ -47,7 +47,7 @@ def all_finite(x):
 
 @helper
 def settle(scores, label, t, trace, predictions):
-    """Write what happens in round t: the prediction, its loss, and minus the label's log-chance."""
+    """Record round t: the prediction, its target loss, and ``-ln p(label)``."""
     top = 0
     for k in range(1, scores.size):
         if scores[k] > scores[top]:
@@ -106,7 +106,7 @@ class CountingMember(Member):
         warn_without_numba()
         super().__init__(task, seed, features)
         self.settings = settings
-        #: What is remembered; empty before the first row.
+        #: The memory; empty before the first row.
         self.memory = np.zeros(0)
         self._width: int | None = None
         self._rounds = 0
@@ -120,11 +120,11 @@ class CountingMember(Member):
 
     @abstractmethod
     def constants(self, width: int) -> list[float]:
-        """Return the numbers that the kernel is told, for rows of this length."""
+        """Return the kernel's constants, for rows of this length."""
 
     @abstractmethod
     def started(self, width: int) -> np.ndarray:
-        """Return what is remembered before the first row."""
+        """Return the memory before the first row."""
 
     @abstractmethod
     def space(self, width: int) -> int:
@@ -132,7 +132,7 @@ class CountingMember(Member):
 
     @abstractmethod
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse finite numbers, as many as there must be, that no rows can lead to."""
+        """Refuse a memory that no rows can lead to; its size and finiteness are checked already."""
 
     @abstractmethod
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
@@ -144,25 +144,25 @@ class CountingMember(Member):
     ) -> np.ndarray:
         """Return the memory for more features.
 
-        ``places`` says where each mapped feature was before, -1 if it is new; ``zero`` is a mapped
-        row of zeros, which new features were in all rows so far.
+        ``places`` has the former index of each mapped feature, -1 if it is new; ``zero`` is a
+        mapped row of zeros, the value of new features in all rows so far.
         """
 
     # -- facts
 
     @property
     def no_theorem(self) -> str:
-        """None is known."""
+        """Why no theorem bounds the loss beforehand: none is known for this kind of member."""
         return "what is counted makes no gradient steps"
 
     @property
     def nats(self) -> float:
-        """Scores are log-chances, and losses are in nats."""
+        """The factor from the recorded loss to ``-ln p(label)``: 1, since they are the same."""
         return 1.0
 
     @property
     def never_refuses(self) -> bool:
-        """Any finite row is counted."""
+        """Whether no finite row can be refused: True."""
         return True
 
     @property
@@ -206,12 +206,12 @@ class CountingMember(Member):
             return self._score_mapped(self._mapped(rows))
 
     def _score_mapped(self, rows: Rows) -> np.ndarray:
-        """Return the scores of mapped rows as a task has them: of signs, the difference."""
+        """Return the scores of mapped rows, as many as the task has: for signs, the difference."""
         made = self._class_scores(rows)
         return made[:, 1:] - made[:, :1] if self._sign else made
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        """Return the scores of every class, by buffers of its own: any number may look."""
+        """Return the scores of every class; any number of threads may call this at once."""
         (inputs,) = _dense(rows).arrays(0, rows.rounds)
         made = np.zeros((rows.rounds, self._classes))
         width = self._width
@@ -243,14 +243,14 @@ class CountingMember(Member):
     ) -> tuple[np.ndarray, np.ndarray]:
         (inputs,) = _dense(row).arrays(0, 1)
         if self._width is None and not np.isfinite(inputs).all():
-            refuse(row, 0)  # before anything is laid out for it
+            refuse(row, 0)  # before memory is allocated for it
         self._begin(row)
         if not self._advance(inputs, label[np.newaxis], self._column, self._prediction):
             refuse(row, 0)
         return self._prediction[0], self._column[:, 0]
 
     def _begin(self, rows: Rows) -> None:
-        """Make room for rows like these, if they are the first."""
+        """Allocate the memory for rows like these, if they are the first."""
         if self._width is None:
             self._hold(rows.features, self.started(rows.features))
 
@@ -262,7 +262,7 @@ class CountingMember(Member):
     def _advance(
         self, inputs: np.ndarray, labels: np.ndarray, trace: np.ndarray, predictions: np.ndarray
     ) -> int:
-        """Play rounds; return how many were, before one that is not finite."""
+        """Play rounds up to the first row that is not finite; return how many were played."""
         codes = (labels + 1) // 2 if self._sign else labels
         given = (inputs, codes, self._constants, self.memory, self._space)
         played = int(self.kernel.compiled(*given, True, self._scores, trace, predictions))
@@ -291,7 +291,7 @@ class CountingMember(Member):
         )
 
     def restore(self, state: State) -> None:
-        """Go on from a state, if it can be one of this member's."""
+        """Go on from a state, if it is valid for this member."""
         if not isinstance(state, State) or state.key is None:
             raise InputError(f"expected a state of a learner, but got {state!r:.80}")
         state.check()
@@ -308,7 +308,7 @@ class CountingMember(Member):
             self.mapper = mapper
 
     def _check(self, memory: np.ndarray, width: int) -> None:
-        """Refuse a memory that is none of so many features."""
+        """Refuse a memory that is not valid for rows of this length."""
         if not 1 <= width <= 10**8:
             raise InputError(f"rows have 1 feature or more, not {width}")
         expected = self.size_of(memory, width)
@@ -321,10 +321,10 @@ class CountingMember(Member):
 
     @abstractmethod
     def size(self, width: int) -> int:
-        """Return how many numbers are remembered from the start of rows of this length."""
+        """Return the size of the memory at the start, for rows of this length."""
 
     def size_of(self, memory: np.ndarray, width: int) -> int:
-        """Return how many numbers this memory must have, where some of them tell it."""
+        """Return the size that this memory must have; some of its numbers may determine it."""
         return self.size(width)
 
     def zeros(self, width: int) -> np.ndarray:
@@ -355,7 +355,7 @@ class CountingMember(Member):
                 mapper, places = mapper.grown(features)
                 more_map = mapper.to_saved()
                 zero = mapper.look_at(DenseRows(np.zeros((1, features)))).row(0)
-            else:  # what scaling adds comes after the features, and stays there
+            else:  # the constant of a scaling stays after all features
                 new = width + features - known
                 places = np.r_[
                     np.arange(known), np.full(features - known, -1), np.arange(known, width)
@@ -377,13 +377,13 @@ class CountingMember(Member):
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
-        """Return a new member as :meth:`config` says it was made."""
+        """Return a new member from what :meth:`config` returned."""
         fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
         return cls(**{"features": None, **fields})
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the member that :meth:`to_saved` was asked of."""
+        """Return the member from what :meth:`to_saved` returned."""
         made = cls.from_config(about["config"])
         made.restore(State.from_saved(about["state"], arrays))
         return made

@@ -5,9 +5,9 @@ A cell x of d features lies in one of b bins of equal size between :math:`-\sqrt
 :class:`~driftline.features.Ranks` puts cells, so that bins are quantiles; of standardised rows they
 are equal parts of 1.7 deviations on either side.
 
-Counts forget: after h rounds, the half-life, a row counts half. In place of all counts becoming
-smaller, every new row counts more, by a factor :math:`2^{1/h}`; from time to time all is divided by
-what a row counts now.
+Counts decay: after h rounds, the half-life, a row counts half. Instead of shrinking all counts,
+every new row counts more, by a factor :math:`2^{1/h}`; from time to time all counts are divided by
+the weight of the newest row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["bin_of", "bins_of", "check_counts", "cut_of", "growth_of", "shrink"]
 #: All counts are divided when a row counts more than this.
 LARGEST = 1e100
 
-#: No half-life is so long that more rows of today add up.
+#: The largest sum of counts, in rows of the newest weight, whatever the half-life.
 MOST_ROWS = 1e16
 
 
@@ -34,12 +34,12 @@ def cut_of(width: int) -> float:
 
 
 def growth_of(half_life: float) -> float:
-    """Return how many times the row before a row counts."""
+    """Return by which factor a row counts more than the row before it."""
     return float(2.0 ** (1.0 / half_life))
 
 
 def check_counts(weights: np.ndarray, counts: np.ndarray) -> None:
-    """Refuse what no rows can add up to; ``weights`` are what a row counts, or a mistake."""
+    """Refuse counts that no rows can add up to; ``weights`` are those of a row, or of a mistake."""
     if (weights < 1.0).any() or (weights > 2.0 * LARGEST).any():
         raise InputError(f"a row counts 1 or more, and {2.0 * LARGEST:g} at most")
     if (counts < 0.0).any() or (counts > LARGEST * MOST_ROWS).any():
@@ -61,7 +61,7 @@ def bin_of(cell, cut, bins):
 
 @helper
 def shrink(counts, weight):
-    """Divide counts by what a row counts, if that is much; return what it counts from now on."""
+    """Divide counts by the weight of a row, if that is large; return its weight from now on."""
     if weight < LARGEST:
         return weight
     for i in range(counts.size):

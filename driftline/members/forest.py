@@ -1,10 +1,9 @@
-r"""Decision trees that are grown anew, again and again, from the last rows.
+r"""Decision trees that are grown anew from the last rows, at growing intervals.
 
 Every tree is grown from a sample of the rows that are kept (:mod:`driftline.members.growing`), the
 first from all of them. Growing begins after 8 rows and is repeated when there are half as many
-more, so that a row costs a few passes over what is kept, however many rows there are. In between,
-rows are counted in the leaves that they come to. With :math:`n_{ik}` the counts of the leaf of
-tree i,
+more, so that a row costs a few passes over the kept rows, however many rows there are. In between,
+rows are counted in their leaves. With :math:`n_{ik}` the counts of the leaf of tree i,
 
 .. math:: \theta_k = \ln \frac1T \sum_{i=1}^T \frac{n_{ik} + s / K}{\sum_l n_{il} + s}.
 
@@ -36,23 +35,24 @@ from driftline.tasks import Task
 
 __all__ = ["Forest"]
 
-#: What precedes all else: how many rows are kept, in how many rows trees are grown anew, the next
-#: random number; then rounds and mistakes since the start, and the sum of mistakes in excess.
+#: The memory begins with: how many rows are kept, after how many more rows trees are grown anew,
+#: the index of the next random number; rounds and mistakes since the start, and the sum of excess
+#: mistakes.
 HEAD, SEEN, WAIT, NEXT, ROUNDS, MISTAKES, EXCESS = 6, 0, 1, 2, 3, 4, 5
 
-#: Trees are grown after so many rows, and anew when there are so many times as many more.
+#: Trees are grown first after ``FIRST`` rows, and anew when rows have grown by this share.
 FIRST, SHARE = 8.0, 0.5
 
-#: No leaf has seen more rows.
+#: The most rows that a leaf may have counted.
 MOST_ROWS = 1e15
 
-#: A forest starts again when mistakes beyond their mean so far and this margin add up to so many.
+#: A forest starts again when mistakes beyond their mean so far plus ``MARGIN`` add up to ``ALARM``.
 MARGIN, ALARM = 0.25, 5.0
 
 
 @helper
 def alarmed(memory, missed):
-    """Add up mistakes in excess; say whether they have become too many."""
+    """Add up excess mistakes; return whether they have become too many."""
     mean = (memory[MISTAKES] + 1.0) / (memory[ROUNDS] + 2.0)
     memory[EXCESS] = max(0.0, memory[EXCESS] + missed - mean - MARGIN)
     memory[ROUNDS] += 1.0
@@ -68,7 +68,7 @@ def cut_off(room, at, count):
 
 @helper
 def write_scores(nodes, leaves, smoothing, x, places, out):
-    """Write the logarithms of mean chances, and the leaf of every tree."""
+    """Write the logarithms of mean probabilities, and the leaf of every tree."""
     trees, classes = leaves.shape[0], out.size
     for k in range(classes):
         out[k] = 0.0
@@ -162,9 +162,8 @@ def forest(inputs, labels, constants, memory, room, learning, scores, trace, pre
 class Forest(CountingMember):
     """Decision trees, grown anew from the last rows as these become more.
 
-    Good where few features decide, each on one side of a border or the other. Trees that are grown
-    from all kept rows at once need far fewer of them than trees that never look back
-    (Hoeffding trees), and cost no more.
+    Good where few features decide, by thresholds. Trees that are grown from all kept rows at once
+    need far fewer rows than Hoeffding trees, which see each row once, and cost no more.
 
     Parameters
     ----------
@@ -187,9 +186,9 @@ class Forest(CountingMember):
     restart
         Whether to forget everything when mistakes become much more frequent than before.
     features
-        A map of inputs. Default: rows as they are; no scale matters.
+        A map of inputs. Default: unchanged rows, since trees do not depend on the scale.
     seed
-        Of samples of rows and features.
+        The seed of the samples of rows and features.
 
     Examples
     --------
@@ -233,7 +232,7 @@ class Forest(CountingMember):
         super().__init__(task, features, settings, seed)
 
     def constants(self, width: int) -> list[float]:
-        """Return sizes, what a cut is chosen by, and random numbers."""
+        """Return sizes, settings of the growing, and random numbers."""
         own = self.settings
         sizes = [own["trees"], own["window"], own["nodes"], self._classes, own["bins"]]
         tried = max(1, math.ceil(own["subset"] * width))
@@ -245,14 +244,14 @@ class Forest(CountingMember):
         return HEAD + self._window * (1 + width) + self._nodes * (3 + self._classes)
 
     def started(self, width: int) -> np.ndarray:
-        """Return trees that are leaves, and no rows."""
+        """Return trees of one leaf each, and no rows."""
         made = self.zeros(width)
         made[WAIT] = FIRST
         self._parts(made, width)[3][:, 0] = -1.0
         return made
 
     def space(self, width: int) -> int:
-        """For the leaves of one row, and for what :func:`grow_all` cuts off."""
+        """Return room for the leaves of one row, and for the buffers of :func:`grow_all`."""
         own, trees = self.settings, int(self.settings["trees"])
         bins, nodes = int(own["bins"]), int(own["nodes"])
         rows = self._window * (width + 3) + sorting_room(self._window)
@@ -260,7 +259,7 @@ class Forest(CountingMember):
         return trees + rows + cells + 2 * nodes
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse rows, labels and nodes that there are not: kernels follow them."""
+        """Refuse indices of rows, labels and nodes out of range: kernels follow them."""
         head, known, _, nodes, leaves = self._parts(memory, width)
         ends = [2 * self._window, self._window + FIRST, DRAWS, math.inf, math.inf]
         whole = head[:EXCESS] == np.rint(head[:EXCESS])
@@ -288,7 +287,7 @@ class Forest(CountingMember):
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Return the same trees, and rows whose new features are what a map makes of 0 today."""
+        """Return the same trees; the new features of kept rows are 0, as it is mapped now."""
         head, known, kept, nodes, leaves = self._parts(memory, width)
         new = places < 0
         rows = kept[np.maximum(places, 0)]
@@ -308,7 +307,7 @@ class Forest(CountingMember):
         return int(self.settings["trees"]) * int(self.settings["nodes"])
 
     def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
-        """Return what is counted, labels, rows, nodes and leaves, as views."""
+        """Return header, labels, rows, nodes and leaves, as views."""
         ends = np.cumsum([HEAD, self._window, self._window * width, 3 * self._nodes])
         head, known, kept, nodes, leaves = np.split(memory, ends)
         kept, nodes = kept.reshape(width, self._window), nodes.reshape(-1, 3)

@@ -6,8 +6,8 @@ node with class weights :math:`n_k` and total n is cut where
 .. math:: \frac1{n_L} \sum_k n_{L,k}^2 + \frac1{n_R} \sum_k n_{R,k}^2
 
 is largest, which is Gini's criterion (Breiman et al., 1984), among some features that are drawn for
-the node. Nodes are cut in the order in which they came to be, until there is no room for more, or
-none can be improved.
+the node. Nodes are cut in the order in which they were created, until there is no room for more, or
+no cut improves a node.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from driftline.kernels import helper, sort_decreasing
 
 __all__ = ["DRAWS", "grow", "leaf_of", "write_codes"]
 
-#: How many random numbers there are; they are used again and again, which nothing depends on: their
-#: number is a prime.
+#: How many random numbers there are. They are used cyclically; their number is a prime, so that the
+#: cycle does not coincide with other ones.
 DRAWS = 8191
 
-#: A cut is better if it is so much better.
+#: A cut counts as better if it is better by this factor.
 BETTER = 1.0 + 1e-9
 
 #: The chances that a row is drawn at most 0, 1, 2 or 3 times: those of Poisson's distribution.
@@ -39,7 +39,7 @@ def leaf_of(nodes, x):
 
 @helper
 def cut_between(low, high):
-    """Return a number that the lower of two is not above, and the higher is."""
+    """Return a number c with ``low <= c < high``."""
     middle = 0.5 * low + 0.5 * high
     return middle if middle < high else low
 
@@ -198,7 +198,7 @@ def grow(
     """Grow a tree; return how many random numbers were used up to now.
 
     ``known`` has the classes of rows, ``codes`` their places among the cuts of every feature;
-    ``tried`` features that can be cut are looked at for a node, more while none is any good;
+    ``tried`` features that can be cut are tried at a node, more while none improves it;
     ``drawn`` says whether rows are drawn at random with replacement.
     """
     count, classes, most = known.size, leaves.shape[1], nodes.shape[0]

@@ -1,12 +1,12 @@
 r"""Naive Bayes on bins of every feature, with counts that forget.
 
 With :math:`n_{jbk}` the rows of class k whose feature j lay in bin b, and :math:`n_k` those of
-class k, each by what it counts today (:mod:`driftline.members.bins`), and a smoothing s,
+class k, with decayed counts (:mod:`driftline.members.bins`), and a smoothing s,
 
 .. math:: \theta_k = \ln (n_k + s) + \sum_j \ln\frac{n_{j b_j k} + s}{n_k + s b}
 
-are logarithms of chances, up to a constant, if features are independent within a class. Smoothing
-is in rows of today, so that what is known fades where no rows come.
+are logarithms of probabilities, up to a constant, if features are independent within a class.
+Smoothing is in rows of full weight, so that counts fade where no new rows come.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["NaiveBayes"]
 
 @helper
 def write_scores(places, seen, counts, weight, smoothing, out):
-    """Write the logarithm of every class's chance, but for a constant."""
+    """Write the logarithm of every class's probability, up to a constant."""
     features, bins, classes = counts.shape
     more = smoothing * weight
     for k in range(classes):
@@ -76,7 +76,7 @@ def naive_bayes(inputs, labels, constants, memory, room, learning, scores, trace
 class NaiveBayes(CountingMember):
     """Counts of every feature's bins in every class, which forget.
 
-    Good where features say something each by itself, and many say a little.
+    Good where many features are each a little informative by themselves.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class NaiveBayes(CountingMember):
     half_life
         After how many rounds a row counts half.
     smoothing
-        What every count has added to it, in rows of today.
+        What is added to every count, in rows of full weight.
     features
-        A map of inputs, the cells of whose rows lie in bins of equal size. Default: ranks, so that
-        bins are quantiles.
+        A map of inputs; mapped values are cut into bins of equal size. Default: ranks, so that bins
+        are quantiles.
     seed
-        Nothing is drawn; it belongs to the learner's fingerprint.
+        Unused, since nothing is drawn; part of the learner's fingerprint.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class NaiveBayes(CountingMember):
         return [own["bins"], self._classes, growth, own["smoothing"], cut_of(width)]
 
     def size(self, width: int) -> int:
-        """Count what a row counts, the classes, and their bins of every feature."""
+        """Count the weight of a row, the classes, and their bins of every feature."""
         return 1 + self._classes * (1 + int(self.settings["bins"]) * width)
 
     def started(self, width: int) -> np.ndarray:
@@ -138,7 +138,7 @@ class NaiveBayes(CountingMember):
         return made
 
     def space(self, width: int) -> int:
-        """For the bins of one row."""
+        """Return room for the bins of one row."""
         return width
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:

@@ -5,8 +5,8 @@ With :math:`N` the k nearest of the last rows, at distances :math:`\delta_i`, a 
 
 .. math:: \theta_k = \ln\frac{|N| v_k + 1/K}{|N| + 1}.
 
-Rows are kept feature by feature, so that the distances to all of them are as many passes over
-contiguous numbers as there are features.
+Rows are kept feature by feature, so that the distances to all of them take one pass over contiguous
+numbers for each feature.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from driftline.tasks import Task
 
 __all__ = ["Neighbours"]
 
-#: The square of the distance at which a neighbour's vote stops to grow.
+#: The squared distance below which a neighbour's vote stops growing.
 NEAR = 1e-12
 
 
@@ -54,7 +54,7 @@ def write_distances(x, rows, count, out):
 def find_nearest(distances, count, most, near, places):
     """Write the places of the nearest rows and their distances, nearest first; return how many.
 
-    Of rows at the same distance those come first that lie first.
+    Rows at the same distance are in the order in which they are kept.
     """
     found = 0
     for i in range(count):
@@ -89,7 +89,7 @@ def write_scores(labels, near, places, found, weighted, out):
 
 @kernel(MEMBER)
 def neighbours(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
-    """Score rows by their nearest ones, and keep them in place of the oldest."""
+    """Score rows by their nearest neighbours; rows that are learned from replace the oldest."""
     rows, features = inputs.shape
     most, window, weighted = int(constants[0]), int(constants[1]), constants[2] > 0.0
     known = memory[1 : 1 + window]
@@ -118,8 +118,8 @@ def neighbours(inputs, labels, constants, memory, room, learning, scores, trace,
 class Neighbours(CountingMember):
     """The classes of the nearest among the last rows.
 
-    Good where the world is local: clusters, curved borders. A change is forgotten once the window
-    has passed it.
+    Good where labels depend on rows locally: clusters, curved borders. Rows from before a change
+    are forgotten once the window has passed it.
 
     Parameters
     ----------
@@ -130,11 +130,11 @@ class Neighbours(CountingMember):
     window
         How many rows are kept.
     weighted
-        Whether a vote counts one over the distance.
+        Whether votes are weighted by one over the distance.
     features
         A map of inputs, in whose rows distances are measured. Default: standardised.
     seed
-        Nothing is drawn; it belongs to the learner's fingerprint.
+        Unused, since nothing is drawn; part of the learner's fingerprint.
 
     Examples
     --------
@@ -165,11 +165,11 @@ class Neighbours(CountingMember):
         super().__init__(task, features, settings, seed)
 
     def constants(self, width: int) -> list[float]:
-        """Return how many vote, of how many rows, and whether their distance counts."""
+        """Return how many neighbours vote, the window, and whether votes are weighted."""
         return [float(value) for value in self.settings.values()]
 
     def size(self, width: int) -> int:
-        """Count a number of rows, and so many labels and rows."""
+        """Count the number of rows, and the labels and rows of a whole window."""
         return 1 + int(self.settings["window"]) * (1 + width)
 
     def started(self, width: int) -> np.ndarray:
@@ -177,11 +177,11 @@ class Neighbours(CountingMember):
         return self.zeros(width)
 
     def space(self, width: int) -> int:
-        """For the distances to all rows, and the nearest of them."""
+        """Return room for the distances to all rows, and the nearest of them."""
         return int(self.settings["window"]) + 2 * int(self.settings["k"])
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse numbers of rows and labels that there are not."""
+        """Refuse a number of rows, or labels, out of range."""
         window = int(self.settings["window"])
         counts = memory[: 1 + window]
         whole = (counts == np.rint(counts)).all() and 0.0 <= counts[0] < 2 * window
@@ -189,16 +189,16 @@ class Neighbours(CountingMember):
             raise InputError("a window has whole numbers of rows, and labels of the task")
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return the same rows: labels stay what they are."""
+        """Return the same memory: rows and labels stay the same."""
         return memory.copy()
 
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Return rows whose new features are what a map makes of 0 today.
+        """Return rows whose new features are 0, as it is mapped now.
 
-        Old ones stay as they are: where a map divides by the root of the number of features,
-        distances are those of a slightly larger scale until the window has passed.
+        Old features do not change: where a map divides by the root of the number of features,
+        distances have a slightly larger scale until the window has passed.
         """
         window = int(self.settings["window"])
         rows = memory[1 + window :].reshape(width, window)[np.maximum(places, 0)]

@@ -1,8 +1,8 @@
 r"""A table for every feature and every pair of features; the one that errs least predicts.
 
-A table has the counts :math:`n_{bk}` of the classes in every cell b, which forget
-(:mod:`driftline.members.bins`). With :math:`q` the share of each class in all rows, the chances in
-a cell are
+A table has decaying counts :math:`n_{bk}` of the classes in every cell b
+(:mod:`driftline.members.bins`). With :math:`q` the share of each class in all rows, the
+probabilities in a cell are
 
 .. math:: p_k = \frac{n_{bk} + s q_k}{\sum_i n_{bi} + s},
 
@@ -26,14 +26,15 @@ from driftline.tasks import Task
 
 __all__ = ["Tables"]
 
-#: What precedes the counts: what a row counts, what a mistake does, and how many features, the
-#: first ones, have kept tables of two while rows became longer; 0 if rows did not, or not so long.
+#: The memory begins with the weight of a row, the weight of a mistake, and how many of the first
+#: features keep their tables of pairs where rows have become too long for tables of all pairs; else
+#: 0.
 HEAD, KEPT = 3, 2
 
 
 @helper
 def write_cells(x, bins, coarse, cut, paired, out):
-    """Write where the cells of all tables begin that a row lies in, as numbers of cells."""
+    """Write the index of the cell that a row lies in, for every table."""
     features = x.size
     for j in range(features):
         out[j] = j * bins + bin_of(x[j], cut, bins)
@@ -130,15 +131,16 @@ class Tables(CountingMember):
     patience
         After how many rounds a mistake of a table counts half.
     pairs
-        Up to how many features there are tables of two. Of rows that become longer than that, those
-        features keep them that had them.
+        Up to how many features there are tables of pairs. If rows become longer than that, the
+        features that had such tables keep them.
     smoothing
-        How many rows of today every cell has from the start, of the classes' shares in all rows.
+        How many rows of full weight every cell has from the start, with the classes' shares in all
+        rows.
     features
-        A map of inputs, the cells of whose rows lie in bins of equal size. Default: ranks, so that
-        bins are quantiles.
+        A map of inputs; mapped values are cut into bins of equal size. Default: ranks, so that bins
+        are quantiles.
     seed
-        Nothing is drawn; it belongs to the learner's fingerprint.
+        Unused, since nothing is drawn; part of the learner's fingerprint.
 
     Examples
     --------
@@ -187,7 +189,7 @@ class Tables(CountingMember):
         return self._size(width, self._paired(width))
 
     def size_of(self, memory: np.ndarray, width: int) -> int:
-        """Count the tables of two features that there are."""
+        """Count the mistakes and cells of the tables that this memory has."""
         kept = float(memory[KEPT]) if len(memory) >= HEAD else 0.0
         most = min(width, int(self.settings["pairs"]))
         if kept not in range(most + 1):
@@ -206,7 +208,7 @@ class Tables(CountingMember):
         return made
 
     def space(self, width: int) -> int:
-        """For the cells of one row, what tables predict, and the classes' shares."""
+        """Return room for a row's cells, the tables' predictions, and the classes' shares."""
         most = min(width, int(self.settings["pairs"]))
         return 2 * (width + most * (most - 1) // 2) + self._classes
 
@@ -224,7 +226,7 @@ class Tables(CountingMember):
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
-        """Return tables in which those of new features have erred in every round so far."""
+        """Return the tables; those of new features start as if wrong in every round so far."""
         wide, kept = len(places), int(memory[KEPT])
         if not kept and self._paired(width) and not self._paired(wide):
             kept = width
@@ -242,7 +244,7 @@ class Tables(CountingMember):
         made = []
         for of, size in _tables(wide, paired, *self._bins):
             table = worst, np.zeros((size, self._classes))
-            if len(of) == 1:  # all rows so far lay where 0 does
+            if len(of) == 1:  # the new feature was 0 in all rows so far
                 table[1][bins_of(zero, size)[of[0]]] = seen
             made.append(known.get(tuple(int(places[i]) for i in of), table))
         cells = np.concatenate([own for _, own in made])

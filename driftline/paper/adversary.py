@@ -1,9 +1,9 @@
 r"""The lower bound against one learner, in every run and not only on average.
 
-The adversary knows the distribution that the next prediction is drawn from, and names a label of
-probability 1/2 at most: that costs an expected loss of 1/2 at least, in every round. The
-comparator of :class:`~driftline.streams.LowerBound` stays and pays 3 for every other label, or
-follows and pays by moving: T rounds cost at least T / 2, and that is at least (F + P) / 6.
+The adversary knows the distribution that the next prediction is drawn from, and chooses a label of
+probability at most 1/2: the expected loss is at least 1/2 in every round. The comparator of
+:class:`~driftline.streams.LowerBound` stays and pays 3 for every other label, or follows the labels
+and pays by moving: T rounds cost at least T / 2, and that is at least (F + P) / 6.
 """
 
 from __future__ import annotations

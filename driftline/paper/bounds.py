@@ -17,7 +17,7 @@ from driftline.typing import Json
 
 __all__ = ["BoundRow", "LEARNERS", "bound_table"]
 
-#: Norms of the balls in which comparators are fitted: larger ones lose less and move more.
+#: Radii of the balls in which comparators are fitted: larger ones have less loss and longer paths.
 NORMS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 
 FORMS = ("exact", "weighted", "diameter", "worst_case")

@@ -1,4 +1,4 @@
-"""The experiments by name: who plays, on which streams."""
+"""The experiments by name: their methods and their streams."""
 
 from __future__ import annotations
 

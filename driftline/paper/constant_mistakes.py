@@ -1,8 +1,8 @@
 r"""Mistakes that do not grow with the number of rounds, though every label changes half-way.
 
 Two classes, separated with a margin, swap their names in the middle of the stream. The comparator
-that swaps too has smooth hinge loss 0 and moves once, so that the theorem promises a number of
-mistakes that no longer stream makes larger. No fixed weights do as well: the second half repeats
+that swaps too has smooth hinge loss 0 and moves once, so that the theorem bounds the mistakes
+independently of the length of the stream. No fixed weights do as well: the second half repeats
 the inputs of the first with the other label, and the losses of an input's two labels,
 :math:`\max(0, 1 - z)^2 + 1 + 2 z` at margins :math:`\pm z`, sum to at least 2. So the least loss of
 fixed weights is that of zero weights, T; and every fixed linear rule makes T / 2 mistakes.

@@ -1,4 +1,4 @@
-"""Who takes part in the experiment on costs: convolutional losses, and logistic SGD."""
+"""The methods of the experiment on costs: convolutional losses, and logistic SGD."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS = {
 
 
 def _costs() -> np.ndarray:
-    """Return random costs of mistakes, and a last prediction that is never quite wrong."""
+    """Return random costs of mistakes, with a last prediction of moderate cost for all labels."""
     costs = np.random.default_rng(0).uniform(NOT_SURE, 1.0, (LABELS, LABELS + 1))
     np.fill_diagonal(costs, 0.0)
     costs[:, -1] = NOT_SURE

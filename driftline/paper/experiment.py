@@ -1,4 +1,4 @@
-"""What an experiment consists of."""
+"""An experiment: methods and streams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Maker = Callable[[int, int, int], Stream]
 class Experiment:
     """Methods in groups, and streams by name; ``titles`` are for figures.
 
-    Some data may have methods of their own, of the same names, in ``special``.
+    Methods for single data sets, with the same names, are in ``special``.
     """
 
     methods: tuple[Method, ...]
@@ -31,5 +31,5 @@ class Experiment:
     special: Mapping[str, tuple[Method, ...]] = field(default_factory=dict)
 
     def methods_for(self, data: str) -> tuple[Method, ...]:
-        """Return who plays on a stream."""
+        """Return the methods for a stream."""
         return self.special.get(data, self.methods)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-#: Groups without a guarantee, of which the best in hindsight is drawn beside the others.
+#: Groups without a guarantee; only the best method of each, in hindsight, is drawn.
 REFERENCES = {"sgd": "SGD, best step in hindsight", "baselines": "best baseline in hindsight"}
 
 

@@ -1,4 +1,4 @@
-"""What the theory promises and forbids, played for real."""
+"""Runs that show the bounds of the theory: upper ones and the lower one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DISTANCES = 10.0 ** -np.arange(1, 9)
 
 
 def _losses() -> dict[str, tuple[Loss, tuple[float, ...]]]:
-    """Return the losses with the margins at which something happens."""
+    """Return the losses with their critical margins."""
     task = Multiclass(2)
     return {
         "smooth hinge": (SmoothHinge(task), (0.0, 1.0)),
@@ -44,7 +44,7 @@ def _look(loss: Loss, margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hinge_numbers() -> list[Json]:
-    """Return what each loss does near its critical margins.
+    """Return ratios and jumps of each loss near its critical margins.
 
     Returns
     -------

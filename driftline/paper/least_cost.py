@@ -1,4 +1,4 @@
-"""Predict what costs least under the probabilities of a loss."""
+"""Predict with the least expected cost under the probabilities of a loss."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["LeastCost"]
 
 @dataclass(frozen=True)
 class LeastCost(Decoder):
-    """The prediction of least expected cost if the mean prediction of the loss were right.
+    """The prediction of least expected cost, with labels drawn by the loss's mean prediction.
 
-    With ``sure`` the most probable label is taken for certain, so that costs do not matter as
-    long as the right prediction is free. Neither has a guarantee.
+    With ``sure`` the label is taken to be the most probable one, so that costs do not matter as
+    long as the right prediction costs nothing. Neither has a guarantee.
 
     >>> from driftline.regularizers import Entropy
     >>> from driftline.tasks import CostSensitive

@@ -1,4 +1,4 @@
-"""Who takes part in the paper's experiment: its three rates, the library's own, plain SGD."""
+"""The methods of the paper's experiment: its three rates, the library's own, plain SGD."""
 
 from __future__ import annotations
 

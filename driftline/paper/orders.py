@@ -1,4 +1,4 @@
-"""Any order of documents, for comparison."""
+"""A random order of documents, for comparison."""
 
 from __future__ import annotations
 

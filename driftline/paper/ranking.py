@@ -1,4 +1,4 @@
-"""Who takes part in the experiments on relevance: convolutional losses, and what is usual."""
+"""The methods of the experiments on relevance: convolutional losses, and the usual ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Losses to rank by that are usual elsewhere, for comparison; they have no guarantee here.
+r"""The usual ranking losses, for comparison; they have no guarantee here.
 
 With scores :math:`\theta` and grades y of d documents, pointwise
 :math:`\frac1{2d} \sum_i (\theta_i - y_i)^2`, and pairwise the mean of

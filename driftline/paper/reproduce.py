@@ -23,7 +23,7 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run. What is left open is as in the experiment's own plan."""
+    """What to run; by default as the experiment's own plan says."""
 
     task: str = "classification"
     data: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Fill in what is open; refuse unknown streams and empty experiments."""
+        """Fill in defaults; refuse unknown streams and empty experiments."""
         if self.task not in EXPERIMENTS:
             raise InputError(f"task must be among {', '.join(EXPERIMENTS)}, but is {self.task!r}")
         plan = self.experiment
@@ -56,7 +56,7 @@ class Settings:
 
     @property
     def experiment(self) -> Experiment:
-        """Who plays, on which streams."""
+        """The methods and the streams."""
         return EXPERIMENTS[self.task]
 
     def units(self) -> Iterator[tuple[str, int, int]]:
@@ -68,7 +68,7 @@ class Settings:
 
 
 def make_stream(settings: Settings, data: str, flips: int, trial: int) -> tuple[Stream, int]:
-    """Return the stream of a trial, and the seed for the learners on it."""
+    """Return the stream of a trial, and the seed of its learners."""
     streams = settings.experiment.streams
     entropy = (settings.seed, list(streams).index(data), flips, trial)
     stream_seed, learner_seed = np.random.SeedSequence(entropy).generate_state(2)

@@ -1,4 +1,4 @@
-"""What an experiment found: every run, their means, files."""
+"""The results of an experiment: every run, their means, files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: npt.ArrayLike) -> Mean:
-        """Return mean and interval by Student's distribution; the half is nan for one value."""
+        """Return mean and half-width by Student's distribution; NaN for a single value."""
         values = np.asarray(values, dtype=np.float64)
         if len(values) < 2:
             return cls(float(values.mean()), math.nan)
@@ -51,7 +51,7 @@ class Mean(NamedTuple):
         return cls(float(values.mean()), float(stdtrit(len(values) - 1, 0.975) * error))
 
     def __str__(self) -> str:
-        """Round both to whole numbers, or to one digit more where they are small."""
+        """Round both to whole numbers, or to one decimal where they are small."""
         digits = 0 if abs(self.value) >= 100 else 1
         half = "" if math.isnan(self.half) else f" ±{self.half:.{digits}f}"
         return f"{self.value:.{digits}f}{half}"

@@ -1,4 +1,4 @@
-"""Who takes part in the experiments on structured tasks: one loss and its decoders, four rates."""
+"""The methods of the experiments on structured tasks: one loss and its decoders, four rates."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def _certain(
 
 
 def _ball(task: Task) -> Ball:
-    """Leave every score as much room as one class has in the paper's ball."""
+    """Return a ball with as much room for every score as one class has in the paper's ball."""
     return Ball(20.0 * math.sqrt(task.dim))
 
 
 def _above(rate: Rate, decoder: Decoder) -> Rate:
-    """Cap a free rate at ten times the floor of the parts it serves."""
+    """Cap a free rate at ten times the rate floor of its decoder."""
     if isinstance(rate, Polyak) and not rate.monotone:
         return Polyak(monotone=False, cap=10.0 * decoder.rate_floor)
     return rate
@@ -131,7 +131,7 @@ def _tag_sgd(step: float) -> Callable[[Task], OGD]:
 
 
 def sparsemap_methods() -> tuple[Method, ...]:
-    """Return the methods for other polytopes: SparseMAP at twice the scale that has a gap."""
+    """Return the methods for other polytopes: SparseMAP at twice the least scale with a gap."""
     return structured_methods(_sparsemap, NearestVertex)
 
 

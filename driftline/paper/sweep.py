@@ -1,4 +1,4 @@
-r"""What the scale of a regularizer trades: larger steps for a larger loss of the comparator.
+r"""The trade-off in the scale of a regularizer: larger steps, larger loss of the comparator.
 
 A convolutional loss at scale :math:`\lambda` has the bound
 
@@ -36,7 +36,7 @@ SCALES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Norms of the comparator that are tried, as shares of the ball's radius.
 SHARES = (0.0, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3, 0.5, 1.0)
 
-#: For every task how to make a stream, and the regularizers to look at.
+#: For every task how to make a stream, and the regularizers to try.
 SWEEPS: dict[str, tuple[Maker, tuple[Callable[[float], Regularizer], ...]]] = {
     "ndcg": (sources.relevance(NDCG(4)), (Quadratic,)),
     "precision": (sources.relevance(PrecisionAtK(3)), (Quadratic,)),

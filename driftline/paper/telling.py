@@ -1,4 +1,4 @@
-"""An experiment as a report tells it: all methods over each other, a section for every stream."""
+"""An experiment as a report: all methods in one chart, a section for every stream."""
 
 from __future__ import annotations
 

@@ -26,26 +26,26 @@ class Affine(Polytope):
 
     @property
     def dim(self) -> int:
-        """That of the hull."""
+        """The dimension of the hull."""
         return self.hull.dim
 
     @property
     def closed(self) -> bool:
-        """As the hull."""
+        """Whether projections onto the hull are exact."""
         return self.hull.closed
 
     @property
     def base(self) -> bool:
-        """As the hull: stretching, mirroring and moving keep it."""
+        """Whether the hull is a base polytope: affine maps of this kind preserve it."""
         return self.hull.base
 
     @property
     def most_vertices(self) -> int:
-        """That of the hull."""
+        """The number of vertices that the hull needs."""
         return self.hull.most_vertices
 
     def maximize(self, direction: np.ndarray) -> np.ndarray:
-        """Ask the hull, in the other direction if it is mirrored."""
+        """Maximise over the hull, in the opposite direction if the factor is negative."""
         return self._image(self.hull.maximize(np.sign(self.factor) * direction))
 
     def project(self, point: np.ndarray) -> np.ndarray:

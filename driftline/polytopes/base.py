@@ -27,7 +27,7 @@ class Mixture(NamedTuple):
 
     @property
     def mean(self) -> np.ndarray:
-        """The point that the mixture stands for."""
+        """The mean of the vertices."""
         return self.weights @ self.vertices
 
     def draw(self, uniform: float) -> np.ndarray:
@@ -39,8 +39,8 @@ class Mixture(NamedTuple):
 class Polytope(Part):
     """Base of all polytopes.
 
-    A polytope of one's own needs ``dim`` and :meth:`maximize`, and is best given as a
-    :class:`~driftline.polytopes.Hull`, which brings the rest.
+    A polytope of one's own needs ``dim`` and :meth:`maximize`, and is best made as a
+    :class:`~driftline.polytopes.Hull`, which has all other methods.
     """
 
     #: Compiled ``maximize`` and ``project``, where there are closed forms.
@@ -128,6 +128,6 @@ class Polytope(Part):
 
 
 def keep_positive(vertices: np.ndarray, weights: np.ndarray) -> Mixture:
-    """Return the mixture without vertices of no weight, its weights adding up to 1."""
+    """Return the mixture without vertices of weight 0, normalised."""
     kept = weights > 0.0
     return Mixture(vertices[kept], weights[kept] / weights[kept].sum())

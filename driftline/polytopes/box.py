@@ -21,7 +21,7 @@ class Box(Polytope):
 
     @property
     def equal_norms(self) -> bool:
-        """Only around the origin."""
+        """Whether the bounds are symmetric around 0."""
         return self.low == -self.high
 
     @property
@@ -34,5 +34,5 @@ class Box(Polytope):
         return (self.check(point) - self.low) / (self.high - self.low)
 
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """One uniform number for all coordinates."""
+        """Draw a vertex by one uniform number for all coordinates."""
         return np.where(uniforms[0] < self.chances(point), self.high, self.low)

@@ -184,9 +184,9 @@ class Chain(SolvedPolytope):
         return float(normaliser), out
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Take paths out of the flow, each as far as its narrowest edge allows.
+        """Subtract paths from the flow, each with the weight of its smallest edge.
 
-        A path follows the widest edges; every path uses an edge or node up for good.
+        A path follows the largest edges; every path reduces an edge or node to 0.
         """
         rest = self.check(point).copy()
         nodes, edges = self.split(rest)

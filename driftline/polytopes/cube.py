@@ -23,7 +23,7 @@ def maximize(point, params, scratch, out):
 
 @kernel(POINT)
 def project(point, params, scratch, out):
-    """Cut at the bounds."""
+    """Clip to the bounds."""
     for i in range(point.size):
         out[i] = min(params[1], max(params[0], point[i]))
 
@@ -41,7 +41,7 @@ class Cube(Box):
     symmetric: ClassVar[bool] = True
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Chain of thresholds: coordinates switch to the upper bound largest first."""
+        """Return one vertex for each threshold: coordinates above it are at the upper bound."""
         chance = self.chances(point)
         order = np.argsort(-chance, kind="stable")
         levels = np.r_[1.0, chance[order], 0.0]

@@ -5,10 +5,10 @@ best vertex :math:`s` in the direction of descent; the duality gap
 :math:`g = \langle -\nabla f(\mu), s - \mu \rangle` bounds how far the value is from its
 minimum. Then weight moves. With *pairwise* steps it goes from the worst vertex of the active set
 to the best one; with *away* steps from all vertices to the best one, or from the worst one
-to all others, whichever descends more steeply. As long as the vertices of the active set
-promise at least half of the gap among themselves no new one is asked for; where that zigzags,
-a step of Newton's method among them now and then cuts it short. A vertex whose weight is
-used up is dropped, and the set is never larger than Caratheodory's theorem needs.
+to all others, whichever descends more steeply. As long as steps within the active set promise at
+least half of the gap, the oracle is not called; where such steps zigzag, every tenth step is a
+Newton step over the weights of the active set. A vertex of weight 0 is dropped, and the set is
+never larger than Caratheodory's theorem needs.
 
 References
 ----------
@@ -44,7 +44,7 @@ class SolverWarning(UserWarning):
 
 
 def warn_inexact(gap: float, tolerance: float, stacklevel: int = 3) -> None:
-    """Say that an answer is not as exact as was asked for."""
+    """Warn that an answer is less exact than the tolerance."""
     warnings.warn(
         f"Frank-Wolfe stopped at its limit of steps with a duality gap of {gap:.2g}, above its "
         f"tolerance {tolerance:.2g}; the gap is part of the answer",
@@ -70,7 +70,7 @@ class Distance:
     target: np.ndarray
 
     def descent(self, point: np.ndarray) -> np.ndarray:
-        """Return the way to the target."""
+        """Return the direction to the target."""
         return self.target - point
 
     def step(self, point: np.ndarray, direction: np.ndarray, limit: float) -> float:
@@ -79,7 +79,7 @@ class Distance:
 
 
 class ActiveSet:
-    """A mixture of vertices that weight moves through."""
+    """A mixture of vertices, between which weight is moved."""
 
     def __init__(self, vertex: np.ndarray):
         self.vertices = np.array(vertex, dtype=np.float64)[np.newaxis]
@@ -91,7 +91,7 @@ class ActiveSet:
 
     @property
     def point(self) -> np.ndarray:
-        """The mean of the mixture, computed afresh."""
+        """The mean of the mixture, computed anew."""
         return self.weights @ self.vertices
 
     @property
@@ -100,7 +100,7 @@ class ActiveSet:
         return Mixture(self.vertices.copy(), self.weights.copy())
 
     def copy(self) -> ActiveSet:
-        """Return a set that moves on its own."""
+        """Return an independent copy."""
         other = ActiveSet(self.vertices[0])
         other.vertices, other.weights = self.vertices.copy(), self.weights.copy()
         return other
@@ -129,7 +129,7 @@ class ActiveSet:
         self.weights += share * change
 
     def push(self, source: int, share: float) -> None:
-        """Move weight from one vertex to all, in proportion to what they have."""
+        """Move weight from one vertex to all, in proportion to their weights."""
         self.weights *= 1.0 + share
         self.weights[source] -= share
 
@@ -142,7 +142,7 @@ class ActiveSet:
         self.weights /= self.weights.sum()
 
     def _drop_one(self) -> None:
-        """Move along an affine dependence of the vertices until a weight is used up."""
+        """Move along an affine dependence of the vertices until a weight is 0."""
         system = np.vstack([self.vertices.T, np.ones(len(self))])
         direction = np.linalg.svd(system)[2][-1]
         falling = direction > 0.0 if (direction > 0.0).any() else direction < 0.0
@@ -165,8 +165,8 @@ def minimize(
 ) -> tuple[ActiveSet, float]:
     """Return the active set of the best point of a polytope, and its duality gap.
 
-    The gap bounds the value minus its minimum. It is at most ``tolerance`` (or what rounding
-    makes of 0) unless the iterations ran out. ``start`` is left as it is.
+    The gap bounds the value minus its minimum. It is at most ``tolerance`` (or the rounding error
+    of 0) unless the iterations ran out. ``start`` is not changed.
     """
     active = start.copy()
     point, gap = active.point, np.inf
@@ -236,7 +236,7 @@ def nearest_point(
 def _correction(
     objective: Objective, active: ActiveSet, point: np.ndarray, down: np.ndarray
 ) -> np.ndarray:
-    """Return the change of weights that Newton's method proposes, among the vertices at hand.
+    """Return the Newton step for the weights of the active vertices.
 
     Second derivatives are differences of gradients along the edges from the heaviest vertex.
     """
@@ -248,7 +248,7 @@ def _correction(
 
 
 def _room(weights: np.ndarray, change: np.ndarray) -> float:
-    """Return how much of a change leaves all weights nonnegative."""
+    """Return the largest share of a change that leaves all weights nonnegative."""
     falling = change < 0.0
     return float((weights[falling] / -change[falling]).min(initial=np.inf))
 

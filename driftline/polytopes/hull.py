@@ -15,7 +15,7 @@ __all__ = ["CachedOracle", "Hull"]
 
 
 class CachedOracle:
-    """An oracle that remembers its last answers, and counts its calls."""
+    """An oracle that caches its last answers, and counts its calls."""
 
     def __init__(self, oracle: Callable[[np.ndarray], np.ndarray], size: int = 256):
         self.oracle = oracle
@@ -24,7 +24,7 @@ class CachedOracle:
         self._answers: OrderedDict[bytes, np.ndarray] = OrderedDict()
 
     def __call__(self, direction: np.ndarray) -> np.ndarray:
-        """Return the answer, remembered or new."""
+        """Return the answer, from the cache if it is there."""
         key = np.ascontiguousarray(direction).tobytes()
         if key in self._answers:
             self._answers.move_to_end(key)
@@ -39,7 +39,7 @@ class CachedOracle:
 
 @dataclass(frozen=True)
 class Hull(SolvedPolytope):
-    """The hull of what a function returns: the best vertex in a direction.
+    """The hull of the vertices that an oracle returns: the best one in a direction.
 
     Projections and mixtures come from Frank-Wolfe, to ``tolerance`` in the duality gap. If the
     hull has fewer dimensions than its space, ``most`` says how many vertices make a point.
@@ -57,13 +57,13 @@ class Hull(SolvedPolytope):
 
     @property
     def most_vertices(self) -> int:
-        """What was said, or what Caratheodory's theorem allows."""
+        """The given ``most``, or the number in Caratheodory's theorem."""
         return self.dim + 1 if self.most is None else self.most
 
     def maximize(self, direction: np.ndarray) -> np.ndarray:
-        """Ask the oracle."""
+        """Call the oracle."""
         return np.asarray(self.oracle(self.check(direction)), dtype=np.float64)
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Write the point as what is found on the way to it."""
+        """Return the active set of a Frank-Wolfe search for the point."""
         return self.solve(point)[0].mixture

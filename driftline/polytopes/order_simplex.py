@@ -54,7 +54,7 @@ class OrderSimplex(Box):
         return 2 * self.dim
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Take the steps down as weights; there is no other way to write the point."""
+        """Take the differences of neighbours as weights; the decomposition is unique."""
         chance = self.chances(point)
         levels = np.r_[1.0, chance, 0.0]
         vertices = np.where(np.tri(self.dim + 1, self.dim, -1, dtype=bool), self.high, self.low)

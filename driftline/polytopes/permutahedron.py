@@ -157,7 +157,7 @@ class Permutahedron(Polytope):
         return np.array(self.weights)
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Greedy: take as much of the vertex that is sorted like the point as stays inside.
+        """Greedily take the largest share of the vertex that is sorted like the point.
 
         Each step makes one more prefix sum tight. The point then lies in a product of smaller
         permutahedra, whose blocks are kept, so that rounding never undoes a step.
@@ -221,7 +221,7 @@ class Permutahedron(Polytope):
             share, where = lowest, found
 
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-        """Swap two entries wherever the averaging would mix them, with its probability."""
+        """Swap two entries where averaging would mix them, with the weight as probability."""
         ranks = np.empty(self.dim, dtype=np.int64)
         scratch = np.empty(swapping_room(self.dim))
         draw_ranks(self.check(point), self._weights, uniforms, scratch, ranks)

@@ -95,8 +95,8 @@ def discounted(values, weights, factor, buffer, out):
 def onto_relevance(values, weights, buffer, out):
     """Write the point of the hull nearest to a decreasing vector, for lowest gain 0.
 
-    Three faces: too little in all, and the sum is raised to its least value; nothing in the
-    way, and negative entries are cut; or too much, and a multiple of the weights is taken off.
+    Three cases: if the sum is too small, it is raised to its least value; if no constraint is
+    active, negative entries are set to 0; else a multiple of the weights is subtracted.
     """
     d = values.size
     total = 0.0
@@ -144,7 +144,7 @@ def onto_relevance(values, weights, buffer, out):
         if step == factor or step == low or step == high:
             break
         factor = step
-    for i in range(d):  # what rounding left of the excess
+    for i in range(d):  # remove the excess due to rounding
         out[i] /= earned
 
 
@@ -199,7 +199,7 @@ class Relevance(Polytope):
         return 3 * self.dim + sorting_room(self.dim)
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Write the point as what Frank-Wolfe finds on the way to it."""
+        """Return the active set of a Frank-Wolfe search for the point."""
         return _by_solver(self).decompose(point)
 
 
@@ -217,7 +217,7 @@ class PositiveRelevance(SolvedPolytope):
     symmetric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse wrong weights, and bounds that are not in order."""
+        """Refuse invalid weights, and bounds that are not in order."""
         object.__setattr__(self, "weights", _check_weights(self.weights))
         if not 0.0 < self.low <= self.high:
             raise InputError(f"gains must be positive, but reach from {self.low} to {self.high}")
@@ -238,7 +238,7 @@ class PositiveRelevance(SolvedPolytope):
         return self.dim + sorting_room(self.dim)
 
     def decompose(self, point: np.ndarray) -> Mixture:
-        """Write the point as what Frank-Wolfe finds on the way to it."""
+        """Return the active set of a Frank-Wolfe search for the point."""
         return self.solve(point)[0].mixture
 
 

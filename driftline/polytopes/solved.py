@@ -24,7 +24,7 @@ class SolvedPolytope(Polytope):
         return active.point
 
     def missed(self, gap: float, point: np.ndarray) -> bool:
-        """Say whether a gap is larger than the tolerance, and not by rounding alone."""
+        """Return whether a gap exceeds the tolerance by more than rounding."""
         return gap > self.tolerance * max(1.0, float(np.abs(point).max()))
 
     def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:

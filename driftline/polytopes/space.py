@@ -1,4 +1,4 @@
-"""All vectors: what remains of a polytope when nothing is forbidden."""
+"""The whole space, as a polytope without constraints."""
 
 from __future__ import annotations
 

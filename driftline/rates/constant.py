@@ -42,7 +42,7 @@ class Constant(Rate):
             raise InputError(f"input_norm must be positive, but is {self.input_norm}")
 
     def check(self, setting: Setting) -> None:
-        """Without a step of its own it needs a floor."""
+        """Refuse a missing rate floor, if no ``eta`` is given."""
         if self.eta is None and not setting.rate_floor > 0.0:
             raise NoGuaranteeError(
                 "Constant() takes its step from the rate floor of loss and decoder, "
@@ -54,10 +54,10 @@ class Constant(Rate):
         return (setting.rate_floor / self.input_norm**2 if self.eta is None else self.eta,)
 
     def step_range(self, setting: Setting, memory: np.ndarray | None = None) -> StepRange:
-        """One step, admissible up to the norm at which it meets the floor."""
+        """Return a single step, admissible up to the norm at which it equals the floor."""
         eta = self.params(setting)[0]
         return StepRange(math.sqrt(setting.rate_floor / eta), math.inf, eta, monotone=True)
 
     def first(self, setting: Setting) -> float:
-        """Return the step too."""
+        """Return the step."""
         return self.params(setting)[0]

@@ -30,10 +30,10 @@ def decaying(loss, risk, grad_sq, input_sq, previous, params, memory):
 class Decaying(Rate):
     """A step that stays near ``first_eta`` for about ``after`` rounds and then falls.
 
-    With ``power=1`` weights come close to an average of all that was seen, which is what a
-    quiet stream wants, noisy or not; a drifting one must start again, as by
-    ``OGD(..., restart=Cusum())``. Steps need not be admissible, so no theorem speaks beforehand,
-    and a run can be certified.
+    With ``power=1`` weights come close to an average over all rounds, which is right for a stream
+    without drift, noisy or not; under drift the learner must restart, as by
+    ``OGD(..., restart=Cusum())``. Steps need not be admissible, so there is no bound beforehand,
+    but a run can be certified.
 
     >>> import numpy as np
     >>> rate = Decaying(1.0, after=10.0)
@@ -56,7 +56,7 @@ class Decaying(Rate):
                 raise InputError(f"{name} of a decaying rate must be positive, but is {value}")
 
     def params(self, setting: Setting) -> tuple[float, ...]:
-        """Return what steps are made from."""
+        """Return first step, decay time and power."""
         return (self.first_eta, self.after, self.power)
 
     def memory(self, setting: Setting) -> tuple[float, ...]:

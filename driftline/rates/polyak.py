@@ -21,7 +21,7 @@ from driftline.rates.base import Rate, Setting, StepRange
 
 __all__ = ["Polyak"]
 
-#: A gap smaller than this share of the loss has drowned in rounding.
+#: A gap smaller than this share of the loss is lost in rounding.
 RESOLUTION = 1e-10
 
 
@@ -29,9 +29,9 @@ RESOLUTION = 1e-10
 def polyak(loss, risk, grad_sq, input_sq, previous, params, memory):
     """Return twice the gap over the squared gradient, cut off at the smallest so far or the cap.
 
-    A gap that has drowned in rounding says nothing: the step is the previous one, which
-    changes the bound by no more than the rounding. Where no floor is known, such a gap
-    may be truly negative, and then there is no step.
+    A gap that is lost in rounding is ignored: the step is the previous one, which changes the
+    bound by no more than the rounding. Where no floor is known, such a gap may be truly negative,
+    and then there is no step.
     """
     floor, monotone = params[0], params[1]
     gap = loss - risk
@@ -48,11 +48,10 @@ class Polyak(Rate):
     """The paper's rate (``monotone=True``), or its free variant.
 
     Every step lies in the admissible range of the theorem whatever the scale of the inputs,
-    with nothing to tune. ``cap`` is the paper's eta_0. The monotone rate never grows again: one
-    row a thousand times as long as others makes all later steps a million times smaller. Its
-    theorem is made of that; what feeds it may bring rows to one scale first. The free rate
-    follows abrupt changes faster, and needs a finite cap with losses whose gradient vanishes
-    faster than the loss, such as the logistic.
+    with nothing to tune. ``cap`` is the paper's eta_0. The monotone rate never grows again, as its
+    theorem requires: one row a thousand times as long as others makes all later steps a million
+    times smaller, so scale rows first. The free rate follows abrupt changes faster, and needs a
+    finite cap with losses whose gradient vanishes faster than the loss, such as the logistic.
     """
 
     monotone: bool = True
@@ -97,6 +96,6 @@ class Polyak(Rate):
         return (self.cap,)
 
     def step_range(self, setting: Setting, memory: np.ndarray | None = None) -> StepRange:
-        """Every step is admissible, and the floor over the squared input at least, or the cap."""
+        """Return the range: always admissible, at least the floor over the squared input."""
         most = self.cap if memory is None else min(self.cap, float(memory[0]))
         return StepRange(math.inf, setting.rate_floor, most, self.monotone)

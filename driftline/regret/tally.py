@@ -23,14 +23,14 @@ __all__ = ["Tally", "Watched"]
 
 @dataclass(frozen=True)
 class Watched:
-    """Rounds under a comparator's eyes, one entry each.
+    """Rounds beside a comparator, one entry each.
 
-    ``distance`` is the squared distance of the learner's weights before the step to the
-    comparator's, ``old_distance`` that after the step before to the comparator's of that round,
-    ``move`` how far the comparator's two lie apart; ``end`` is the squared distance after the last
-    step. ``restarted`` says where the learner had started again: there the distances are those of
-    different weights; ``idle`` where it made no step although it would have had to, which counts as
-    what it cost.
+    ``distance`` is the squared distance between the weights of learner and comparator before the
+    step; ``old_distance`` the squared distance after the previous step, to the comparator of that
+    round; ``move`` the distance between these two comparators; ``end`` the squared distance after
+    the last step. ``restarted`` marks rounds before which the learner had started again: there the
+    two distances are of different weights. ``idle`` marks rounds without a step that should have
+    had one: their own risk stands for the comparator's loss.
     """
 
     loss: np.ndarray
@@ -70,9 +70,9 @@ class Watched:
 
 @dataclass
 class Tally:
-    """Sums over the rounds seen so far; ``largest_loss`` is the largest target loss there is.
+    """Sums over the rounds so far; ``largest_loss`` is the largest possible target loss.
 
-    ``owed`` is what bounds have in place of ``comparator_loss``: the same, but for idle rounds.
+    Bounds use ``owed`` in place of ``comparator_loss``: the two differ only in idle rounds.
     """
 
     largest_loss: float = 1.0
@@ -104,7 +104,7 @@ class Tally:
     smallest_eta: float = math.inf
 
     def add(self, seen: Watched) -> None:
-        """Add rounds that follow those seen so far."""
+        """Add the next rounds."""
         if not len(seen):
             return
         eta, residual = seen.eta, 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
@@ -151,27 +151,27 @@ class Tally:
         return self.owed + ends + self.telescope + self.residual + self.gap
 
     def diameter(self, diameter: float) -> float:
-        """Return the bound that knows only the distances at starts, and else the diameter."""
+        """Return the bound with the distances at restarts, and the diameter elsewhere."""
         first = self.first_distance / (2.0 * self.first_eta) + self.started
         later = 0.5 * diameter**2 * self.rises + diameter * self.charged
         return self.owed + first + later + self.residual + self.gap
 
     @property
     def weighted_bound(self) -> float:
-        """A bound of the total in which every round counts as its step."""
+        """A bound of the total in which every round is weighted by its step."""
         return self.weighted_loss + 0.5 * (self.first_distance - self.end) + self.weighted_rest
 
     def rounding(self, precision: float) -> float:
         """Return how far off the bounds may be, for weights rounded to this relative precision.
 
-        A distance is rounded by that share of it, which counts over twice the step; the errors of
-        rounds go either way, and add up as a random walk does.
+        A distance has this relative error, and is divided by twice the step; the errors of rounds
+        have either sign, and add up like a random walk.
         """
         walk = 8.0 * precision * math.sqrt(self.rounds)
         return walk * self.farthest / (2.0 * self.smallest_eta) + 1e-9 * max(1.0, self.surrogate)
 
     def deviation(self, chance: float) -> float:
-        """Return what sampled losses exceed expected ones by, but with this small chance.
+        """Return by how much sampled losses may exceed expected ones, except with this chance.
 
         Freedman's inequality for the martingale of their differences, whose variance given the
         past is at most risk times (largest loss - risk). The sum of these is random too: the

@@ -1,4 +1,4 @@
-"""Play rounds under the eyes of a comparator."""
+"""Play rounds, and keep the account against a comparator."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from driftline.engines import Block, Engine, Parts
 from driftline.errors import InputError
 from driftline.regret.tally import Watched
 
-__all__ = ["Watch", "settled"]
+__all__ = ["Watch", "mark_idle"]
 
-#: What is seen of a round in the record itself.
+#: The columns of the record that the account needs.
 SEEN = ("loss", "risk", "target_loss", "eta", "grad_sq", "comparator_loss")
 
 
 class Watch:
-    """An engine and a comparator: plays blocks and notes how the two lie to each other.
+    """An engine and a comparator: plays blocks, and records the distances between their weights.
 
-    Rounds are counted from the first that is watched.
+    Rounds are counted from the first round of the account.
     """
 
     def __init__(self, engine: Engine, comparator: Comparator):
@@ -30,7 +30,7 @@ class Watch:
         self._end: float | None = None  # the squared distance after the last step
 
     def copy(self) -> Watch:
-        """Return a watch that is as far as this one."""
+        """Return an independent copy."""
         other = Watch(self.engine, self.comparator)
         other.rounds, other._weights, other._end = self.rounds, self._weights, self._end
         return other
@@ -79,7 +79,7 @@ class Watch:
         return done, _seen(block, done, distance, old, move, self._end)
 
     def _look(self, weights: np.ndarray) -> float:
-        """Return the squared distance of the engine's weights now."""
+        """Return the squared distance of the engine's current weights."""
         inner, own = self.engine.compare(weights)
         return max(0.0, own - 2.0 * inner + float(np.vdot(weights, weights)))
 
@@ -101,11 +101,11 @@ class Watch:
             )
 
 
-def settled(seen: Watched, parts: Parts) -> Watched:
-    """Let rounds in which the rate saw no gap and made no step count as what they cost.
+def mark_idle(seen: Watched, parts: Parts) -> Watched:
+    """Mark rounds without a gap, in which the rate made no step, as idle.
 
-    That happens only without a rate floor. No inequality holds for such a round, and none of
-    its neighbours needs it: the weights stay where they are.
+    They occur only without a rate floor. No inequality holds for such a round, and its neighbours
+    do not need one, since the weights do not change: its own risk is used in its place.
     """
     resolution = parts.rate.resolution
     if parts.decoder.rate_floor > 0.0 or resolution is None:

@@ -1,4 +1,4 @@
-"""Regularizers: what makes scores into a mean prediction."""
+"""Regularizers, which map scores to a mean prediction."""
 
 from driftline.regularizers.base import Regularizer as Regularizer
 from driftline.regularizers.entropy import Entropy as Entropy

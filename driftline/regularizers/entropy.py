@@ -56,7 +56,7 @@ class Entropy(Regularizer):
         return self.scale * _entropy(mu)
 
     def mean_prediction(self, theta: np.ndarray, hull: Polytope) -> np.ndarray:
-        """Return what the entropy makes of scores: softmax, sigmoids, marginals and the like."""
+        """Return the mean prediction: a softmax, sigmoids, marginals, depending on the polytope."""
         scores = np.asarray(theta, dtype=np.float64) / self.scale
         match hull:
             case Simplex():

@@ -42,7 +42,7 @@ class Quadratic(Regularizer):
         return hull.project(np.asarray(theta) / self.scale)
 
     def solve(self, theta: np.ndarray, hull: Polytope) -> tuple[np.ndarray, float]:
-        """Project the scores; where only a solver can, its duality gap comes along."""
+        """Project the scores; return the solver's duality gap too, 0 for a closed form."""
         if not isinstance(hull, SolvedPolytope):
             return self.mean_prediction(theta, hull), 0.0
         active, gap = hull.solve(np.asarray(theta) / self.scale)

@@ -1,4 +1,4 @@
-"""Runs for people to read: one HTML file that needs nothing else."""
+"""Reports of runs, each in one self-contained HTML file."""
 
 from driftline.reports.report import write_report as write_report
 from driftline.reports.report_data import ReportData as ReportData

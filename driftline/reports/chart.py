@@ -1,7 +1,6 @@
-"""Charts as SVG text: lines over rounds, shares stacked on each other, and a heat map.
+"""Charts as SVG text: lines over rounds, stacked shares, and a heat map.
 
-Colours are classes, so that the page decides on light or dark; everything else is in the text,
-and nothing is loaded from elsewhere.
+Colours are CSS classes, so that the page can be light or dark; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ __all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 270, 58, 12, 20, 34
 
-#: Points of a line at most: more cannot be told apart.
+#: The most points of a line: more would not be visible.
 MOST_POINTS = 400
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a chart: where it goes, what it is called, and which colour it has."""
+    """A line of a chart: its points, its name and its colour."""
 
     name: str
     x: npt.ArrayLike
@@ -35,7 +34,7 @@ class Line:
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return round numbers between two others, about so many.
+    """Return about ``count`` round numbers between two others.
 
     >>> ticks(0.0, 97.0)
     [0.0, 20.0, 40.0, 60.0, 80.0]
@@ -48,7 +47,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def number(value: float) -> str:
-    """Return a number in few letters.
+    """Return a number in few characters.
 
     >>> [number(value) for value in (0.0123456, 3.0, 45312.0, 2e9)]
     ['0.01235', '3', '45 312', '2e+09']
@@ -59,7 +58,7 @@ def number(value: float) -> str:
 
 
 class _Frame:
-    """Where numbers lie in a chart."""
+    """The coordinates of a chart."""
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float]):
         self.x, self.y = x, y
@@ -100,9 +99,9 @@ def line_chart(
     shares: bool = False,
     x_name: str = "round",
 ) -> str:
-    """Return lines over rounds, with upright marks of some kinds where something happened.
+    """Return lines over rounds, with vertical marks at events, by kind.
 
-    Over anything else, which has a name, lines need not begin at 0.
+    Over another quantity, which is named, the axis need not begin at 0.
     """
     ends = [float(np.max(line.x)) for line in lines]
     start = 0.0 if x_name == "round" else min(float(np.min(line.x)) for line in lines)
@@ -128,7 +127,7 @@ def line_chart(
 
 
 def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[str]) -> str:
-    """Return shares that add up to 1, stacked on each other."""
+    """Return a stacked chart of shares that add up to 1."""
     x, stacked = np.asarray(x, float), np.cumsum(shares, axis=1)
     kept = _kept(len(x))
     x, stacked = x[kept], stacked[kept]

@@ -1,4 +1,4 @@
-"""The page around a report: one file that loads nothing."""
+"""The HTML page around a report: one self-contained file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ nav a{color:var(--c0);margin-right:1rem}
 @media print{details{display:block}}
 """
 
-#: Runs are shown and hidden by their boxes; without it all of them are shown.
+#: Check boxes show and hide runs; without scripts all runs are shown.
 SCRIPT = """
 document.querySelectorAll('[data-run]').forEach(box=>box.addEventListener('change',()=>{
 document.querySelectorAll('.run'+box.dataset.run).forEach(l=>l.style.display=box.checked?'':'none')}))

@@ -21,10 +21,10 @@ from driftline.version import __version__
 
 __all__ = ["write_report"]
 
-#: More marks of a kind than these would be a wall, and none are drawn.
+#: The most marks of a kind; if there are more, none are drawn.
 MOST_MARKS = 60
 
-#: Curves of so many features are drawn, if they move so much, with lines for so many labels.
+#: How many features have their curves drawn, the least change of a curve, and the most lines.
 MOST_CURVES, LEAST_CURVE, MOST_LINES = 3, 0.02, 8
 
 
@@ -33,9 +33,9 @@ def write_report(
     path: str | Path,
     title: str = "",
 ) -> Path:
-    """Write a report to a file that needs nothing else, and return where it is.
+    """Write a report to one self-contained file, and return its path.
 
-    Several runs lie over each other; runs by headings have a section for each.
+    Several runs share their charts; runs in a dict have a section for each key.
 
     >>> import tempfile
     >>> import driftline as dl
@@ -96,7 +96,7 @@ def _losses(told: list[ReportData]) -> str:
 
 
 def _expected(data: ReportData) -> list[Line]:
-    """Return what was expected, where that is not what was paid."""
+    """Return the line of the expected loss, where it differs from the actual loss."""
     if data.expected is None:
         return []
     total = np.r_[0.0, np.cumsum(data.expected)]
@@ -104,7 +104,7 @@ def _expected(data: ReportData) -> list[Line]:
 
 
 def _bound_lines(data: ReportData) -> list[Line]:
-    """Return all bounds but vacuous ones, which say nothing."""
+    """Return the lines of all bounds that are not vacuous."""
     top, ends = np.inf if data.trivial is None else data.trivial, np.array([0.0, data.rounds])
     held = {k: v for k, v in data.bounds.items() if isinstance(v, float) and v < top}
     return [
@@ -186,7 +186,7 @@ def _table(data: ReportData, of: str) -> str:
 
 
 def _matters(data: ReportData, several: bool) -> str:
-    """Return what the learner relies on: features by importance, and curves of the first."""
+    """Return the section on features: their importance, and the curves of the first."""
     told = data.explanation
     if told is None or not told.importance.any():
         return ""

@@ -1,4 +1,4 @@
-"""What a report tells of one run, from whatever was kept of it."""
+"""The data of one run in a report, from its trace or its journal."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from driftline.typing import Json, Labels
 
 __all__ = ["ReportData"]
 
-#: Blocks of rounds that a trace is summed up in, at most.
+#: The most blocks of rounds that a trace is summed up in.
 BLOCKS = 1000
 
-#: More classes than these are not shown one by one.
+#: The most classes that are shown one by one.
 MOST_CLASSES = 30
 
 
 @dataclass
 class ReportData:
-    """One run: sums over blocks of rounds, and what goes with them.
+    """One run: sums over blocks of rounds, bounds, and the explanation of the learner.
 
     ``ends`` is the round that each block ends before. ``columns`` has the sums of losses by name:
     ``loss`` is the learner's target loss, others are baselines. ``means`` has the mean of other
     quantities over blocks: the step ``eta``, its largest admissible value ``eta_high``, ``gap``,
     loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
-    ``random``, bounds are of what is expected of them; ``expected`` has its sums, None if unknown.
-    ``explanation`` is what the learner relies on at the end, None if it was not asked.
+    ``random``, bounds are of the expected loss; ``expected`` has its sums, None if unknown.
+    ``explanation`` is that of the learner at the end, None if there is none.
     """
 
     name: str
@@ -76,7 +76,7 @@ class ReportData:
         changes: Sequence[int] = (),
         classes: Sequence[str] | None = None,
     ) -> ReportData:
-        """Tell a run from its trace; labels give a table of what was taken for what."""
+        """Return the data of a trace; with labels there is a confusion table."""
         if not len(trace):
             raise InputError("a run without rounds has no data")
         loss = np.asarray(trace.target_loss, float)
@@ -118,7 +118,7 @@ def _blocks(rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chances(data: ReportData, trace: Trace | CommitteeTrace, starts: np.ndarray) -> None:
-    """Say whether predictions are random, and what was expected of them; of a vote nobody knows."""
+    """Set whether predictions are random, and their expected loss, which is unknown for a vote."""
     parts: list[Trace | CommitteeTrace] = [trace, *getattr(trace, "members", ())]
     certain = [np.allclose(part.risk, part.target_loss) for part in parts]
     data.random = not all(certain)
@@ -143,7 +143,7 @@ def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
 def _confusion(
     data: ReportData, prediction: np.ndarray, labels: Labels, classes: Sequence[str] | None
 ) -> None:
-    """Count what was predicted for what, or for tags how often each was right."""
+    """Set the confusion table, or for tags how often each was right."""
     made, truth = np.asarray(prediction), labels if isinstance(labels, list) else np.asarray(labels)
     if isinstance(truth, list) or truth.ndim > 2 or made.shape != truth.shape:
         return

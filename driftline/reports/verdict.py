@@ -1,4 +1,4 @@
-"""What a report says of its runs before it shows them."""
+"""The summary of runs at the top of a report."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from driftline.reports.report_data import ReportData
 
 __all__ = ["said", "verdict"]
 
-#: So many runs of a section are put in words; more are a table.
+#: Up to this many runs of a section are put in words; more are a table.
 MOST_SAID = 4
 
 
 def verdict(data: ReportData) -> str:
-    """Return one sentence on a run: what it paid, beside others, and what was promised."""
+    """Return one sentence on a run: its loss, those of the baselines, and its bound."""
     paid = f"{number(data.total)} {data.unit} in {number(data.rounds)} rounds"
     text = f"{data.name}: {paid} ({100 * data.total / data.rounds:.3g}%)"
     text += ", drawn at random" if data.random else ""

@@ -1,7 +1,7 @@
 """Files of plain data: one JSON text and named arrays, in a ZIP file that is not compressed.
 
-Nothing in such a file is ever executed, and nothing is read before it is known to be small: arrays
-are stored as they are, so that none can be larger than the file itself.
+Nothing in such a file is ever executed, and nothing is read before its size is checked: arrays are
+not compressed, so that none can be larger than the file itself.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class Writer:
         self._out.seal()
 
     def discard(self) -> None:
-        """Write nothing more, not even what a ZIP file writes when it is forgotten."""
+        """Write nothing more, not even what a ZIP file writes when it is garbage-collected."""
         self._out.discard()
         self._archive.close()
 
 
 class _Sealing:
-    """What a ZIP file is written to: bytes go on as they come, but for the last two."""
+    """The output stream of a ZIP file: passes bytes on, but holds back the last two."""
 
     def __init__(self, write: Callable[[bytes], object]):
         self._write: Callable[[bytes], object] = write
@@ -91,10 +91,10 @@ class _Sealing:
         return len(content)
 
     def flush(self) -> None:
-        """Do nothing: whoever gave the function to write syncs."""
+        """Do nothing: the caller syncs."""
 
     def discard(self) -> None:
-        """Drop what is written from now on."""
+        """Drop all bytes from now on."""
         self._write = len
 
     def seal(self) -> None:
@@ -105,7 +105,7 @@ class _Sealing:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """Return an entry without a time: clocks may be anywhere, and ZIP begins in 1980."""
+    """Return an entry without a time: the clock may be before 1980, where ZIP times begin."""
     made = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     made.external_attr = 0o600 << 16
     return made
@@ -126,15 +126,16 @@ def unpacked(content: bytes, name: str | Path) -> Saved:
             if content != _sealed(content[:-SEAL]):
                 raise InputError("its seal is broken: it is damaged, or was edited")
             return _read(archive, len(content))
-    except Exception as error:  # whatever a damaged file makes the readers raise
+    except Exception as error:  # readers may raise anything on a damaged file
         raise InputError(f"{name} is not a file of driftline: {error}") from error
 
 
 def _sealed(content: bytes) -> bytes:
     """Return a ZIP file with a digest of all its bytes as its comment.
 
-    The last two bytes of the file are the length of the comment. A seal tells damage; it is no
-    secret, and who edits a file may seal it again, so that all else is checked as well.
+    The last two bytes of the file are the length of the comment. The digest detects damage; it is
+    no signature, and anyone who edits a file can seal it again, so that all else is checked as
+    well.
     """
     bare = content[:-2] + b"\0\0"
     seal = hashlib.sha256(bare).hexdigest().encode()

@@ -1,8 +1,7 @@
-"""Random numbers by their place: the number of a round is a function of a key and its ticket.
+"""Random numbers by index: the number of a round is a function of a key and its ticket.
 
-A counter-based generator (Philox; Salmon et al., 2011) has no memory that moves: asking for a
-number changes nothing, numbers can be asked for in any order, and a round can be drawn again from
-what a file says of it.
+A counter-based generator (Philox; Salmon et al., 2011) has no state that changes: numbers can be
+computed in any order, any number of times, and a round can be drawn again from a file.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ __all__ = ["KEYS", "Draws"]
 #: Keys are integers below this.
 KEYS = 1 << 128
 
-#: Numbers that are made at a time for single rounds; and how many one value of Philox's counter
-#: gives.
+#: How many numbers are computed at a time for single rounds; and how many one value of Philox's
+#: counter gives.
 BUFFER, WIDTH = 256, 4
 
 
@@ -39,10 +38,10 @@ class Draws:
 
     @classmethod
     def from_seed(cls, seed: int | None, branch: int = 0) -> Draws:
-        """Return numbers of a seed, other ones for every branch; of no seed, other ones each time.
+        """Return the numbers of a seed and a branch; without a seed, different ones each time.
 
         They are not those of ``default_rng(seed)``, which a stream may have been made with: equal
-        ones can make sampled losses biased.
+        numbers could bias sampled losses.
         """
         if seed is not None and (
             isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0
@@ -58,7 +57,7 @@ class Draws:
         return source.random((skipped + count, 1))[skipped:]
 
     def uniform(self, number: int) -> np.ndarray:
-        """Return one number, in an array of a row and a column. It must not be written to."""
+        """Return one number, as an array of shape (1, 1), which must not be written to."""
         first, buffer = self._block
         place = number - first
         if not 0 <= place < len(buffer):

@@ -16,7 +16,7 @@ from driftline.typing import Json
 
 __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind"]
 
-#: What a file may hold, and the room it is made in, which is opened when it is asked for.
+#: The classes that a file may hold, and their packages, which are imported when needed.
 KINDS = {
     "OGD": "learner",
     "Forest": "members",
@@ -39,8 +39,8 @@ def load(path: str | Path) -> Any:
     """Return the learner, the committee, the estimator or the model of a table in a file.
 
     It goes on with the same bits as one that never stopped. Parts are found by their registered
-    names: those of one's own must have been imported before. No code is read from the file, and
-    one that is damaged, edited or of a newer version is refused.
+    names: modules that define your own parts must be imported before. No code is read from the
+    file, and a file that is damaged, edited or of a newer version is refused.
 
     >>> import tempfile
     >>> import driftline as dl
@@ -60,19 +60,19 @@ def load(path: str | Path) -> Any:
 
 
 def member_kind(name: object) -> Any:
-    """Return the class of members of a committee that has this name, if there is one."""
+    """Return the class of a committee's members with this name, if there is one."""
     if not isinstance(name, str) or KINDS.get(name) not in MEMBERS:
         raise InputError(f"there are no members of the kind {name!r:.80}")
     return _kind(name)
 
 
 def member_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the member that ``to_saved`` was asked of."""
+    """Return the member from what ``to_saved`` returned."""
     return member_kind(about.get("kind")).from_saved(about, arrays)
 
 
 def learner_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the member or the committee that ``to_saved`` was asked of."""
+    """Return the member or the committee from what ``to_saved`` returned."""
     if about.get("kind") == "Committee":
         return _kind("Committee").from_saved(about, arrays)
     return member_from(about, arrays)
@@ -83,7 +83,7 @@ def _kind(name: str) -> Any:
 
 
 def loaded(path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Any:
-    """Return the learner of a file that was read."""
+    """Return the learner from the content of a file."""
     kind = str(about.get("kind"))
     if kind not in KINDS:
         raise InputError(f"{path} holds {about.get('kind')!r}: expected one of {sorted(KINDS)}")

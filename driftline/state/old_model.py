@@ -1,4 +1,4 @@
-"""Learners of version 0.1.0, whose state was one vector and whose draws came from PCG64."""
+"""Read learners of version 0.1.0, whose state was one vector and whose draws came from PCG64."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from driftline.typing import Json
 
 __all__ = ["old_key", "old_state"]
 
-#: The places in the vector: weights are SCALE times an array, and so on, as the fields of a state;
-#: RADIUS was that of the domain, and ALARM is 2 after a new start.
+#: The layout of the vector: fields of the state, in this order; RADIUS was that of the domain, and
+#: ALARM is 2 after a restart.
 SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MEMORY = range(10)
 
 
 def old_key(generator: Json) -> int:
-    """Return a key for draws from now on: the old generator's own numbers cannot be gone on with.
+    """Return a key for draws from now on, since the old generator is no longer used.
 
     Equal files get equal keys.
     """
@@ -30,7 +30,7 @@ def old_key(generator: Json) -> int:
 
 
 def old_state(about: Json, arrays: Mapping[str, np.ndarray], first: State) -> State:
-    """Return the state of a learner whose new one is ``first``, but for its draws."""
+    """Return the state in an old file, without its draws; ``first`` is that of a new learner."""
     vector, memory = arrays["state"], first.rate_memory
     assert memory is not None
     expected = MEMORY + memory.size + first.detector_memory.size

@@ -1,7 +1,7 @@
 """Traces of version 0.1.0: compressed ``.npz`` files without a seal, read but no longer written.
 
-Such a file may have been made by anybody. Its entries have names, types and sizes that a trace
-can have, and are refused before they are unpacked where they have not.
+Such a file may have been made by anyone. An entry whose name, type or size no trace can have is
+refused before it is unpacked.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from driftline.typing import Json, Saved
 
 __all__ = ["ORIGIN", "origin", "read"]
 
-#: Arrays of a learner before the first round, in traces up to the first sealed ones.
+#: Arrays of the state before the first round, in traces up to the first sealed ones.
 ORIGIN = ("origin", "state")
 
-#: So many bytes may be unpacked from any file, and so many times its size from a large one.
+#: The most bytes that may be unpacked from any file; from a large file, this many times its size.
 MOST_BYTES, MOST_TIMES = 1 << 28, 20
 
 ARRAYS = "loss|risk|target_loss|eta|grad_sq|prediction|first_weights|gap|restarted|about"
@@ -34,7 +34,7 @@ DTYPES = ("float64", "float32", "int64", "bool")
 
 
 def read(path: str | Path) -> Saved:
-    """Return what is in the file as plain data and arrays, in the layout of today's files."""
+    """Return the content of a file as plain data and arrays, in the layout of current files."""
     size = Path(path).stat().st_size
     with zipfile.ZipFile(path) as file:
         entries = file.infolist()
@@ -59,17 +59,17 @@ def read(path: str | Path) -> Saved:
 
 
 def _member(about: Json, arrays: dict[str, np.ndarray], start: str) -> Json:
-    """Return what is said of one learner's trace; its weights get the name they have today."""
+    """Return the description of one learner's trace; its weights get their current name."""
     if f"{start}first_weights" in arrays:
         arrays[f"{start}origin"] = arrays.pop(f"{start}first_weights")
     return about | {"kind": "Trace", "transposed": False}
 
 
 def origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
-    """Return the state before the first round: its weights, all that such traces tell of it.
+    """Return the state before the first round, of which such traces have only the weights.
 
-    The first sealed ones have a vector beside the weights, the first number of which is their
-    scale, and a generator that no longer is drawn from.
+    The first sealed traces also have a vector, whose first number is the scale of the weights, and
+    a generator, which is no longer used.
     """
     if "origin" not in arrays:
         return None
@@ -92,7 +92,7 @@ def origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
 
 
 def _array(name: str, content: bytes) -> np.ndarray:
-    """Return an array whose header fits its content; a text if its name asks for one."""
+    """Return an array, if its header fits its content; a text under the names of texts."""
     file = io.BytesIO(content)
     if (version := np.lib.format.read_magic(file)) != (1, 0):
         raise InputError(f"{name} has a header of version {version}: expected (1, 0)")

@@ -1,4 +1,4 @@
-"""A learner between two rounds, as a value: named fields, which a file has under the same names."""
+"""The state of a learner between two rounds: named fields, which files have by the same names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftline.typing import Saved
 
 __all__ = ["State"]
 
-#: The version of the fields. A field more with a default does not need a new one.
+#: The version of the fields. A new field with a default does not need a new version.
 VERSION = 1
 
 _NOTHING = np.zeros(0)
@@ -24,17 +24,17 @@ _NOTHING.setflags(write=False)
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that moves when a learner learns.
+    """All that changes when a learner learns.
 
     Weights are ``scale`` times an array, a row per score, or per feature where it is
     ``transposed``; None before the first input. ``norm_sq`` is their squared norm, which is
-    computed afresh at round ``refresh``. The i-th random number is a function of ``key`` and i, and
-    ``tickets`` is the number of the next one; without a key nothing is known of draws. ``inner`` is
-    the inner product with a comparator's weights, if there is one.
+    computed anew at round ``refresh``. The i-th random number is a function of ``key`` and i, and
+    ``tickets`` is the number of the next one; without a key the draws are unknown. ``inner`` is the
+    inner product with a comparator's weights, if there is one.
 
-    ``map`` is what a map of inputs has learned, as plain data and arrays; None where there is none.
+    ``map`` is the state of the feature map, as plain data and arrays; None without a map.
 
-    ``memory`` is what a learner without weights remembers, such as counts; None for all others.
+    ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
     Rate and detector have memories of their own. That of the rate is None in a state that came from
     a trace of version 0.1.0, which does not have it.
@@ -71,7 +71,7 @@ class State:
         return dataclasses.replace(self, **fields)
 
     def with_zeros(self, place: int, more: int, axis: int) -> State:
-        """Return a state with weights of 0 put in: for scores (axis 0) or features (axis 1)."""
+        """Return a state with weights of 0 inserted, for scores (axis 0) or features (axis 1)."""
         if self.weights is None or more == 0:
             return self
         weights = np.insert(
@@ -81,9 +81,9 @@ class State:
         return self.replaced(weights=weights, features=features)
 
     def with_columns(self, places: np.ndarray) -> State:
-        """Return a state whose features were in these places before, -1 for weights of 0.
+        """Return a state whose feature i was feature ``places[i]`` before, or is new if that is -1.
 
-        What comes after the features, as an intercept does, stays there.
+        New features have weights of 0. An intercept stays after all features.
         """
         if self.weights is None or self.features is None:
             return self
@@ -107,7 +107,7 @@ class State:
 
     @classmethod
     def from_saved(cls, about: object, arrays: Mapping[str, np.ndarray]) -> State:
-        """Return the state that :meth:`to_saved` was asked of, if its fields can be those of one.
+        """Return the state from what :meth:`to_saved` returned, if its fields are valid.
 
         Fields that the file does not have keep their defaults. Whether the state fits a learner's
         parts is checked by the learner.
@@ -128,7 +128,7 @@ class State:
         return state
 
     def check(self) -> None:
-        """Refuse fields that no learner has: of a file, or of whoever made the state."""
+        """Refuse fields that no learner can have: the state may come from anywhere."""
         for name, good in CHECKS.items():
             value = getattr(self, name)
             if name == "map" and value is not None:
@@ -156,7 +156,7 @@ class State:
 
 ARRAYS = ("weights", "rate_memory", "detector_memory", "memory")
 
-#: Arrays of a map have names that start so.
+#: The prefix of the names of a map's arrays.
 MAP = "map."
 
 

@@ -49,13 +49,13 @@ class Task(Part):
     A task of one's own needs ``dim``, :meth:`encode` and :meth:`encode_loss` (and
     :meth:`offset` unless it is 0), :meth:`best_prediction` for deterministic and
     :meth:`decompose` for random predictions, all in plain NumPy. With ``kernels`` in
-    their place it runs compiled; labels are then rows of ``label_size`` integers. All else
-    that others want to know of a task are the facts below, and all have a default.
+    their place it runs compiled; labels are then rows of ``label_size`` integers. All else that
+    other code needs to know of a task are the facts below, which have defaults.
     """
 
     kernels: ClassVar[TaskKernels | None] = None
 
-    #: What labels are, where losses and line-ups are made for it: ``classes``, unit vectors under
+    #: The kind of labels, by which losses and line-ups are chosen: ``classes``, unit vectors under
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
     #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
@@ -65,7 +65,7 @@ class Task(Part):
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
 
-    #: What ``guess_loss`` is the loss of.
+    #: The prediction that ``guess_loss`` is the loss of, in words.
     guess: ClassVar[str] = "uniform guessing"
 
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
@@ -75,7 +75,7 @@ class Task(Part):
 
     @fact
     def layout(self) -> Layout:
-        """How inputs and weights make scores: one vector a round, unless a task says otherwise."""
+        """How scores are computed from inputs and weights; by default one vector a round."""
         return OneVector(self.dim)
 
     @fact
@@ -100,7 +100,7 @@ class Task(Part):
 
     @fact
     def predicts_top(self) -> bool:
-        """Whether the prediction of highest score is a sensible one, as it is among labels."""
+        """Whether to predict by the highest score makes sense, as where scores are of labels."""
         return self.zero_one
 
     @fact
@@ -149,7 +149,7 @@ class Task(Part):
         return Hull(self.dim, lambda v: self.encode_loss(self.best_prediction(-v)))
 
     def idle(self, label: Label) -> bool:
-        """Say whether a label asks for nothing: its rounds have no loss and make no step."""
+        """Return whether rounds with this label have no loss and make no step."""
         return False
 
     def constants(self, norm: str) -> tuple[float, float] | None:
@@ -157,7 +157,7 @@ class Task(Part):
         return None
 
     def score_size(self, theta: np.ndarray) -> int:
-        """Return how many scores there must be, given those that there are."""
+        """Return how many scores there must be, given some scores."""
         return self.dim
 
     @fact
@@ -174,13 +174,13 @@ class Task(Part):
         return label
 
     def with_classes(self, classes: int) -> Task:
-        """Return the task with more classes or tags, where these can become more."""
+        """Return the task with more classes or tags, where their number can grow."""
         raise InputError(f"only classes and tags can become more, not {self!r}")
 
     def any_label(self, size: int) -> Label:
-        """Return some label of a round with so many scores, as :meth:`check_label` does.
+        """Return some valid label of a round with ``size`` scores, as :meth:`check_label` does.
 
-        Compiled code that only looks takes it where the true one is not known.
+        Compiled code that only predicts takes it in place of the unknown true label.
         """
         if len(self.all_labels):
             return self.check_label(self.all_labels[0])
@@ -191,7 +191,7 @@ class Task(Part):
         return [self.check_label(label) for label in labels]
 
     def label(self, checked: Label) -> Label:
-        """Return a label as users give it from what :meth:`check_label` made of it."""
+        """Return a label as users give it, from what :meth:`check_label` returned."""
         return checked if self.kernels is None else self.prediction(checked)
 
     def prediction(self, row: np.ndarray) -> Prediction:
@@ -228,7 +228,7 @@ class Task(Part):
         return out
 
     def sized_loss_encoding(self, prediction: Prediction, size: int) -> np.ndarray:
-        """Return the loss encoding of a prediction in a round with so many scores."""
+        """Return the loss encoding of a prediction in a round with ``size`` scores."""
         return self.encode_loss(prediction)
 
     def loss(self, prediction: Prediction, label: Label) -> float:
@@ -237,11 +237,11 @@ class Task(Part):
         return max(0.0, float(value))
 
     def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
-        """Return the mean loss encoding of a random label, used as prediction, of this mean."""
+        """Return the mean loss encoding of predicting a random label with this mean encoding."""
         raise InputError(f"{type(self).__name__} does not predict labels")
 
     def mean_guess(self, labels: Labels = None) -> float | None:
-        """Return what the guess costs on average of these labels; of all, None if they differ."""
+        """Return the mean loss of the guess on these labels; without labels, None if it varies."""
         return self.guess_loss
 
     # -- predictions
@@ -265,9 +265,9 @@ class Task(Part):
         return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
-        """Return what a committee predicts whose members, of these weights, predict these.
+        """Return a committee's prediction from its members' predictions and weights.
 
-        The prediction of least mean loss if the members' were labels, drawn by their weights.
+        It is the prediction of least mean loss if the label were a member's, drawn by weight.
         """
         return self.best_prediction(
             sum(w * self.encode(p) for w, p in zip(weights, predictions, strict=True))
@@ -318,7 +318,7 @@ class Task(Part):
         return target, float(offset)
 
     def _prediction_row(self, prediction: Prediction) -> np.ndarray:
-        """Predictions are labels unless a task says otherwise."""
+        """Return a prediction as a row of integers; by default predictions are labels."""
         row: np.ndarray = self.check_label(prediction)
         return row
 
@@ -334,15 +334,15 @@ def mean_rows(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
     return np.asarray(sum(weights[:, j, None] * rows for j, rows in enumerate(predictions)))
 
 
-#: What labels are called in messages.
+#: The names of labels in messages.
 LABELS = ("labels", "a label", "tags")
 
 
 def whole_numbers(values: npt.ArrayLike, what: str) -> np.ndarray:
     """Return a copy of ``values`` in int64, refusing anything that is not a whole number.
 
-    It is always a copy, contiguous: what is checked afterwards is what compiled code reads, and
-    nobody else can write to it.
+    It is always a contiguous copy, which nobody else can write to: compiled code reads exactly what
+    is checked afterwards.
     """
     if np.ma.is_masked(values):
         raise InputError(f"{what} have masked entries")

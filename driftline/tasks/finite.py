@@ -33,7 +33,7 @@ class Finite(PluralityTask):
     loss_encodings
         A row for every prediction, as long as those of the labels.
     offsets
-        A number for every label; by default what makes its least loss 0.
+        A number for every label; by default such that its least loss is 0.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Finite(PluralityTask):
     offsets: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse matrices that do not fit, and losses that are negative or never 0."""
+        """Refuse matrices of other shapes, and losses that are negative or never 0."""
         labels = np.array(self.encodings, dtype=np.float64)
         predictions = np.array(self.loss_encodings, dtype=np.float64)
         if labels.ndim != 2 or predictions.ndim != 2 or labels.shape[1] != predictions.shape[1]:
@@ -124,7 +124,7 @@ class Finite(PluralityTask):
 
     @property
     def guess_loss(self) -> float:
-        """The least worst-case loss that a uniform guess or a fixed prediction has."""
+        """The least worst-case loss of a uniform guess or of a fixed prediction."""
         losses = self.loss_matrix
         return float(min(losses.mean(axis=1).max(), losses.max(axis=0).min()))
 
@@ -159,7 +159,7 @@ class Finite(PluralityTask):
         return int(np.argmin(self.prediction_matrix @ np.asarray(mu)))
 
     def top_label(self, theta: np.ndarray) -> int:
-        """Return the label that has the highest score: it is no prediction."""
+        """Return the label that has the highest score, which is not a prediction."""
         return int(np.argmax(self.label_matrix @ theta))
 
     def decompose(self, mean: np.ndarray) -> Distribution:

@@ -54,7 +54,7 @@ class FixedSize(VectorTask):
 
     @property
     def largest_loss(self) -> float:
-        """Everything wrong that can be."""
+        """The loss of a set that overlaps as little as possible."""
         return 2.0 * min(self.size, self.labels - self.size) / self.labels
 
     @property

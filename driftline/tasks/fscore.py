@@ -30,7 +30,7 @@ from driftline.typing import Label, Prediction
 
 __all__ = ["FScore"]
 
-#: From this many tags on a user is told what they cost.
+#: From this many tags on, a warning says what they cost.
 MANY = 100
 
 
@@ -50,7 +50,7 @@ class FScore(Task):
     triangle: ClassVar[float] = 1.5
 
     def __post_init__(self) -> None:
-        """Refuse no tags at all, and say what many of them cost."""
+        """Refuse fewer than one tag, and warn of the cost of many."""
         if int(self.labels) != self.labels or self.labels < 1:
             raise InputError(f"an F1 task needs 1 tag or more, not {self.labels!r}")
         if self.labels >= MANY:
@@ -100,7 +100,7 @@ class FScore(Task):
         return tags
 
     def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return a vector, were it of length 1."""
+        """Return a vector, even if it has length 1."""
         return row.copy()
 
     def predictions(self, rows: np.ndarray) -> np.ndarray:

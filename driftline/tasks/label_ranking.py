@@ -54,7 +54,7 @@ class LabelRanking(VectorTask):
 
     @property
     def layout(self) -> Layout:
-        """Items that share their weights come with a row of features each."""
+        """One vector a round, or one for each item if items share their weights."""
         return VectorPerItem() if self.shared else OneVector(self.items)
 
     @cached_property

@@ -71,7 +71,7 @@ class Multilabel(VectorTask):
         return Multilabel(classes)
 
     def __post_init__(self) -> None:
-        """Refuse no tags at all."""
+        """Refuse fewer than one tag."""
         if int(self.labels) != self.labels or self.labels < 1:
             raise InputError(f"a multilabel task needs 1 tag or more, not {self.labels!r}")
 
@@ -111,10 +111,10 @@ class Multilabel(VectorTask):
         return (scores > 0.0).astype(np.int64)
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> np.ndarray:
-        """Return the tags with more than half of the weight behind them."""
+        """Return the tags that members with more than half of all weight predict."""
         rows = [np.reshape(prediction, (1, -1)) for prediction in predictions]
         return self.average_rows(rows, weights[np.newaxis])[0]
 
     def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the tags with more than half of the weight behind them, a row each."""
+        """Return the tags that members with more than half of all weight predict, a row each."""
         return (mean_rows(predictions, weights) > 0.5).astype(np.int64)

@@ -53,11 +53,11 @@ class NDCG(RelevanceTask):
     lowest
         The lowest grade, 0 or 1.
     cutoff
-        Only the first so many ranks earn anything.
+        How many of the first ranks earn anything.
     gain
         ``"linear"``: a grade is its own gain; ``"exponential"``: 2 to the grade, minus 1.
     items
-        None: every query brings its own documents, with a row of features each. A number: the
+        None: every query has its own documents, with a row of features each. A number: the
         documents are the same in all rounds.
 
     Examples
@@ -86,7 +86,7 @@ class NDCG(RelevanceTask):
         return 0 if self.items is None else self.items
 
     def __post_init__(self) -> None:
-        """Refuse grades without a range, discounts that rise, and a cutoff below 1."""
+        """Refuse an empty range of grades, increasing discounts, and a cutoff below 1."""
         if self.lowest not in (0, 1):
             raise InputError(f"the lowest grade must be 0 or 1, not {self.lowest!r}")
         if int(self.max_relevance) != self.max_relevance or self.max_relevance <= self.lowest:

@@ -76,10 +76,10 @@ class Oracle(VectorTask):
 
     @property
     def constant_offset(self) -> float:
-        """What makes the loss of equal labels 0."""
+        """The offset, by which the loss of equal labels is 0."""
         return -self.loss_factor * self.squared_norm
 
-    #: How many labels there are is not known, nor what guessing one of them costs.
+    #: The number of labels is unknown, and so is the loss of guessing one of them.
     guess: ClassVar[str] = "nothing right"
 
     @property

@@ -1,4 +1,4 @@
-"""Tasks whose predictions are numbers from 0: a committee takes the one with most weight."""
+"""Tasks whose predictions are numbers from 0: a committee predicts the one with most weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PluralityTask"]
 
 @kernel(VOTE)
 def most_weight(predictions, weights, behind, out):
-    """Write the label with most weight behind it in every round, the lowest of several."""
+    """Write the label with most weight of members in every round, the lowest of several."""
     for t in range(predictions.shape[0]):
         for label in predictions[t]:
             behind[label] = 0.0
@@ -32,7 +32,7 @@ class PluralityTask(Task):
     """Base of tasks in which no prediction lies between others."""
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> int:
-        """Return the prediction with most weight behind it, the lowest of several."""
+        """Return the prediction with most weight of members, the lowest of several."""
         totals: dict[int, float] = {}
         for prediction, weight in zip(predictions, weights.tolist(), strict=True):
             totals[prediction] = totals.get(prediction, 0.0) + weight
@@ -40,7 +40,7 @@ class PluralityTask(Task):
         return min(label for label, total in totals.items() if total == most)
 
     def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
-        """Return the predictions with most weight behind them, a row each."""
+        """Return the predictions with most weight of members, a row each."""
         rows, out = np.concatenate(predictions, axis=1), np.empty((len(weights), 1), dtype=np.int64)
         behind = np.empty(int(rows.max(initial=0)) + 1)
         most_weight.compiled(rows, weights, behind, out)

@@ -56,7 +56,7 @@ class PrecisionAtK(RelevanceTask):
     """Choose ``k`` items; labels are 0/1 relevance, predictions the chosen items' indices.
 
     A query of fewer than k items has all of them chosen. Predictions in a trace are padded by -1.
-    With ``items=None`` every query brings its own items, with a row of features each; with a
+    With ``items=None`` every query has its own items, with a row of features each; with a
     number, the items are the same in all rounds and the input is one vector.
 
     >>> task = PrecisionAtK(2)
@@ -71,7 +71,7 @@ class PrecisionAtK(RelevanceTask):
     what: ClassVar[str] = "relevances"
 
     def __post_init__(self) -> None:
-        """Refuse to choose nothing, or more than there is."""
+        """Refuse k below 1, or above the number of items."""
         if int(self.k) != self.k or self.k < 1:
             raise InputError(f"k must be a whole number of at least 1, not {self.k!r}")
         if self.items is not None and self.k > self.items:
@@ -79,16 +79,16 @@ class PrecisionAtK(RelevanceTask):
 
     @property
     def fewest(self) -> int:
-        """One more than are chosen: all of fewer are."""
+        """The fewest items with a choice: k + 1."""
         return self.k + 1
 
     @property
     def prediction_size(self) -> int:
-        """As many as are chosen."""
+        """The number of chosen items."""
         return self.k
 
     def prediction_width(self, labels: Labels) -> int:
-        """Return how many are chosen."""
+        """Return the number of chosen items."""
         return self.k
 
     def discounts(self, size: int) -> np.ndarray:
@@ -96,17 +96,17 @@ class PrecisionAtK(RelevanceTask):
         return (np.arange(size) < self.k).astype(np.float64)
 
     def earnings_hull(self, size: int) -> Polytope:
-        """All sets of k; a single point if there are no more."""
+        """Return the hull of all sets of k; a single point if there are no more items."""
         if size <= self.k:
             return Permutahedron((1.0,) * size)
         return Hypersimplex(size, self.k)
 
     def sized_loss_encoding(self, prediction: Prediction, size: int) -> np.ndarray:
-        """Return the loss encoding of a prediction among so many items."""
+        """Return the loss encoding of a prediction among ``size`` items."""
         return self.encode_loss(prediction, size)
 
     def encode_loss(self, prediction: Prediction, size: int | None = None) -> np.ndarray:
-        """Return -1 for every chosen item; of how many, says ``size`` or the task."""
+        """Return -1 for every chosen item, of ``size`` items or the task's number."""
         size = self.items if size is None else size
         if size is None:
             raise InputError("encode_loss needs the number of items, size=...")
@@ -133,7 +133,7 @@ class PrecisionAtK(RelevanceTask):
         return np.sort(np.argsort(-np.asarray(mu), kind="stable")[: self.k])
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> np.ndarray:
-        """Return the items with most weight behind them."""
+        """Return the items that members with most weight chose."""
         size = int(max(np.max(chosen) for chosen in predictions)) + 1
         behind = np.zeros(max(size, len(predictions[0])))
         for weight, chosen in zip(weights, predictions, strict=True):

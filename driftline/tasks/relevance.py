@@ -6,8 +6,8 @@ is the share of the best possible earnings :math:`N(g)` that it misses:
 
 .. math:: \rho(y) = \frac{g}{N(g)}, \qquad \ell^\rho(\hat y) = -w_{r(\cdot)}, \qquad c = 1.
 
-High scores mean relevance. A query without any gain has nothing to ask: its loss is 0 whatever
-is predicted, and no step is made.
+High scores mean relevance. A query without any gain has no loss, whatever is predicted, and makes
+no step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXPONENTIAL, DISCOUNTS = range(2)
 
 @kernel(ENCODE)
 def encode(label, params, target):
-    """Write gains over what their best order earns; zeros if there is none to earn."""
+    """Write gains over the earnings of their best order; zeros if these are 0."""
     d = label.size
     exponential = params[EXPONENTIAL] > 0.0
     norm = 0.0
@@ -63,7 +63,7 @@ def encode(label, params, target):
 class RelevanceTask(PaddedTask):
     """Base of tasks whose labels are relevance grades.
 
-    With ``items=None`` every query brings its own documents, as many as it has, with a row of
+    With ``items=None`` every query has its own documents, any number of them, with a row of
     features each, and all share one weight vector. With a number, the documents are the same in
     every round, each has a weight vector of its own, and the input is one vector.
     """
@@ -93,7 +93,7 @@ class RelevanceTask(PaddedTask):
 
     @fact
     def fewest(self) -> int:
-        """Queries of fewer documents have the same loss whatever is predicted."""
+        """The fewest documents with a choice: with fewer, all predictions have the same loss."""
         return 2
 
     def discounts(self, size: int) -> np.ndarray:
@@ -118,7 +118,7 @@ class RelevanceTask(PaddedTask):
         return Affine(self.earnings_hull(np.size(theta)), -1.0)
 
     def earnings_hull(self, size: int) -> Polytope:
-        """Return the hull of what predictions earn for each document."""
+        """Return the hull of the predictions' earnings, a coordinate for each document."""
         raise InputError(f"{type(self).__name__} does not say its earnings")
 
     def _gain(self, grade: int) -> float:
@@ -128,7 +128,7 @@ class RelevanceTask(PaddedTask):
 
     @property
     def layout(self) -> Layout:
-        """Queries with their own documents have different sizes."""
+        """One vector for each document, or one a round if the documents are fixed."""
         return VectorPerItem() if self.items is None else OneVector(self.items)
 
     @property
@@ -148,7 +148,7 @@ class RelevanceTask(PaddedTask):
         return len(label)
 
     def score_size(self, theta: np.ndarray) -> int:
-        """Any number of scores is right, unless the documents are fixed."""
+        """Return the number of scores, or that of the documents if it is fixed."""
         return max(1, theta.size) if self.items is None else self.items
 
     def params(self, size: int) -> tuple[float, ...]:
@@ -194,7 +194,7 @@ class RelevanceTask(PaddedTask):
         return offset - float(target.sum() * self.discounts(target.size).mean())
 
     def mean_guess(self, labels: Labels = None) -> float | None:
-        """Return the mean of what guessing costs, which depends on the grades."""
+        """Return the mean loss of guessing, which depends on the grades."""
         return None if labels is None else float(np.mean([self.guess_of(y) for y in labels]))
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
@@ -205,5 +205,5 @@ class RelevanceTask(PaddedTask):
         )
 
     def idle(self, label: Label) -> bool:
-        """Say whether no document has any gain, so that there is nothing to predict."""
+        """Return whether no document has any gain, so that there is nothing to predict."""
         return not self.encode(label).any()

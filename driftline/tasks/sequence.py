@@ -1,7 +1,7 @@
 r"""Tag sequences of any length, at the share of wrong tags.
 
 A sequence of n tags is encoded by its n unit vectors and n - 1 pairs of neighbours (see
-:class:`~driftline.polytopes.Chain`); the loss looks at the unit vectors alone:
+:class:`~driftline.polytopes.Chain`); the loss depends on the unit vectors alone:
 
 .. math:: \ell^\rho(\hat y) = \big( (1 - \rho_{\mathrm{nodes}}(\hat y)) / n,\; 0 \big),
    \qquad c = 0.
@@ -30,8 +30,8 @@ __all__ = ["Sequence"]
 class Sequence(PaddedTask):
     """A tag from ``0 .. tags-1`` for every position, under the Hamming loss per position.
 
-    With ``transitions=False`` neighbouring tags have no scores together, and every position is
-    predicted for itself. Predictions in a trace are padded by -1 to the longest sequence.
+    With ``transitions=False`` pairs of neighbouring tags have no scores, and every position is
+    predicted by itself. Predictions in a trace are padded by -1 to the longest sequence.
 
     >>> task = Sequence(3)
     >>> task.loss([0, 2, 1, 1], [0, 2, 2, 1])
@@ -52,7 +52,7 @@ class Sequence(PaddedTask):
 
     @property
     def layout(self) -> VectorPerPosition:
-        """Lengths differ from round to round."""
+        """One vector for each position; lengths differ from round to round."""
         return VectorPerPosition(self.tags, self.transitions)
 
     @property
@@ -96,7 +96,7 @@ class Sequence(PaddedTask):
         return Hull(hull.dim, lambda v: self.encode_loss(self.best_prediction(-v)), most=most)
 
     def score_size(self, theta: np.ndarray) -> int:
-        """Any size that fits a sequence is right."""
+        """Return the number of scores, if it is that of a sequence."""
         return self.hull_of(theta).dim
 
     @property

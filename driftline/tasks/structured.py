@@ -23,7 +23,7 @@ __all__ = ["StructuredTask", "VectorTask", "refuse_first"]
 class StructuredTask(Task):
     """Base of tasks that live on a polytope.
 
-    They say their ``label_hull``, how a label becomes a vertex and back, the factor
+    They state their ``label_hull``, how to convert labels to vertices and back, the factor
     ``loss_factor`` (a above) and the constant ``constant_offset``.
     """
 
@@ -36,7 +36,7 @@ class StructuredTask(Task):
 
     @fact
     def constant_offset(self) -> float:
-        """What makes the loss of equal labels 0."""
+        """The offset, by which the loss of equal labels is 0."""
         raise InputError(f"{type(self).__name__} does not say its `constant_offset`")
 
     @property
@@ -117,7 +117,7 @@ class VectorTask(StructuredTask):
         return self.label_size
 
     def prediction(self, row: np.ndarray) -> np.ndarray:
-        """Return a vector, were it of length 1."""
+        """Return a vector, even if it has length 1."""
         return row.copy()
 
     def predictions(self, rows: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ class VectorTask(StructuredTask):
         return np.ascontiguousarray(rows)
 
     def check_rows(self, rows: np.ndarray) -> None:
-        """Refuse rows that are no labels."""
+        """Refuse rows that are not labels."""
 
 
 def refuse_first(wrong: np.ndarray, rows: np.ndarray, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""What happened, in columns by name: batch after batch, or a whole run."""
+"""The record of rounds, in columns by name: of a batch, or of a whole run."""
 
 from driftline.trace.batch import Batch as Batch
 from driftline.trace.sink import Sink as Sink

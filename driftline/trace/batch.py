@@ -13,8 +13,8 @@ __all__ = ["Batch"]
 class Batch:
     """Columns of equal length, and those of each member of a committee.
 
-    Predictions are rows of integers, filled up by -1 where they differ in length. ``table`` has
-    some of the columns as its rows, for a loop that writes them.
+    Predictions are rows of integers, padded by -1 where they differ in length. ``table`` is a
+    buffer that has some of the columns as its rows, for a loop that writes them.
 
     >>> batch = Batch({"risk": np.zeros(3), "prediction": np.ones((3, 1), dtype=np.int64)})
     >>> len(batch), len(batch.part(1, 3))

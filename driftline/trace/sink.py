@@ -1,4 +1,4 @@
-"""Who is told what happens in a run while it goes on."""
+"""Sinks: callbacks that receive the trace of a run batch by batch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ __all__ = ["Sink"]
 
 
 class Sink(ABC):
-    """A listener: it is handed the trace of every batch, in order, and keeps what it likes.
+    """A callback that receives the trace of every batch, in order, and keeps what it likes.
 
-    A run opens it before its first round by ``with``, and closes it after its last. If the run is
-    refused or interrupted, and so was never made, ``__exit__`` is told of the error. Only the trace
-    of the first batch has the digest of the stream and the state before the first round, from which
-    an audit starts. An error of the sink's own ends the run, which then was never made either.
+    A run enters it as a context manager before its first round, and exits it after its last. If the
+    run is refused or interrupted, and so rolled back, ``__exit__`` is given the error. Only the
+    trace of the first batch has the digest of the stream and the state before the first round, from
+    which an audit starts. An error that the sink raises ends the run, which is then rolled back
+    too.
 
     Examples
     --------
@@ -33,12 +34,12 @@ class Sink(ABC):
     """
 
     def __enter__(self) -> Sink:
-        """Begin to listen."""
+        """Prepare for the first batch."""
         return self
 
     @abstractmethod
     def add(self, trace: Any) -> None:
-        """Take the trace of a batch, whose columns are the sink's to keep."""
+        """Receive the trace of a batch. The sink may keep its columns: nobody else writes them."""
 
     def __exit__(  # noqa: B027
         self,
@@ -46,4 +47,4 @@ class Sink(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Finish; or, if there was an error, forget what was handed over."""
+        """Finish; or, if there was an error, drop all batches received."""

@@ -1,4 +1,4 @@
-"""What happened, one row a round."""
+"""The record of a run, one row a round."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ OPTIONAL = ("gap", "restarted")
 
 Made = TypeVar("Made")
 
-#: How many batches the columns of a streamed trace come in.
+#: The key of the number of batches that the columns of a streamed trace come in.
 BATCHES = "batches"
 
-#: Arrays of the state before the first round have names that start so.
+#: The prefix of the names of arrays of the state before the first round.
 ORIGIN = "origin."
 
 #: Squares of larger steps overflow.
@@ -51,9 +51,8 @@ class Trace:
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
     weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
     the learner had ``restarted`` before the round. Beside these, the
-    learner's ``config``, its ``origin``, which is its state before the first round (None where
-    keeping that was too much), and a digest of the stream, so that the run can be replayed and
-    audited.
+    learner's ``config``, its ``origin``, which is its state before the first round (None where that
+    was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
 
     loss: np.ndarray
@@ -142,7 +141,7 @@ class Trace:
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return all that there is for every round, by name."""
+        """Return all columns by name."""
         names = [name for name in OPTIONAL if getattr(self, name) is not None]
         return self.to_dict() | {name: getattr(self, name) for name in names}
 
@@ -163,7 +162,7 @@ class Trace:
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Trace:
-        """Return the trace that :meth:`to_saved` was asked of, if it can be one."""
+        """Return the trace from what :meth:`to_saved` returned, if it is valid."""
         config, digest = about["config"], about["digest"]
         if not isinstance(config, dict) or not isinstance(digest, str):
             raise InputError(f"the config must be a table and the digest a text, not {digest!r}")
@@ -192,9 +191,9 @@ class Trace:
 
 
 def at_most_rounding(residual: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """Say where residuals are positive by no more than losses are rounded.
+    """Return where residuals are at most 0, up to the rounding of the losses.
 
-    A small loss is a difference of scores, which are larger, and has their rounding.
+    A small loss is a difference of larger scores, and has their rounding error.
     """
     return residual <= 1e-9 * np.maximum(loss, 1e-3)
 
@@ -206,7 +205,7 @@ def column(
     dtype: npt.DTypeLike = np.float64,
     ndims: tuple[int, ...] = (1,),
 ) -> np.ndarray:
-    """Return a column of a trace, if it has this type and as many rounds, and finite entries."""
+    """Return a column of a trace, if its type, its length and its entries are valid."""
     if name not in arrays:
         raise InputError(f"there is no column {name!r}")
     array = arrays[name]
@@ -225,12 +224,12 @@ def column(
 
 
 def batch_name(name: str, batch: int) -> str:
-    """Return what a column of one batch is called in a file."""
+    """Return the name of one batch's column in a file."""
     return f"{name}.batch{batch}"
 
 
 def joined(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return columns of rounds that follow each other as one; rows are filled up by -1."""
+    """Return the concatenated columns of consecutive batches; rows are padded by -1."""
     made = {}
     for name, first in batches[0].items():
         parts = [columns[name] for columns in batches]
@@ -244,7 +243,7 @@ def joined(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]
 
 
 def with_suffix(path: str | Path) -> Path:
-    """Return a path that ends as those of traces do."""
+    """Return a path with the suffix of traces."""
     path = Path(path)
     return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
 
@@ -252,7 +251,7 @@ def with_suffix(path: str | Path) -> Path:
 def read_file(
     path: str | Path, kind: str, make: Callable[[Json, dict[str, np.ndarray]], Made]
 ) -> Made:
-    """Return what a function makes of a trace's file, of today or of version 0.1.0."""
+    """Read a trace's file, current or of version 0.1.0, by a function of its content."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
@@ -260,7 +259,7 @@ def read_file(
         with zipfile.ZipFile(path) as file:
             sealed = "about.json" in file.namelist()
         about, arrays = archive.read(path) if sealed else old_trace.read(path)
-    except Exception as error:  # whatever a damaged file makes the readers raise
+    except Exception as error:  # readers may raise anything on a damaged file
         raise InputError(f"{path} is not a trace: {error}") from error
     try:
         if about.get("kind") != kind:
@@ -292,7 +291,7 @@ def _joined_batches(arrays: dict[str, np.ndarray], count: object) -> dict[str, n
 
 
 def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
-    """Return what a learner was, if it can be one; a learner checks it against its parts."""
+    """Return the state before the first round, if valid; a learner checks it against its parts."""
     if "transposed" in about:
         return old_trace.origin(about, arrays)
     if about["origin"] is None:

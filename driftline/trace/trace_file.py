@@ -16,21 +16,21 @@ from driftline.typing import Json
 
 __all__ = ["TraceFile"]
 
-#: Rounds are gathered until there are so many, and then written.
+#: Rounds are buffered until there are this many, and then written.
 ROUNDS = 1 << 16
 
 
 class TraceFile(Sink):
     """A sink that writes a run to one file, for ``Trace.load`` or ``CommitteeTrace.load``.
 
-    However long the run is, no more than 65 536 rounds are held in memory. The file is there when
-    the run has ended, whole and synced; a run that was refused or interrupted leaves none, and an
-    older file as it was.
+    However long the run is, at most 65 536 rounds are buffered in memory. When the run has ended,
+    the file is complete and synced; a run that was refused or interrupted writes no file, and
+    leaves an older one unchanged.
 
     Parameters
     ----------
     path
-        Of the file; named ``.npz``, as all traces are.
+        The path of the file; it gets the suffix ``.npz``, as all traces do.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class TraceFile(Sink):
         return self
 
     def add(self, trace: Any) -> None:
-        """Keep the trace of a batch, and write when there are enough."""
+        """Buffer the trace of a batch, and write when there are enough rounds."""
         self._waiting.append(trace)
         self._rounds += len(trace)
         if self._rounds >= ROUNDS:
@@ -84,7 +84,7 @@ class TraceFile(Sink):
         self._waiting, self._rounds, self._batches = [], 0, self._batches + 1
 
     def __exit__(self, *error: Any) -> None:
-        """Finish the file; or, if there was an error, take the draft away."""
+        """Finish the file; or, if there was an error, delete the draft."""
         assert self._stack is not None
         stack, self._stack = self._stack, None
         if error[0] is not None:

@@ -21,7 +21,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 class _Values(torch.autograd.Function):
-    """The loss of every row of scores. Gradients come with the values, and are kept."""
+    """The loss of every row of scores. Gradients are computed with the values, and saved."""
 
     @staticmethod
     def forward(ctx: Any, scores: torch.Tensor, loss: Loss, labels: Many[Label]) -> torch.Tensor:
@@ -43,15 +43,15 @@ class SurrogateLoss(torch.nn.Module):
     """Any surrogate loss of Driftline on a batch of scores, one row each.
 
     It works for every loss whose task has scores of one size: logistic, smooth hinge,
-    Fenchel-Young, SparseMAP, convolutional. Values are computed on the processor in double
-    precision, and are returned in the type of the scores, wherever these lie.
+    Fenchel-Young, SparseMAP, convolutional. Values are computed on the CPU in double precision, and
+    returned in the type and on the device of the scores.
 
     Parameters
     ----------
     loss
         Such as ``dl.losses.SparseMAP(dl.tasks.Matching(4))``.
     decoder
-        What predictions and risks come from; without one there are none.
+        Gives predictions and risks; without one there are none.
     reduction
         ``"mean"``, ``"sum"`` or ``"none"``.
 
@@ -75,7 +75,7 @@ class SurrogateLoss(torch.nn.Module):
 
     @property
     def decoder(self) -> Decoder:
-        """What predictions and risks come from."""
+        """The decoder that gives predictions and risks."""
         if self._decoder is None:
             raise InputError(f"a decoder is needed: SurrogateLoss({self.loss!r}, decoder)")
         return self._decoder

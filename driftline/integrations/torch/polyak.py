@@ -16,8 +16,8 @@ from driftline.rates.polyak import RESOLUTION
 
 __all__ = ["Polyak"]
 
-#: Nothing is known of the loss, so that the least step is next to nothing: where the gap drowns in
-#: rounding, the step is the one before, at first none.
+#: The rate floor of the loss is unknown, so it is set next to 0: where the gap is lost in rounding,
+#: the step is the previous one, at first 0.
 NO_FLOOR = rates.Setting(rate_floor=5e-324, diameter=math.inf)
 
 
@@ -26,19 +26,19 @@ class Polyak(torch.optim.Optimizer):
 
     .. math:: \eta_t = \min\Big\{ \frac{2 (L_t - \mathbb E \ell_t)}{\|G_t\|^2},\, \eta_{t-1} \Big\}
 
-    For a last layer that is linear in its weights, on top of any network whose own weights an
-    optimizer of their own may move: against comparators of the last layer, on the features as they
-    come, the bound of the paper holds. With batches, L and the expected target loss are means
-    over the batch and G is the gradient of the mean.
+    For a last layer that is linear in its weights, on top of any network, which may have another
+    optimizer. The bound of the paper holds against comparators of the last layer, on the features
+    that the network computes. With batches, L and the expected target loss are means over the batch
+    and G is the gradient of the mean.
 
     Parameters
     ----------
     params
-        Of the last layer.
+        The parameters of the last layer.
     monotone, cap
         As in :class:`driftline.rates.Polyak`.
     diameter
-        Of the ball around 0 that all parameters together stay in; None for no ball.
+        The diameter of the ball around 0 that all parameters together stay in; None for no ball.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Polyak(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, loss: float | torch.Tensor, risk: float | torch.Tensor) -> float:
-        """Move the parameters; return the step, 0 for none, as where risk exceeds loss.
+        """Update the parameters; return the step size, 0 for none, as where risk exceeds loss.
 
         ``loss`` and ``risk`` are the surrogate and the expected target loss of this round, as in
         ``criterion(scores, labels)`` and ``criterion.risk(scores, labels)``.

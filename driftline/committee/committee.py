@@ -15,6 +15,7 @@ from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
+from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows, largest_entry
@@ -139,7 +140,7 @@ class Committee(Shell):
         self._kind: type[Rows] | None = None  # of the last row: others may be refused
         self._steady = False  # until it is known that no row of this kind can be refused
         self._guard = Shield()
-        self.shares = Shares(len(self.members))
+        self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
         self._identity = ""
@@ -300,7 +301,8 @@ class Committee(Shell):
         scaling = None if self.scaling is None else self.scaling.copy()
         key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
         beliefs = None if self._beliefs is None else self._beliefs.state.copy()
-        return CommitteeState(key, tickets, self.rounds, shares, scaling, members, beliefs)
+        alarms = self._alarms.copy()
+        return CommitteeState(key, tickets, self.rounds, shares, scaling, members, beliefs, alarms)
 
     def restore(self, state: CommitteeState) -> None:
         """Go on from a state, if it can be one of these members."""
@@ -337,6 +339,7 @@ class Committee(Shell):
                 self.shares.resume(state.shares.state)
                 if self._beliefs is not None and state.beliefs is not None:
                     self._beliefs.resume(state.beliefs)
+                self._alarms = AlarmLog.after(state.rounds, state.alarms)
             except BaseException:
                 self._rollback(before)
                 self._groups = Groups(self.members)  # members have mappers of their own by now
@@ -388,7 +391,7 @@ class Committee(Shell):
             made = Committee(members, self.combine, scaling=scaling, _played=True)
             made.shares, made._draws = self.shares.copy(), self._draws
             made._beliefs = None if self._beliefs is None else self._beliefs.copy()
-            made._tickets = self._tickets
+            made._tickets, made._alarms = self._tickets, self._alarms.copy()
             return made
 
     # -- facts
@@ -398,6 +401,15 @@ class Committee(Shell):
         """The members' weights for the next round."""
         with self._turn.lock:
             return self.shares.now
+
+    @property
+    def alarms(self) -> np.ndarray:
+        """The rounds after which expected losses were seen to have risen; the last thousand.
+
+        See :mod:`driftline.detectors.alarms`. Rounds are counted from 0, since the first one.
+        """
+        with self._turn.lock:
+            return self._alarms.rounds
 
     @property
     def beliefs(self) -> np.ndarray:
@@ -543,6 +555,7 @@ class Committee(Shell):
         self.shares, self.scaling = state.shares, state.scaling
         if self._beliefs is not None and state.beliefs is not None:
             self._beliefs.state = state.beliefs
+        self._alarms = AlarmLog.after(state.rounds, state.alarms)
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
@@ -584,7 +597,12 @@ class Committee(Shell):
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
-            risks, self._largest_loss, out, beliefs=self._beliefs, surrogate=losses
+            risks,
+            self._largest_loss,
+            out,
+            beliefs=self._beliefs,
+            surrogate=losses,
+            alarms=self._alarms,
         )
 
     def _weigh_one(self, columns: np.ndarray) -> np.ndarray:

@@ -51,6 +51,7 @@ import math
 import numpy as np
 
 from driftline.committee.beliefs import Beliefs, believe
+from driftline.detectors.alarms import PARAMS, AlarmLog, note
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
@@ -66,15 +67,19 @@ HEAD, FIRST_GAP = 1, 1.0
 #: The arguments where there are no surrogate losses, and so no beliefs.
 NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
 
+#: No log of alarms.
+SILENT = (PARAMS, np.empty(0))
+
 
 @kernel(SHARES)
-def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs):
+def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs, params, alarms):
     """Write the weights before every round, and learn from its losses over the largest possible.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
     in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
-    are moved by surrogate losses, unless there are none.
+    are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
+    empty.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -100,6 +105,11 @@ def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs
             weights[t, j] = 0.0
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
+        if alarms.size > 0:
+            mean = 0.0
+            for j in range(members):
+                mean += weights[t, j] * lost[j]
+            note(mean, params, alarms)
         if not alike:
             for g in range(sets):
                 paid[g] = 0.0
@@ -169,19 +179,21 @@ class Shares:
         *,
         beliefs: Beliefs | None = None,
         surrogate: np.ndarray | None = None,
+        alarms: AlarmLog | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
         Losses are clipped to the range from 0 to the largest one, which rounding may leave.
-        Beliefs learn from the surrogate losses of the same rounds.
+        Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         weights = np.empty(losses.shape) if out is None else out
         given = (losses, largest, self.grid, self.state, self._work, weights)
+        log = SILENT if alarms is None else (PARAMS, alarms.state)
         if beliefs is None or surrogate is None:
-            update.compiled(*given, *NOTHING)
+            update.compiled(*given, *NOTHING, *log)
         else:
-            update.compiled(*given, surrogate, beliefs.nats, beliefs.state)
+            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, *log)
         return weights
 
     @property
@@ -189,7 +201,8 @@ class Shares:
         """The weights for the next round."""
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
         work = np.empty_like(self._work)  # not shared: any number of threads may call this
-        update.compiled(nothing, 1.0, self.grid, self.state.copy(), work, weights, *NOTHING)
+        given = (nothing, 1.0, self.grid, self.state.copy(), work, weights)
+        update.compiled(*given, *NOTHING, *SILENT)
         return weights[0]
 
     def resume(self, state: np.ndarray) -> None:

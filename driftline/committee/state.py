@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline.committee.shares import Shares
+from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import State
@@ -38,6 +39,7 @@ class CommitteeState:
     scaling: Standardiser | None
     members: tuple[State, ...] = ()
     beliefs: np.ndarray | None = None
+    alarms: AlarmLog | None = None
 
     def replaced(self, **fields: Any) -> CommitteeState:
         """Return the state with some fields changed."""
@@ -58,6 +60,8 @@ class CommitteeState:
             arrays["scaling"] = self.scaling.state
         if self.beliefs is not None:
             arrays["beliefs"] = self.beliefs
+        if self.alarms is not None:
+            arrays["alarms"] = self.alarms.to_array()
         for j, member in enumerate(self.members):
             fields, own = member.to_saved()
             about["members"].append(fields)
@@ -82,6 +86,7 @@ class CommitteeState:
             _scaling(about["scaling"], arrays),
             tuple(states),
             arrays.get("beliefs"),
+            AlarmLog.from_array(arrays["alarms"], plain.rounds) if "alarms" in arrays else None,
         )
 
     @classmethod

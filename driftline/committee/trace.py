@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.committee.state import CommitteeState
+from driftline.detectors import alarms_of
 from driftline.errors import InputError
 from driftline.parts import from_config
 from driftline.state import archive
@@ -67,6 +68,14 @@ class CommitteeTrace:
     def average(self) -> np.ndarray:
         """The weighted average of the members' risks, which drawing a member would pay."""
         return (self.weights * self.member_risk).sum(axis=1)
+
+    @property
+    def alarms(self) -> np.ndarray:
+        """The rounds after which :attr:`average` was seen to have risen, by a new detector.
+
+        See :mod:`driftline.detectors.alarms`; ``committee.alarms`` are those since its first round.
+        """
+        return alarms_of(self.average / (self.members[0].largest_loss if self.members else 1.0))
 
     def scaled(self, inputs: Inputs) -> Inputs:
         """Return the inputs of the run as members saw them, which comparators act on."""

@@ -1,4 +1,6 @@
 """Detectors of drift: when to restart a learner."""
 
+from driftline.detectors.alarms import AlarmLog as AlarmLog
+from driftline.detectors.alarms import alarms_of as alarms_of
 from driftline.detectors.base import Detector as Detector
 from driftline.detectors.cusum import Cusum as Cusum

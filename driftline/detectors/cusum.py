@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from driftline.detectors.base import Detector
 from driftline.errors import InputError
-from driftline.kernels import DETECT, Kernel, kernel
+from driftline.kernels import DETECT, Kernel, helper, kernel
 
 __all__ = ["Cusum"]
 
@@ -28,8 +28,8 @@ __all__ = ["Cusum"]
 HIGHEST = 0.9
 
 
-@kernel(DETECT)
-def cusum(loss, params, memory):
+@helper
+def page(loss, params, memory):
     """Count the round and its loss, and add the log of the ratio of likelihoods."""
     threshold, factor, more, patience = params[0], params[1], params[2], params[3]
     memory[0] += 1.0
@@ -43,6 +43,12 @@ def cusum(loss, params, memory):
         worse += (1.0 - loss) * math.log((1.0 - other) / (1.0 - mean))
     memory[2] = max(0.0, memory[2] + worse)
     return memory[0] >= patience and memory[2] > threshold
+
+
+@kernel(DETECT)
+def cusum(loss, params, memory):
+    """Say whether the loss of this round is one too many."""
+    return page(loss, params, memory)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,16 @@ class DriftEstimator(BaseEstimator):
         """How many rounds the learner has played."""
         return self.learner_.rounds
 
+    @property
+    def alarms_(self) -> np.ndarray:
+        """The rounds after which losses were seen to have risen, counted from 0; the last thousand.
+
+        A committee keeps them, as all learners by name are; see ``trace.alarms`` for others.
+        """
+        if not isinstance(self.learner_, Committee):
+            raise AttributeError("only a committee keeps alarms: others have them on their traces")
+        return self.learner_.alarms
+
     def describe(self) -> str:
         """Say which learner is behind it, and which theorem applies."""
         check_is_fitted(self)

@@ -63,6 +63,9 @@ RATE = types.float64(
 #: ``detect(loss, params, memory) -> alarm``: the loss is divided by the task's largest loss.
 DETECT = types.boolean(types.float64, vector, vector)
 
+#: ``find(losses, params, alarms)``: the same, round after round; ``alarms`` is a log of them.
+ALARMS = types.void(vector, vector, vector)
+
 
 def _input(dtype: types.Type, ndim: int) -> types.Array:
     """Users' own arrays, which may be read-only."""
@@ -132,9 +135,12 @@ POINT = types.void(vector, vector, vector, vector)
 #: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
 RANKS = types.void(vector, vector, vector, vector, integers)
 
-#: ``shares(losses, largest, grid, state, work, weights, surrogate, nats, beliefs)``: the weights of
-#: members, round after round; and beliefs, if there are any, from surrogate losses.
-SHARES = types.void(matrix, types.float64, matrix, vector, vector, matrix, matrix, vector, vector)
+#: ``shares(losses, largest, grid, state, work, weights, surrogate, nats, beliefs, params, log)``:
+#: the weights of members, round after round; beliefs, if there are any, from surrogate losses; and
+#: a log of alarms, where the weighted mean of losses rises.
+SHARES = types.void(
+    matrix, types.float64, matrix, vector, vector, matrix, matrix, vector, vector, vector, vector
+)
 
 #: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, predictions)

@@ -16,7 +16,7 @@ from driftline.errors import InputError
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
-from driftline.reports.verdict import said
+from driftline.reports.verdict import alarms_in_words, said
 from driftline.version import __version__
 
 __all__ = ["write_report"]
@@ -127,11 +127,10 @@ def _rolling(told: list[ReportData]) -> str:
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
             lines.append(Line(label, data.ends, mean, colour, dashed, i))
     chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
-    alarms = len(told[0].alarms)
-    kinds = {"alarm": "Dotted: where the loss rose (alarms).", "change": "Grey: known changes."}
-    note = " ".join(kinds[kind] for kind, places in _marks(told).items() if len(places))
-    if len(told) == 1 and alarms > MOST_MARKS:
-        note += f" There were {alarms} alarms, too many to be drawn."
+    note = "Grey: known changes. " if _marks(told).get("change") else ""
+    if len(told) == 1:
+        drawn = " (dotted lines)" if _marks(told).get("alarm") else ""
+        note += f"{alarms_in_words(told[0].alarms)}{drawn}."
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
-from driftline.detectors import Cusum
 from driftline.errors import InputError
 from driftline.explanation import Explanation, share_of_kinds
 from driftline.trace import Trace
@@ -33,7 +32,8 @@ class ReportData:
     quantities over blocks: the step ``eta``, its largest admissible value ``eta_high``, ``gap``,
     loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
     ``random``, bounds are of the expected loss; ``expected`` has its sums, None if unknown.
-    ``explanation`` is that of the learner at the end, None if there is none.
+    ``explanation`` is that of the learner at the end, None if there is none. ``baselines`` says
+    whether columns beside ``loss`` are those of baselines, which a learner should beat.
     """
 
     name: str
@@ -54,6 +54,7 @@ class ReportData:
     random: bool = False
     expected: np.ndarray | None = None
     explanation: Explanation | None = None
+    baselines: bool = False
 
     @property
     def rounds(self) -> int:
@@ -87,7 +88,7 @@ class ReportData:
             ends,
             {"loss": np.add.reduceat(loss, starts)},
             unit="mistakes" if certain else "loss",
-            alarms=Cusum().alarms(np.clip(loss, 0.0, 1.0)).tolist(),
+            alarms=trace.alarms.tolist(),
             changes=[int(c) for c in changes],
         )
         _chances(data, trace, starts)
@@ -136,8 +137,6 @@ def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
     }
     if np.isfinite(known).any():
         data.means["eta_high"] = np.fmin.reduceat(known, starts)
-    if trace.restarted is not None:
-        data.alarms = np.flatnonzero(trace.restarted).tolist()
 
 
 def _confusion(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from driftline.reports.chart import number
 from driftline.reports.report_data import ReportData
 
-__all__ = ["said", "verdict"]
+__all__ = ["alarms_in_words", "said", "verdict"]
 
 #: Up to this many runs of a section are put in words; more are a table.
 MOST_SAID = 4
@@ -15,12 +16,14 @@ MOST_SAID = 4
 
 def verdict(data: ReportData) -> str:
     """Return one sentence on a run: its loss, those of the baselines, and its bound."""
+    others = {k: float(v.sum()) for k, v in data.columns.items() if k != "loss"}
+    better = [name for name, total in others.items() if total <= data.total]
     paid = f"{number(data.total)} {data.unit} in {number(data.rounds)} rounds"
-    text = f"{data.name}: {paid} ({100 * data.total / data.rounds:.3g}%)"
+    text = f"The baseline {better[0]!r} was not beaten. " if better and data.baselines else ""
+    text += f"{data.name}: {paid} ({100 * data.total / data.rounds:.3g}%)"
     text += ", drawn at random" if data.random else ""
     if data.expected is not None:
         text += f", {number(float(data.expected.sum()))} expected"
-    others = {k: float(v.sum()) for k, v in data.columns.items() if k != "loss"}
     if others:
         beside = ", ".join(f"{name} {number(total)}" for name, total in others.items())
         text += f"; beside it: {beside}"
@@ -47,3 +50,22 @@ def said(told: list[ReportData]) -> str:
     )
     head = f"<tr><th>run</th><th>{escape(told[0].unit)}</th><th>share</th></tr>"
     return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
+
+
+def alarms_in_words(alarms: Sequence[int], most: int = 5) -> str:
+    """Say after which rounds losses were seen to have risen: the alarms, which count from 0.
+
+    >>> alarms_in_words([]), alarms_in_words([1507, 3002])
+    ('Losses were never seen to rise', 'Losses were seen to rise after rounds 1,508 and 3,003')
+    >>> alarms_in_words(range(100))
+    'Losses were seen to rise 100 times, first after round 1 and last after round 100'
+    """
+    shown = [f"{int(t) + 1:,}" for t in alarms]
+    if not shown:
+        return "Losses were never seen to rise"
+    if len(shown) > most:
+        ends = f"first after round {shown[0]} and last after round {shown[-1]}"
+        return f"Losses were seen to rise {len(shown)} times, {ends}"
+    if len(shown) == 1:
+        return f"Losses were seen to rise after round {shown[0]}"
+    return f"Losses were seen to rise after rounds {', '.join(shown[:-1])} and {shown[-1]}"

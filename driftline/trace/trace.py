@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from driftline.detectors import alarms_of
 from driftline.errors import DAMAGE, InputError
+from driftline.parts import from_config
 from driftline.state import State, archive, old_trace
 from driftline.trace.batch import Batch
 from driftline.typing import Json, Saved
@@ -99,6 +101,26 @@ class Trace:
     def admissible(self) -> np.ndarray:
         """Whether each round's step was at most the upper end of its range, up to rounding."""
         return at_most_rounding(self.residual, self.loss)
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest target loss that there is in the task; 1 where the task is not known."""
+        part = from_config(self.config.get("loss") or self.config.get("task"))
+        return 1.0 if part is None else float(getattr(part, "task", part).largest_loss)
+
+    @property
+    def alarms(self) -> np.ndarray:
+        """The rounds after which the expected loss was seen to have risen, by a new detector.
+
+        See :mod:`driftline.detectors.alarms`. A learner that restarts by a detector of its own has
+        ``restarted``, too.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.LabelFlips(rounds=2000, flips=1, seed=0)
+        >>> dl.OGD(dl.losses.Logistic(stream.task)).run(stream).alarms
+        array([1002])
+        """
+        return alarms_of(self.risk / self.largest_loss)
 
     def summary(self) -> dict[str, float]:
         """Return totals and the share of rounds with an admissible step."""

@@ -293,8 +293,15 @@ def _tell_done(file: Path, folder: Path, start: Start, options: dict[str, Any]) 
 
 def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) -> None:
     """Audit the run, write the rest, and print the score."""
-    from driftline.app.cli.screen import console_of, far_lines, guarantee_lines, score_lines
+    from driftline.app.cli.screen import (
+        beaten_lines,
+        console_of,
+        far_lines,
+        guarantee_lines,
+        score_lines,
+    )
     from driftline.app.runs.guarantee import guarantee_of
+    from driftline.reports import alarms_in_words
 
     source, run, outputs, notes = started
     with notes.status("Auditing"):
@@ -312,7 +319,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
-    lines = score_lines(run.model.encoder.labels, run.scores, run.rounds)
+    lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
+    lines.append(f"  alarms       {alarms_in_words(run.alarms).lower()}")
     lines += far_lines(run.model.far_outside)
     lines += guarantee_lines(guarantee, _where(guarantee, run))
     saving = outputs.schedule

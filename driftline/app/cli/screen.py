@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from driftline.app.runs import Run
     from driftline.app.runs.guarantee import Guarantee
     from driftline.app.tables.labels import LabelCodec
 
-__all__ = ["amount", "console_of", "far_lines", "guarantee_lines", "score_lines", "short"]
+__all__ = [
+    "amount",
+    "beaten_lines",
+    "console_of",
+    "far_lines",
+    "guarantee_lines",
+    "score_lines",
+    "short",
+]
 
 
 def console_of(err: bool = False) -> Console:
@@ -44,6 +53,33 @@ def score_lines(codec: LabelCodec, scores: dict[str, float], rounds: int) -> lis
         total = f"{short(share * rounds):>10}" if codec.counts else ""
         lines.append(f"  {name:<12} {amount(codec, share)} {total}")
     return [f"{codec.loss_name}, of {rounds:,} rounds", *lines]
+
+
+def beaten_lines(run: Run) -> list[str]:
+    """Say first that a baseline was not beaten, and what to try; nothing if all were."""
+    if not (name := run.beaten_by):
+        return []
+    codec, scores = run.model.encoder.labels, run.scores
+    own, other = (amount(codec, scores[key]).strip() for key in ("learner", name))
+    return [
+        f"the baseline {name!r} was not beaten: {other} against {own} of the learner",
+        f"  try: {', '.join(_to_try(run))}",
+    ]
+
+
+def _to_try(run: Run) -> list[str]:
+    columns, made = run.model.encoder.columns, []
+    if run.model.about not in ("auto", "best"):
+        made.append("--learner auto")
+    elif run.model.about == "auto":
+        made.append("--learner best")
+    texts = [] if isinstance(columns, int) else [c.name for c in columns.columns if c.width > 20]
+    if texts:
+        made.append(f"--ignore {texts[0]} (a column of many texts)")
+    made.append("another column by --label")
+    if run.rounds < 1000:
+        made.append(f"more rows than {run.rounds:,}")
+    return made
 
 
 def far_lines(far: dict[str, int], most: int = 8) -> list[str]:

@@ -100,6 +100,20 @@ class Run:
         names = ("learner", *self.model.baselines.names)
         return dict(zip(names, (self.totals / max(1, self.rounds)).tolist(), strict=True))
 
+    @property
+    def alarms(self) -> list[int]:
+        """The rounds of this run after which losses were seen to have risen, counted from 0."""
+        before = self.model.rounds - self.rounds
+        return [int(t) - before for t in self.model.learner.alarms if t >= before]
+
+    @property
+    def beaten_by(self) -> str:
+        """The baseline that has a mean loss as small as the learner's, empty if there is none."""
+        scores = self.scores
+        own = scores.pop("learner")
+        best = min(scores, key=lambda name: scores[name])
+        return best if self.rounds and scores[best] <= own else ""
+
     def summary(self) -> Json:
         """Return what there is to say, as plain data."""
         labels = self.model.encoder.labels
@@ -114,6 +128,8 @@ class Run:
             "rounds_of_model": self.model.rounds,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,
+            "beaten_by": self.beaten_by or None,
+            "alarms": [t + 1 for t in self.alarms],
             "far_outside": self.model.far_outside,
         }
 

@@ -107,6 +107,11 @@ class TableModel:
         return self._model.rounds
 
     @property
+    def alarms(self) -> np.ndarray:
+        """The rounds after which losses were seen to have risen, counted from 0."""
+        return self.learner.alarms
+
+    @property
     def task(self) -> str:
         """What is predicted: ``classes``, ``levels``, ``tags`` or a ``ranking``."""
         return self._model.encoder.labels.kind

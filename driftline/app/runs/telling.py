@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
 from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
-from driftline.learner import Member
 from driftline.reports import ReportData
 from driftline.typing import Json
 
@@ -27,7 +25,6 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
     members = run.model.learner.members
     shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
     weights, names = share_of_kinds(shares, [member.config() for member in members])
-    again = sum(journal.sums(f"restarts.{j}") for j in range(len(members)))
     certificate = summary["certificate"]
     data = ReportData(
         Path(str(summary.get("file", "run"))).name,
@@ -36,7 +33,8 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         unit=labels.unit,
         weights=weights if len(members) > 1 else None,
         members=names,
-        alarms=_starts(journal.ends, np.asarray(again), members),
+        alarms=run.alarms,
+        baselines=True,
         random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},
         findings=list(certificate["findings"]),
@@ -65,10 +63,3 @@ def _explained(model: Model) -> Explanation | None:
     if kept.shape[1] > MOST_FEATURES:
         return None
     return explain(model.learner, names=model.encoder.feature_names, labels=labels.outcomes)
-
-
-def _starts(ends: np.ndarray, again: np.ndarray, members: Sequence[Member]) -> list[int]:
-    """Return where blocks begin in which most members that can have started again."""
-    able = sum(member.restarts for member in members)
-    starts = np.r_[0, ends[:-1]]
-    return [int(start) for start in starts[again > able / 2]]

@@ -1,4 +1,4 @@
-"""What is predicted, from the first values of the label columns."""
+"""Guess the kind of labels from the first values of their columns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driftline.errors import InputError
 
 __all__ = ["guess_labels"]
 
-#: More whole numbers than these look like a quantity, not like classes.
+#: More distinct whole numbers than this look like a quantity, not like classes.
 MOST_NUMBERS = 50
 
 
 def guess_labels(
-    table: Table, head: Piece, names: list[str], query: str | None, wishes: Options
+    table: Table, head: Piece, names: list[str], query: str | None, options: Options
 ) -> Labels:
     """Return the labels that columns hold, or refuse them."""
     texts = [text.strip() for text in head.texts(table.columns.index(names[0]))]
@@ -23,23 +23,23 @@ def guess_labels(
     values = [number(text) for text in there]
     whole = all(v is not None and abs(v) < 2**53 and v == int(v) for v in values) and bool(there)
     numeric = all(value is not None for value in values) and bool(there)
-    task = wishes.task
+    task = options.task
     if task is None:
         task = "tags" if len(names) > 1 else "classes" if query is None else "ranking"
-        task = "levels" if wishes.levels else task
+        task = "levels" if options.levels else task
     if task == "ranking":
         if query is None:
             raise InputError(
                 "a ranking needs to know which rows belong together: name the column by --query"
             )
         top = max([4, *(int(v) for v in values if v is not None and 0 <= v < 2**31)])
-        return Labels(task, names, highest=wishes.highest or top)
+        return Labels(task, names, highest=options.highest or top)
     if task == "tags":
         return Labels(task, names)
     distinct = list(dict.fromkeys(there))
     if task == "levels":
-        return _levels(names, distinct, whole, wishes)
-    if numeric and (not whole or len(set(distinct)) > MOST_NUMBERS) and wishes.task is None:
+        return _levels(names, distinct, whole, options)
+    if numeric and (not whole or len(set(distinct)) > MOST_NUMBERS) and options.task is None:
         raise InputError(
             f"{table.name}: column {names[0]!r} looks like a quantity to predict, with "
             f"{len(distinct)} different numbers such as {', '.join(distinct[:3])}; driftline "
@@ -63,10 +63,10 @@ def guess_labels(
     return Labels(task, names, ordered, whole)
 
 
-def _levels(names: list[str], distinct: list[str], whole: bool, wishes: Options) -> Labels:
-    if wishes.levels:
+def _levels(names: list[str], distinct: list[str], whole: bool, options: Options) -> Labels:
+    if options.levels:
         as_written = Labels("levels", names, whole=whole)
-        values = [as_written.canonical(level) for level in wishes.levels]
+        values = [as_written.canonical(level) for level in options.levels]
         return Labels("levels", names, list(dict.fromkeys(values)), whole)
     if not whole or len(distinct) < 2:
         raise InputError(

@@ -290,7 +290,7 @@ def _check_task(learner: object) -> None:
         raise InputError(f"expected a learner, such as dl.auto(task), but got {learner!r:.80}")
     if learner.task.kind not in KINDS:
         raise InputError(
-            f"chances are those of classes, signs and tags, but the task is {learner.task!r}"
+            f"only classes, signs and tags can be explained, but the task is {learner.task!r}"
         )
 
 

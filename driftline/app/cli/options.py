@@ -153,7 +153,7 @@ def refuse_fixed(more: Sequence[str] = ()) -> None:
     ]
     if given:
         raise InputError(
-            f"{', '.join(given)} cannot be said with --resume: the model has settled it; leave it "
+            f"{', '.join(given)} cannot be given with --resume: the model has fixed it; leave it "
             "out, or begin a new run"
         )
 

@@ -34,8 +34,8 @@ def guess_column(
                 row,
                 name,
                 f"saw {odd[0][:40]!r}, but {len(there) - len(odd)} of {len(there)} values are "
-                f"numbers: mend it, take the column as text by --text {name}, or leave it out by "
-                f"--ignore {name}",
+                f"numbers: correct it, take the column as text by --text {name}, or leave it out "
+                f"by --ignore {name}",
             )
         if all(text.lower() in FLAGS for text in there):
             return Column(name, "flag")
@@ -70,8 +70,8 @@ def _refuse_other_signs(
         raise head.error(
             texts.index(odd[0]),
             name,
-            f"{odd[0]!r} has a point, but a comma was said to stand before fractions: write it "
-            f"without a sign between thousands, or say --text {name} if it is no number",
+            f"{odd[0]!r} has a point, but --decimal is a comma: write it without a sign between "
+            f"thousands, or say --text {name} if it is not a number",
         )
     if options.decimal == "." and sum(map(decimal_comma, odd)) > 0.5 * len(odd):
         raise head.error(

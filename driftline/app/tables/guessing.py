@@ -66,7 +66,7 @@ def guess(table: Table, head: Piece, options: Options) -> tuple[Encoder, list[st
         )
         raise InputError(
             f"{table.name} has no column beside the label {labels[0]!r}{hint}: expected inputs "
-            "too; if values are parted by another sign, name it by --delimiter"
+            "too; if values are separated by another sign, name it by --delimiter"
         )
     options = replace(options, text=_named(table, options.text, "--text"))
     columns = []

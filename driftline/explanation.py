@@ -281,7 +281,8 @@ def _check_task(learner: object) -> None:
         raise InputError(f"expected a learner, such as dl.auto(task), but got {learner!r:.80}")
     if not gives_chances(learner.task):
         raise InputError(
-            f"chances are those of classes, levels and tags, but the task is {learner.task!r}"
+            "only classes, signs, levels and tags can be explained, but the task is "
+            f"{learner.task!r}"
         )
 
 

@@ -68,7 +68,7 @@ else:
 
         def __get__(self, part, cls=None):
             if part is None:
-                raise AttributeError("a fact is asked of a part, not of its class")
+                raise AttributeError("a fact belongs to a part, not to its class")
             return self.default(part)
 
 

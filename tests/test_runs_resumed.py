@@ -119,5 +119,5 @@ def test_the_way_to_go_on_says_all_that_must_be_said_again(tmp_path):
 def test_what_a_model_has_settled_is_not_said_again(parts, said, named):
     before = contents(parts / "first")
     done = goes_on(parts, *said)
-    assert done.exit_code == 2 and f"{named} be said with --resume" in done.output
+    assert done.exit_code == 2 and f"{named} be given with --resume" in done.output
     assert contents(parts / "first") == before

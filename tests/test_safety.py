@@ -313,7 +313,7 @@ def test_a_callback_may_look_but_not_learn(make):
     learner.run(X, Y, progress=lambda _: seen.append(learner.predict(X[0])))
     assert seen
     before = weights_of(learner)
-    with pytest.raises(dl.BusyError, match="a callback may look, not learn"):
+    with pytest.raises(dl.BusyError, match="a callback may predict, not learn"):
         learner.run(X, Y, progress=lambda _: learner.step(X[0], 0))
     assert weights_of(learner) == before
     learner.run(X, Y)

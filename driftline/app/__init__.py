@@ -1,1 +1,1 @@
-"""What is made of the library for people with a table: tables, runs, the command line."""
+"""The application for tables of one's own: tables, runs, the command line."""

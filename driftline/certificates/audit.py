@@ -110,7 +110,7 @@ def certify(
         made = premises_of(trace.engine)
         return Certificate(trace.rounds - tally.rounds, trace.rounds, tally, made, (), chance)
     if not isinstance(trace, (Trace, CommitteeTrace)):
-        raise InputError(f"expected a trace, or a learner under watch, but got {trace!r}")
+        raise InputError(f"expected a trace, or a learner after watch(), but got {trace!r}")
     if labels is None:
         if not hasattr(inputs, "labels"):
             raise InputError("expected inputs and labels, or a stream that has both")

@@ -53,7 +53,7 @@ class Problem:
         if domain.radius is None or not math.isfinite(domain.radius):
             raise InputError(f"fits need a ball to lie in, not {domain!r}")
         if not loss.convex:
-            raise InputError(f"{loss!r} is not convex: its best weights cannot be told")
+            raise InputError(f"{loss!r} is not convex: its best weights cannot be found")
         task = loss.task
         self.rows, self.labels = task.layout.rows(inputs), task.check_labels(labels)
         if self.rows.rounds != len(self.labels):

@@ -66,7 +66,7 @@ def _stepping(config: Json, origin: State) -> OGD:
                 raise InputError(f"{parts[name]!r} is no {name} of a learner")
         restart, intercept = from_config(config.get("restart")), config["intercept"]
         if not isinstance(intercept, bool):
-            raise InputError(f"a learner has an intercept or not, and never {intercept!r}")
+            raise InputError(f"intercept must be True or False, not {intercept!r}")
         dtype = origin.weights.dtype
         if config.get("dtype", dtype.name) != dtype.name:
             raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")

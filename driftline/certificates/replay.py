@@ -109,7 +109,7 @@ class Replay:
             if len(other):
                 target[other] = losses_of(task, recorded[other], labels)
         except InputError as error:
-            raise InputError(f"the trace has predictions that nobody makes: {error}") from error
+            raise InputError(f"the trace has predictions that are not valid: {error}") from error
         if self._drawn:
             self._note("predictions are not what the decoder draws", other + start)
         elif self.learner.decoder.deterministic:

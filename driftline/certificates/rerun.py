@@ -107,7 +107,7 @@ def _again(
             theirs = [part[t] for t in other.tolist()]
             target[other] = losses_of(learner.task, made[other], theirs)
     except InputError as error:
-        raise InputError(f"the trace has predictions that nobody makes: {error}") from error
+        raise InputError(f"the trace has predictions that are not valid: {error}") from error
     off["target losses are not those of the predictions"] = own["target_loss"] != target
     for words, where in off.items():
         if where.any():

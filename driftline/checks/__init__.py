@@ -1,7 +1,7 @@
-"""Laws that parts and learners must obey, for those of one's own too.
+"""Laws that parts and learners must obey, also for parts of your own.
 
-Each check draws scores and labels, states every law that the part claims, and raises
-:class:`BrokenLawError` with the numbers that break it. Nothing is returned when all hold.
+Each check draws scores and labels, tests every law that the part claims, and raises
+:class:`BrokenLawError` with the numbers that break it. It returns None if all laws hold.
 """
 
 from driftline.checks.base import BrokenLawError as BrokenLawError

@@ -14,11 +14,11 @@ __all__ = ["BrokenLawError", "labels_of", "law", "scores"]
 
 
 class BrokenLawError(AssertionError):
-    """A part does not do what it says."""
+    """A part breaks a law that it claims."""
 
 
 def law(holds: object, words: str, **seen: object) -> None:
-    """Raise :class:`BrokenLawError` in words, with what was seen, unless the law holds."""
+    """Raise :class:`BrokenLawError` with the law and what was seen, unless the law holds."""
     if not holds:
         numbers = "; ".join(f"{name} = {value!r}" for name, value in seen.items())
         raise BrokenLawError(f"{words}, but not for {numbers}")
@@ -33,7 +33,7 @@ def labels_of(task: Task, labels: Sequence[Label] | None) -> list[Label]:
 
 
 def scores(dim: int, trials: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield scores of many sizes, and ties of every number of them."""
+    """Yield scores of many magnitudes, and ties of every number of scores."""
     for scale in (0.01, 0.3, 1.0, 3.0, 10.0, 40.0):
         yield from scale * generator.standard_normal((max(1, trials // 6), dim))
     for tied in range(1, dim + 1):

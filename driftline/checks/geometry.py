@@ -11,7 +11,7 @@ from driftline.regularizers import Regularizer
 
 __all__ = ["check_domain", "check_polytope", "check_regularizer"]
 
-#: How far numbers may be off, as a share: where a closed form is at work, and where a solver is.
+#: The relative error that is allowed: for a closed form, and for a solver.
 EXACT, SOLVED = 1e-9, 1e-4
 
 
@@ -24,9 +24,9 @@ def check_polytope(
 ) -> None:
     """Check a polytope: its oracle, its projection, and how points become mixtures of vertices.
 
-    An oracle that never returns some vertices is found out by projections and mixtures beyond
-    those it returns, where these do not come from the oracle itself; and by ``known``, all
-    vertices, a row each.
+    An oracle that never returns some vertices is detected by projections and mixtures beyond those
+    that it returns, unless these are computed by the oracle itself; and by ``known``, all vertices,
+    a row each.
 
     >>> import driftline as dl
     >>> check_polytope(dl.polytopes.Simplex(4), np.eye(4))
@@ -68,7 +68,7 @@ def check_polytope(
 def _check_beyond(
     directions: list[np.ndarray], vertices: list[np.ndarray], points: np.ndarray, slack: float
 ) -> None:
-    """Check that the oracle returns vertices as far as points that are in the polytope."""
+    """Check that no point of the polytope is farther in a direction than the oracle's vertex."""
     for direction, vertex in zip(directions, vertices, strict=True):
         size = 1.0 + float(np.abs(direction).sum())
         far = points[np.argmax(points @ direction)]
@@ -97,7 +97,7 @@ def _check_symmetry(
     vertices: list[np.ndarray],
     generator: np.random.Generator,
 ) -> None:
-    """Check that a polytope that says it is symmetric reaches as far with coordinates exchanged."""
+    """Check that a symmetric polytope has the same maxima with coordinates permuted."""
     for direction, vertex in zip(directions, vertices, strict=True):
         other = generator.permutation(direction)
         far, size = float(direction @ vertex), 1.0 + float(np.abs(direction).sum())
@@ -138,7 +138,7 @@ def check_regularizer(
 def check_domain(
     domain: Domain, shape: tuple[int, int] = (3, 4), *, trials: int = 60, seed: int = 0
 ) -> None:
-    """Check a domain: projections are nearest points in it, and it is as large as it says.
+    """Check a domain: projections are nearest points in it, and its diameter is right.
 
     No two projections are farther apart than the diameter, and some are at least half as far. A
     domain that states a radius is the ball of this radius around 0: compiled rounds project onto

@@ -1,4 +1,4 @@
-"""The laws of learners: all ways to play a stream are one."""
+"""The laws of learners: all ways to play a stream give the same bits."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from driftline.typing import Inputs, Labels
 
 __all__ = ["check_learner"]
 
-#: How far losses of compiled and plain parts may be apart, as a share: solvers are no nearer.
+#: The relative difference that losses of compiled and plain parts may have, because of solvers.
 SAME = 1e-6
 
-#: How often wrong labels are learned from at most, until a learner predicts something else.
+#: The most passes over wrong labels, after which a learner must predict something else.
 PASSES = 10
 
 
@@ -45,21 +45,22 @@ def check_learner(
     rounds: int = 40,
     seed: int = 0,
 ) -> None:
-    """Check that a new learner keeps the page of :class:`~driftline.Learner`.
+    """Check that a new learner obeys the contract of :class:`~driftline.Learner`.
 
-    Steps, halves of steps, pieces of a stream, what was saved and loaded, and what was restored
-    have the same bits as one run; looking writes nothing; a snapshot stays; rounds and features are
-    counted; what is refused changes nothing, be it a row, a stream with a bad row in the middle, or
-    a ticket that is old, told already or another learner's; a seed decides the draws; what has
-    grown goes on as it was. Bits are those of the file that ``save`` writes.
+    Steps, halves of steps, pieces of a stream, and learners that were saved and loaded, or
+    restored, have the same bits as one run. Predicting changes nothing, and a snapshot does not
+    change. Rounds and features are counted. What is refused changes nothing: a row, a stream with a
+    bad row in the middle, or a ticket that is old, told already or another learner's. A seed
+    decides the draws. A learner that was grown goes on as before. Bits are those of the file that
+    ``save`` writes.
 
-    Of an :class:`~driftline.OGD`, compiled parts do what plain ones do, and a scaled loss is
-    recorded scaled: a kernel that ignores its parameters is found out.
+    For an :class:`~driftline.OGD`, compiled parts must do what plain ones do, and a scaled loss
+    must be recorded scaled, so that a kernel that ignores its parameters is detected.
 
     Parameters
     ----------
     learner
-        One that has not played. It is left as it is: copies of it play.
+        A learner that has not played. It is not changed: copies of it play.
     inputs, labels
         A stream to play, of 8 rounds or more. Default: a planted one, where there is one for the
         task.
@@ -114,7 +115,7 @@ def _check_facts(learner: Learner, inputs: Inputs, labels: Labels) -> None:
 
 
 def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that steps, halves, single rows and pieces are one run."""
+    """Check that steps, halves, single rows and pieces have the bits of one run."""
     ran, stepped, told, singly, pieces = (learner.copy() for _ in range(5))
     trace = ran.run(inputs, labels)
     for t, label in enumerate(labels):
@@ -156,7 +157,7 @@ def _check_values(learner: Learner, inputs: Inputs, labels: Labels) -> None:
 
 
 def _check_looks(learner: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that looking changes nothing."""
+    """Check that predicting changes nothing."""
     cut = len(labels) // 2
     one = learner.copy()
     one.run(inputs[:cut], labels[:cut])
@@ -172,7 +173,7 @@ def _check_looks(learner: Learner, inputs: Inputs, labels: Labels) -> None:
 
 
 def _check_snapshots(learner: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that a snapshot stays, while the learner learns to predict something else."""
+    """Check that a snapshot does not change while the learner learns to predict otherwise."""
     one, rows = learner.copy(), [row(inputs, t) for t in range(len(labels))]
     one.run(inputs, labels)
     seen, fixed, rounds = [one.predict(x) for x in rows], one.snapshot(), one.rounds
@@ -213,7 +214,7 @@ def _check_engines(learner: OGD, inputs: Inputs, labels: Labels) -> None:
 
 
 def _is_one_more(before: bytes, after: bytes) -> bool:
-    """Say whether two files differ in one whole number, which has grown by 1."""
+    """Return whether two files differ in one whole number, which has grown by 1."""
     (about, arrays), (more, others) = (
         archive.unpacked(content, "the learner") for content in (before, after)
     )
@@ -226,7 +227,7 @@ def _is_one_more(before: bytes, after: bytes) -> bool:
 
 
 def _leaves(data: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the numbers and words in plain data, each with where it stands."""
+    """Yield the numbers and strings in plain data, each with its path."""
     if isinstance(data, (dict, list)):
         for name, value in data.items() if isinstance(data, dict) else enumerate(data):
             yield from _leaves(value, f"{path}/{name}")

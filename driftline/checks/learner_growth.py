@@ -1,4 +1,4 @@
-"""Laws of learners: one that has grown goes on as it was."""
+"""Laws of learners: one that was grown goes on as before."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from driftline.typing import Inputs, Labels
 
 __all__ = ["check_growth"]
 
-#: The share of predictions that new features of 0 may not change. Scaling divides by the root of
-#: their number, so that all may become less certain.
+#: The share of predictions that must stay the same with new features of 0. Scaling divides by the
+#: root of the number of features, so that predictions may become less certain.
 KEPT = 0.75
 
 
@@ -49,7 +49,7 @@ def _classes(learner: Learner) -> int:
 
 
 def _grown(one: Learner, sizes: dict[str, int]) -> Learner | None:
-    """Return a learner for other sizes, None if it cannot grow so."""
+    """Return a learner for larger sizes, None if it cannot grow to them."""
     before = saved(one)
     try:
         made: Learner | None = one.grown(**sizes)
@@ -60,7 +60,7 @@ def _grown(one: Learner, sizes: dict[str, int]) -> Learner | None:
 
 
 def _check_same(one: Learner, same: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check a learner that was grown by nothing."""
+    """Check a learner that was grown to its own size."""
     by_itself = one.copy()
     words = "what is grown by nothing goes on with the same bits"
     law(saved(same) == saved(by_itself), words, learner=one)
@@ -70,7 +70,7 @@ def _check_same(one: Learner, same: Learner, inputs: Inputs, labels: Labels) -> 
 
 
 def _check_more(one: Learner, more: Learner) -> None:
-    """Check that a larger learner has played as much, and remembers what was learned."""
+    """Check that a larger learner has the same rounds, and what was learned before."""
     words = "what has grown has learned from as many rounds"
     law(more.rounds == one.rounds, words, rounds=more.rounds, before=one.rounds)
     if isinstance(one, Shell):  # then it is known how what is remembered grows: by zeros

@@ -18,7 +18,7 @@ __all__ = ["check_refusals", "check_tickets"]
 
 
 def check_refusals(learner: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that bad rows, streams and states change nothing, in a new learner and an old one."""
+    """Check that bad rows, streams and states change nothing, before and after learning."""
     played = learner.copy()
     played.run(inputs, labels)
     for one in (played, learner.copy()):
@@ -45,7 +45,7 @@ def _rows(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
 
 
 def _streams(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
-    """Yield streams whose rounds before a bad row must be taken back, and so must a seed."""
+    """Yield streams with a bad row, whose earlier rounds and seed must be rolled back."""
     bad = spoiled(inputs, len(labels) // 2)
     calls = {
         "run": lambda: one.run(bad, labels, seed=1),

@@ -14,7 +14,7 @@ from driftline.typing import Inputs, Labels, Prediction
 
 __all__ = ["check_seeds"]
 
-#: Seeds that are tried, and how often a row is asked for to see whether predictions are drawn.
+#: How many seeds are tried, and how often a row is asked to see whether predictions are random.
 SEEDS, ASKS = 4, 8
 
 
@@ -39,19 +39,19 @@ def check_seeds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
 
 
 def _begun(learner: Learner, inputs: Inputs, labels: Labels, seed: int) -> Learner:
-    """Return a learner that has played one round by a seed."""
+    """Return a learner that has played one round with a seed."""
     one: Learner = learner.copy()
     one.run(inputs[:1], labels[:1], seed=seed)
     return one
 
 
 def _asked(one: Learner, inputs: Inputs) -> list[list[Prediction]]:
-    """Return what some rows are predicted to be, each several times."""
+    """Return the predictions of some rows, each several times."""
     return [[one.ask(row(inputs, t)).prediction for _ in range(ASKS)] for t in range(8)]
 
 
 def _learned_alike(arrays: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:
-    """Say whether two learners remember the same numbers, whatever their draws are."""
+    """Return whether two learners have learned the same numbers, whatever their draws are."""
     return arrays.keys() == others.keys() and all(
         np.array_equal(arrays[name], others[name]) for name in arrays
     )

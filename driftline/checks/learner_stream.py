@@ -1,4 +1,4 @@
-"""What the laws of learners are tried on: streams, spoiled and longer rows, files as bytes."""
+"""Test data for the laws of learners: streams, bad and longer rows, files as bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "spoiled",
 ]
 
-#: A call that must be refused: what refuses it, what it leaves unchanged, and the call.
+#: A call that must be refused: the words of the two laws (refused, unchanged), and the call.
 Refused = tuple[str, str, Callable[[], object]]
 
 
@@ -97,16 +97,16 @@ def saved(learner: Learner) -> bytes:
 
 
 def check_refused(learner: Learner, calls: Iterable[Refused]) -> None:
-    """Check that calls are refused by an InputError, and that each leaves the learner as it was.
+    """Check that calls are refused by an InputError, and that each leaves the learner unchanged.
 
-    With each call it is said what must refuse it, and what must be unchanged.
+    Each call comes with the words of the laws that it must not break.
     """
     before = saved(learner), learner.rounds, learner.features
     for what, unchanged, call in calls:
         raised: Exception | None = None
         try:
             call()
-        except Exception as error:  # whatever a learner of one's own raises
+        except Exception as error:  # a learner of one's own may raise anything
             raised = error
         law(isinstance(raised, InputError), f"{what}, by an InputError", raised=raised, by=learner)
         after = saved(learner), learner.rounds, learner.features

@@ -21,7 +21,7 @@ def check_loss(
     trials: int = 100,
     seed: int = 0,
 ) -> None:
-    """Check a loss: its range, its gradient, convexity and self-bounding constant as it claims.
+    """Check a loss: its range, its gradient, its convexity and its self-bounding constant.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def check_loss(
 
 
 def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> None:
-    """Double the first parameter of kernels, which is how a loss is scaled."""
+    """Check that doubling the first parameter of the kernels doubles the loss."""
     if loss.kernels is None:
         return
     words = "params[0] is a factor of the whole loss, its gradient and its values"
@@ -95,7 +95,7 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> Non
 
 
 def _check_slope(loss: Loss, theta: np.ndarray, label: Label, grad: np.ndarray) -> None:
-    """Compare with differences, unless the loss names a kink or a jump nearby."""
+    """Compare the gradient with differences, unless the loss states a kink or a jump nearby."""
     direction, h = np.cos(np.arange(theta.size) + 1.0), 1e-5
     if any(abs(kink) < 10.0 * h for kink in loss.kinks(theta, label)):
         return

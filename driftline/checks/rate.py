@@ -12,10 +12,10 @@ __all__ = ["check_detector", "check_rate"]
 
 
 def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> None:
-    """Check a rate: steps are finite, in their range, and the same when rounds come again.
+    """Check a rate: steps are finite, in their range, and the same when rounds are repeated.
 
-    ``setting`` is what a rate is told of its learner; by default a rate floor of 0.5 and a
-    diameter of 20.
+    ``setting`` has the constants of the other parts; by default a rate floor of 0.5 and a diameter
+    of 20.
 
     >>> import driftline as dl
     >>> check_rate(dl.rates.Polyak())
@@ -45,7 +45,7 @@ def check_rate(rate: Rate, setting: Setting | None = None, *, seed: int = 0) -> 
 
 
 def _in_range(made: StepRange, past: list[float], **seen: float) -> None:
-    """Hold a step, for an input of norm 1, to what the rate says of its steps."""
+    """Check that a step, for an input of norm 1, is in the range that the rate states."""
     step, slack = seen["step"], 1.0 + 1e-9
     low = made.least(1.0) <= step * slack
     law(low and step <= made.most * slack, "steps lie between least and most", range=made, **seen)
@@ -57,7 +57,7 @@ def _in_range(made: StepRange, past: list[float], **seen: float) -> None:
 
 
 def check_detector(detector: Detector, *, seed: int = 0) -> None:
-    """Check a detector: alarms are the same when the same losses come again, also in pieces.
+    """Check a detector: the same losses give the same alarms, also in pieces.
 
     >>> import driftline as dl
     >>> check_detector(dl.detectors.Cusum())

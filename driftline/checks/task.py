@@ -14,7 +14,7 @@ from driftline.typing import Label, Prediction
 
 __all__ = ["check_task"]
 
-#: So many predictions are drawn from a mean.
+#: How many predictions are drawn from a mean.
 DRAWS = 400
 
 
@@ -119,7 +119,7 @@ def _check_mixture(
 
 
 def _check_draws(task: Task, mean: np.ndarray, width: np.ndarray) -> None:
-    """Compare the mean of many draws, by uniform numbers one after the other, with what it is."""
+    """Compare the mean of many draws, by equally spaced uniform numbers, with the given mean."""
     uniforms = (np.arange(DRAWS) + 0.5) / DRAWS
     made = np.array([task.encode_loss(task.draw(mean, np.array([u]))) for u in uniforms])
     close = np.abs(made.mean(axis=0) - mean) <= 3.0 * width / math.sqrt(DRAWS) + 1e-6

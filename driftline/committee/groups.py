@@ -37,7 +37,7 @@ class Group:
         if self.mapper is not None and member.mapper is not None:
             (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
             if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
-                raise InputError(f"two members have seen other rows through {self.map!r}")
+                raise InputError(f"two members have seen different rows with the map {self.map!r}")
             member.mapper = self.mapper
         self.places.append(place)
         self.members.append(member)

@@ -28,7 +28,7 @@ PARAMS = np.array(DETECTOR.params())
 
 @helper
 def note(loss, params, log):
-    """Tell the detector of a round, and note an alarm; rounding may leave means outside of 0 to 1."""
+    """Tell the detector of a round, whose loss is clipped to 0 to 1, and note an alarm."""
     if page(min(max(loss, 0.0), 1.0), params, log[MEMORY:FOUND]):
         log[HEAD + int(log[FOUND]) % MOST] = log[ROUNDS]
         log[FOUND] += 1.0

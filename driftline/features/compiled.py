@@ -185,7 +185,7 @@ class CompiledMapper(Mapper):
             raise InputError(f"the state of a map is a vector of numbers, not {state!r:.80}")
         if features is None:
             if state.shape != (0,):
-                raise InputError("a map that has seen nothing remembers nothing")
+                raise InputError("a map that has seen no rows must have an empty state")
         elif type(features) is not int or not 1 <= features <= 10**8:
             raise InputError(f"a map has 1 feature or more, not {features!r:.80}")
         else:

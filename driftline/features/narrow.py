@@ -37,7 +37,7 @@ class Narrow(Map):
         if not isinstance(self.map, Map):
             raise InputError(f"expected a map such as Hats(12), not {self.map!r:.80}")
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 1:
-            raise InputError(f"there must be at most 1 feature or more, not {self.most!r}")
+            raise InputError(f"most must be a whole number of 1 or more, not {self.most!r}")
 
     def suits(self, features: int, sparse: bool) -> bool:
         """Say whether rows are dense and have few features."""

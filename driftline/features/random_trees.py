@@ -130,7 +130,7 @@ class RandomTrees(SketchMap):
         super().check(state, features)
         asked = state[-1]
         if asked != math.floor(asked) or not (asked > 0) == (state[0] > 0) or asked > features:
-            raise InputError(f"trees ask 1 to {features} features, not {asked:g}")
+            raise InputError(f"trees use 1 to {features} features, not {asked:g}")
 
     def grow(self, state: np.ndarray, old: int, new: int) -> np.ndarray:
         """Give new features a knot at 0; the trees use the same features as before."""

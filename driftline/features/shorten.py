@@ -135,7 +135,7 @@ class ShortenMapper(CompiledMapper):
         """Go on from what :meth:`to_saved` returned."""
         features, sparse = about["features"], about["sparse"]
         if sparse not in ((None,) if features is None else BOTH):
-            raise InputError(f"this is not what rows can be like: {about!r:.80}")
+            raise InputError(f"expected features and whether rows are sparse, not {about!r:.80}")
         super().resume(about, arrays)
         self.sparse = sparse
 

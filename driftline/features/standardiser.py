@@ -118,7 +118,7 @@ class Standardiser(Mapper):
         """
         rows = rows_of(inputs)
         if self.features is None:
-            raise InputError("nothing was seen yet that rows could be scaled by")
+            raise InputError("no row was seen yet to scale by: expected rows to learn from first")
         return self.look_at(rows)
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
@@ -203,7 +203,7 @@ class Standardiser(Mapper):
             made.state = np.array(state, dtype=np.float64)
             made.check_state()
         elif state.size:
-            raise InputError("a scaling that has seen nothing remembers nothing")
+            raise InputError("a scaling that has seen no rows must have an empty state")
         return made
 
     def to_saved(self) -> Saved:

@@ -24,7 +24,7 @@ def zeros(count: int, dtype: npt.DTypeLike = np.float64) -> np.ndarray:
         needed = count * np.dtype(dtype).itemsize
         raise InputError(
             f"a learner for these inputs needs {needed / 2**30:,.0f} GiB of memory, which is not "
-            "to be had: expected fewer features"
+            "available: expected fewer features"
         ) from error
 
 

@@ -30,7 +30,7 @@ class Turn:
     >>> turn.check()
     Traceback (most recent call last):
     ...
-    driftline.errors.BusyError: the learner is at work: a callback may look, not learn
+    driftline.errors.BusyError: the learner plays a stream: a callback may predict, not learn
     >>> turn.end()
     """
 
@@ -45,7 +45,7 @@ class Turn:
     def check(self) -> None:
         """Refuse to learn while a stream is being played."""
         if self._player == get_ident():
-            raise BusyError("the learner is at work: a callback may look, not learn")
+            raise BusyError("the learner plays a stream: a callback may predict, not learn")
         if self._player:
             raise BusyError(
                 "the learner is busy in another thread: use one learner a thread, or a lock of "

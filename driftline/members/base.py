@@ -296,9 +296,9 @@ class CountingMember(Member):
             raise InputError(f"expected a state of a learner, but got {state!r:.80}")
         state.check()
         if state.weights is not None or (state.memory is None) != (state.features is None):
-            raise InputError(f"expected a state of a member that remembers, but got {state!r:.80}")
+            raise InputError(f"expected a state with a memory, but got {state!r:.80}")
         if state.features is None and state.rounds:
-            raise InputError(f"nothing is remembered of {state.rounds} rounds")
+            raise InputError(f"the state has no memory after {state.rounds} rounds")
         with self._turn.lock:
             self._turn.check()
             mapper = self._resumed_mapper(state)
@@ -430,5 +430,5 @@ class CountingMember(Member):
 
 def _dense(rows: Rows) -> DenseRows:
     if not isinstance(rows, DenseRows):
-        raise InputError("what is counted are dense rows: give an array, as by .toarray()")
+        raise InputError("this member is for dense rows: give an array, as by .toarray()")
     return rows

@@ -1,4 +1,4 @@
-"""Readers of data files: each returns plain arrays, and names the line that does not fit."""
+"""Readers of data files: each returns plain arrays; errors name the line."""
 
 from driftline.readers.arff import Arff as Arff
 from driftline.readers.arff import read_arff as read_arff

@@ -1,8 +1,8 @@
 """Read ARFF files, dense or sparse, and the multi-label sets that Mulan keeps in them.
 
-An ARFF file declares its attributes, numbers or one of a few listed values, and then gives a row
-a line: all values with commas or tabs between them, or ``{index value, ...}`` with what is not
-zero. In a sparse row an absent attribute is 0, so an absent nominal is the first value listed.
+An ARFF file declares its attributes, numbers or one of a few listed values, and then has one row
+per line: all values, separated by commas or tabs, or ``{index value, ...}`` with the nonzero ones.
+In a sparse row an absent attribute is 0, so an absent nominal is the first value listed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def read_arff(path: str | Path) -> Arff:
 
 
 def read_header(lines: Lines) -> tuple[list[str], list[tuple[str, ...] | None]]:
-    """Return names and kinds of all attributes; what follows are rows."""
+    """Return names and kinds of all attributes; the next lines are rows."""
     kinds: dict[str, tuple[str, ...] | None] = {}
     for line in lines:
         text = without_comment(lines, line)
@@ -130,7 +130,7 @@ def _nominal_values(lines: Lines, text: str) -> tuple[str, ...]:
 
 
 def without_comment(lines: Lines, line: str) -> str:
-    """Return a line without what stands behind a percent sign."""
+    """Return a line without its comment, which begins with a percent sign."""
     match = CODE.match(line)
     end = match.end() if match else 0
     if end < len(line) and line[end] != "%":
@@ -158,7 +158,7 @@ def _split_items(text: str) -> list[tuple[str, bool, str]]:
 
 
 def split_dense(lines: Lines, text: str, count: int, missing: bool = False) -> list[str]:
-    """Return the values of a row; missing ones are empty if there may be any."""
+    """Return the values of a row; missing ones are empty if they are allowed."""
     if SPECIAL.search(text) is None:
         row = [token.strip() for token in text.split(",")]
         if "" in row and not missing:
@@ -177,7 +177,7 @@ def split_dense(lines: Lines, text: str, count: int, missing: bool = False) -> l
 
 
 def split_sparse(lines: Lines, text: str, count: int) -> tuple[Sequence[int], list[str]]:
-    """Return the places and the values of a row that has only what is not zero."""
+    """Return the places and the values of a sparse row."""
     body = text[1:-1].strip()
     if text[-1] != "}":
         raise lines.error(f"a row that begins with {{ must end with }}, but ends {text[-20:]!r}")
@@ -209,7 +209,7 @@ def read_mulan(
     Returns
     -------
     inputs : array or csr_array of float64
-        All attributes that are no labels, in the order of the ARFF file.
+        All attributes that are not labels, in the order of the ARFF file.
     labels : array of int64
         Zeros and ones, one column per label, in the order of the XML file.
     """

@@ -77,6 +77,6 @@ def _natural(name: str) -> tuple[list[str | int], str]:
     >>> sorted(["L10", "L2", "L", "a"], key=_natural)
     ['L', 'L2', 'L10', 'a']
     """
-    # Texts and numbers alternate, beginning with a text, so that like meets like.
+    # Texts and numbers alternate, beginning with a text, so that equal types are compared.
     parts = re.split(r"([0-9]+)", name)
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name

@@ -1,4 +1,4 @@
-"""What the readers share: lines that know their number, numbers, sparse rows."""
+"""What the readers share: numbered lines, numbers, sparse rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def find_file(folder: Path, name: str) -> Path:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return what is in a file, decompressed if it begins like a gzip file."""
+    """Return the content of a file, decompressed if it begins like a gzip file."""
     content = Path(path).read_bytes()
     if content[:2] != b"\x1f\x8b":
         return content

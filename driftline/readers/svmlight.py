@@ -1,7 +1,7 @@
 """Read ranking data in svmlight format: a line is ``grade qid:Q index:value ... # comment``.
 
-Rows of one query stand together. Which rows these are is said by ``qid``, or by a second file
-with one query size per line; without either, all rows are one query.
+Rows of one query are consecutive. ``qid`` says which rows these are, or a second file with one
+query size per line; without either, all rows are one query.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Ranking(NamedTuple):
 def read_svmlight(path: str | Path, query_path: str | Path | None = None) -> Ranking:
     """Return documents, grades and queries of an svmlight file, plain or compressed by gzip.
 
-    An index becomes a column as it is if index 0 occurs in the file, else the first is 1.
+    If index 0 occurs in the file, indices are columns from 0, else from 1.
     """
     lines = Lines(path)
     grades: list[float] = []

@@ -151,7 +151,7 @@ def _read(archive: zipfile.ZipFile, size: int) -> Saved:
         if entry.filename != ABOUT and not NAME.fullmatch(entry.filename):
             raise InputError(f"an array has no plain name: {entry.filename!r}")
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size:
-            raise InputError(f"{entry.filename} is not stored as it is")
+            raise InputError(f"{entry.filename} is compressed, or larger than the file it is in")
     if sum(entry.file_size for entry in entries) > size:
         raise InputError("its entries lie on top of each other")
     about = json.loads(archive.read(ABOUT))

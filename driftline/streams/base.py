@@ -15,8 +15,8 @@ __all__ = ["Stream", "check_count", "check_noise", "segment_starts", "unit_vecto
 class Stream:
     """Rounds to play: a task, inputs and labels.
 
-    ``comparator`` is the weights that made the labels, None where none are known;
-    ``starts`` are the rounds at which the world changes, the first 0.
+    ``comparator`` has the weights that made the labels, None where none are known;
+    ``starts`` are the rounds at which the stream changes, the first 0.
     """
 
     task: Task
@@ -38,7 +38,7 @@ def check_count(value: float, least: int, what: str) -> int:
 
 
 def segment_starts(rounds: int, flips: int) -> np.ndarray:
-    """Return where n flips begin the n + 1 segments, of lengths as equal as may be.
+    """Return the starts of the n + 1 segments between n flips, of nearly equal lengths.
 
     >>> segment_starts(10, 2)
     array([0, 3, 6])
@@ -51,7 +51,7 @@ def segment_starts(rounds: int, flips: int) -> np.ndarray:
 
 
 def check_noise(noise: float) -> None:
-    """Refuse a noise that is no share."""
+    """Refuse a noise that is not between 0 and 1."""
     if not 0.0 <= noise <= 1.0:
         raise InputError(f"noise must be a share from 0 to 1, but is {noise}")
 

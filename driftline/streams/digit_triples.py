@@ -1,4 +1,4 @@
-"""The digit stream of the paper: three digits at a time, other ones after every flip."""
+"""The digit stream of the paper: three digits at a time, and new ones after every flip."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DigitTriples(Stream):
     source
         ``"digits"``, the 8x8 images that come with scikit-learn, or ``"mnist"``.
     folder
-        Of the four MNIST files; by default ``mnist`` in the folder that the environment
+        The folder of the four MNIST files; by default ``mnist`` in the folder that the environment
         variable ``DRIFTLINE_DATA`` names.
 
     Examples

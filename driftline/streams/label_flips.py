@@ -19,7 +19,7 @@ class LabelFlips(Stream):
 
     Labels are -1 and +1 with one weight vector (``form="vector"``, as in the paper), or
     classes 0 and 1 with one weight vector each (``form="matrix"``). The comparator is the
-    unit normal of the line, or a pair of opposite vectors of together the same length.
+    unit normal of the line, or a pair of opposite vectors whose joint norm is 1.
 
     >>> stream = LabelFlips(rounds=100, flips=3, seed=0)
     >>> stream.starts, round(stream.comparator.path_length, 6)

@@ -32,16 +32,16 @@ class PlantedRankings(Stream):
     Parameters
     ----------
     task
-        :class:`~driftline.tasks.NDCG` or :class:`~driftline.tasks.PrecisionAtK`, for queries
-        that bring their own documents.
+        :class:`~driftline.tasks.NDCG` or :class:`~driftline.tasks.PrecisionAtK`, for queries with
+        their own documents.
     documents
         The smallest and the largest number of documents of a query; all from one to the other
         are equally likely.
     noise
         The share of documents whose grade is that of another random document.
     turn
-        What a flip does to the weights: None draws new ones, ``"flip"`` turns them round, an
-        angle in radians rotates them by it in a random direction.
+        What a flip does to the weights: None draws new ones, ``"flip"`` negates them, a number
+        rotates them by this angle, in radians, in a random direction.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Real queries whose readers change their minds."""
+"""Real queries whose relevance grades flip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("rank.train", "rank.test")
 
 
 class RankedQueries(Stream):
-    """The ranking example of LightGBM; at every flip what was relevant is not, and vice versa.
+    """The ranking example of LightGBM; at every flip relevance is reversed.
 
     All queries come in random order, then in another one, until there are enough rounds. A flip
     turns grade g into the highest grade minus g. Every document is divided by the largest norm of

@@ -1,4 +1,4 @@
-"""A real data set whose labels change their names."""
+"""A real data set whose labels are permuted at every flip."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Relabelled"]
 class Relabelled(Stream):
     """Rows of a data set in random order; at every flip the entries of labels are permuted.
 
-    This is the structured analogue of the paper's digit stream: the inputs stay as they are,
-    and what was tag (or item) i is from then on another one. Rows are scaled to norm 1.
+    This is the structured analogue of the paper's digit stream: the inputs do not change, and tag
+    (or item) i becomes another one. Rows are scaled to norm 1.
 
     Parameters
     ----------

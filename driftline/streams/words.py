@@ -1,4 +1,4 @@
-"""Handwritten words whose letters change their names."""
+"""Handwritten words whose letters are relabelled at every flip."""
 
 from __future__ import annotations
 

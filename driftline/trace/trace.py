@@ -322,12 +322,12 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
     origin = State.from_saved(about["origin"], own)
     if origin.memory is not None:
         if origin.weights is not None or not np.isfinite(origin.memory).all():
-            raise InputError("a learner remembers finite numbers, in place of weights")
+            raise InputError("the memory of a learner must have finite numbers only")
         return origin
     if origin.weights is None:
         raise InputError("the origin of the run has no weights")
     with np.errstate(over="ignore", invalid="ignore"):
         weights = origin.scaled_weights
     if not np.isfinite(origin.weights).all() or not np.isfinite(weights).all():  # type: ignore[arg-type]
-        raise InputError("first weights must be rows of finite numbers, and so times their scale")
+        raise InputError("first weights must be finite, also when multiplied by their scale")
     return origin

@@ -1,4 +1,4 @@
-"""``driftline certify``: a recorded run, held to its bounds."""
+"""``driftline certify``: a recorded run against its bounds."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def certify(
 def _arrays(
     path: Path, names: tuple[str, ...], more: tuple[str, ...] = ()
 ) -> dict[str, np.ndarray]:
-    """Return arrays of a file by name; those of ``more`` only if they are there."""
+    """Return arrays of a file by name; those in ``more`` are optional."""
     import numpy as np
 
     from driftline.errors import InputError
@@ -115,7 +115,7 @@ def _comparator(path: Path) -> Piecewise:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers as JSON has them: those that are not finite become null."""
+    """Return a value for JSON: numbers that are not finite become null."""
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, list):

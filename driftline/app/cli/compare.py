@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from driftline.app.cli.learners import TABLE
-from driftline.app.cli.options import FILE, about_columns, names, reading, table_of, wishes_of
+from driftline.app.cli.options import FILE, about_columns, names, reading, table_of, table_options
 
 __all__ = ["compare"]
 
@@ -62,7 +62,7 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     head = next(table.pieces(), None)
     if head is None:
         raise InputError(f"{table.name} has no rows after its header")
-    encoder, said = guess(table, head, wishes_of(options, ignore))
+    encoder, said = guess(table, head, table_options(options, ignore))
     runs = [Run(Model.new(name, encoder)) for name in wanted]
     if not options["quiet"]:
         for note in said:
@@ -71,7 +71,7 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     with Progress(notes, options["quiet"]) as bar:
         for rounds in source:
             for run in runs:
-                if not run.rounds:  # compiled code is loaded here, which is no learning
+                if not run.rounds:  # the first batch loads compiled code, which is not counted
                     Run(Model.new(run.model.about, encoder)).learn(rounds)
                 run.learn(rounds)
             bar.show(table.progress, runs[0].rows, runs[0].share)

@@ -1,4 +1,4 @@
-"""``driftline completion``: what a shell must know to complete commands and options."""
+"""``driftline completion``: shell completion of commands and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``driftline guarantees``: what the theory promises and forbids, played."""
+"""``driftline guarantees``: runs beside the bounds of the theory."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _table_model(file: Path) -> Json:
 
 
 def _members(committee: Committee) -> Json:
-    """Return the members with their weights, in few words."""
+    """Return the members with their weights, as short texts."""
     found = {}
     for j, (member, weight) in enumerate(zip(committee.members, committee.weights, strict=True)):
         found[f"member {j}"] = f"{weight:.3f}  {member.in_short}"

@@ -1,4 +1,4 @@
-"""The learners that can be asked for, in words; named here so that ``--help`` stays light."""
+"""Descriptions of the learners, in a module of their own so that ``--help`` imports little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``driftline`` and what it can be asked to do."""
+"""The command ``driftline`` and its subcommands."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Commands(click.Group):
         return list(self.commands)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write them in two groups."""
+        """Write the commands in two groups."""
         for title, group in (("Your own data", OWN), ("The paper", PAPER)):
             with formatter.section(title):
                 rows = [(c.name or "", c.get_short_help_str(60)) for c in group]
                 formatter.write_dl(rows)
 
     def invoke(self, context: click.Context) -> Any:
-        """Do what was asked; what goes wrong is said in a line."""
+        """Run a command; errors are printed in one line."""
         with plain_errors():
             return super().invoke(context)
 

@@ -1,4 +1,4 @@
-"""What the commands on a person's own tables can be told about them."""
+"""Options of the commands on tables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = [
     "about_columns",
     "names",
     "reading",
-    "refuse_settled",
+    "refuse_fixed",
     "opener_of",
-    "said_again",
-    "said_before",
+    "reading_arguments",
+    "command_arguments",
     "table_of",
-    "wishes_of",
+    "table_options",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -100,8 +100,8 @@ COLUMNS = (
     ),
 )
 
-#: What a model has settled, by name.
-SETTLED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal")
+#: Options that are fixed by a model, by name.
+FIXED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal")
 
 
 def reading(command: Command) -> Command:
@@ -119,7 +119,7 @@ def about_columns(command: Command) -> Command:
 
 
 def names(text: str) -> list[str]:
-    """Return names that were given with commas between.
+    """Return names from a comma-separated list.
 
     >>> names(" a, b,")
     ['a', 'b']
@@ -133,33 +133,33 @@ def table_of(file: Path, options: dict[str, Any]) -> Table:
 
 
 def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Table]:
-    """Return what opens the table, in which positions can be asked for."""
+    """Return a function that opens the table; ``marked`` is whether it has positions."""
     from driftline.app import tables
 
     said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
     return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
 
 
-def refuse_settled(more: Sequence[str] = ()) -> None:
-    """Refuse what was said about columns, and ``more``: who goes on from a model has settled it."""
+def refuse_fixed(more: Sequence[str] = ()) -> None:
+    """Refuse options on columns, and those in ``more``, which are fixed by the model."""
     from driftline.errors import InputError
 
     context = click.get_current_context()
     given = [
         option.opts[0]
         for option in context.command.params
-        if option.name in {*SETTLED, *more}
+        if option.name in {*FIXED, *more}
         and context.get_parameter_source(option.name) == ParameterSource.COMMANDLINE
     ]
     if given:
         raise InputError(
-            f"{', '.join(given)} cannot be said with --resume: the model has settled it; leave it "
+            f"{', '.join(given)} cannot be given with --resume: the model has fixed it; leave it "
             "out, or begin a new run"
         )
 
 
-def said_again(options: dict[str, Any]) -> list[str]:
-    """Return what was said about reading, as it would be said again."""
+def reading_arguments(options: dict[str, Any]) -> list[str]:
+    """Return the options on reading as command-line arguments."""
     made = ["--no-header"] if options["no_header"] else []
     usual = {"format": None, "delimiter": None, "encoding": "utf-8", "features": None, "ignore": ""}
     for name, value in usual.items():
@@ -169,8 +169,8 @@ def said_again(options: dict[str, Any]) -> list[str]:
     return made
 
 
-def said_before(context: click.Context) -> list[str]:
-    """Return the command as it was said, without what begins it again."""
+def command_arguments(context: click.Context) -> list[str]:
+    """Return the command and its arguments as given, without ``--fresh``."""
     made = [context.info_name or ""]
     for param in context.command.params:
         value = context.params.get(param.name or "")
@@ -184,8 +184,8 @@ def said_before(context: click.Context) -> list[str]:
     return made
 
 
-def wishes_of(options: dict[str, Any], ignore: list[str]) -> Options:
-    """Return what was said about columns."""
+def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
+    """Return the options on columns."""
     from driftline.app.tables import Options
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}

@@ -1,4 +1,4 @@
-"""``driftline predict``: what a model says of new rows."""
+"""``driftline predict``: predictions of a model for new rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     for rounds in source:
         made, losses = model.predict(rounds.inputs), None
         if rounds.labels is not None:
-            # A class that the model does not know is a mistake, whatever was said.
+            # A class that the model does not know is a mistake, whatever was predicted.
             losses = np.array(
                 [model.loss_of(p, y) for p, y in zip(made, rounds.labels, strict=True)]
             )

@@ -1,4 +1,4 @@
-"""How far a run has come, with its running loss."""
+"""A progress bar with the running loss."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Progress:
     def show(
         self, done: tuple[int, int | None], rows: int, loss: float, saved: int | None = None
     ) -> None:
-        """Say how much was read, how many rows were learned from and saved, and the mean loss."""
+        """Show how much was read, how many rows were learned from and saved, and the mean loss."""
         spent = self._bar.tasks[0].elapsed or 0.0
         rate = f"{rows / spent:,.0f}/s" if spent > 0.5 else ""
         self._bar.update(

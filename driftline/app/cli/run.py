@@ -1,4 +1,4 @@
-"""``driftline run``: learn from a person's own table."""
+"""``driftline run``: learn from a table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from driftline.app.cli.options import (
     FILE,
     MODEL,
     about_columns,
+    command_arguments,
     names,
     reading,
-    refuse_settled,
-    said_again,
-    said_before,
-    wishes_of,
+    reading_arguments,
+    refuse_fixed,
+    table_options,
 )
 from driftline.app.cli.trouble import FAILURES, Trouble, failing
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-#: What does not change what is learned.
+#: Options that do not change what is learned.
 ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
 
 
@@ -109,7 +109,7 @@ def run(file: Path, **options: Any) -> None:
     where it was; when all rows were learned from, there is nothing to do.
     """
     if options["resume"] is not None:
-        refuse_settled(("learner", "seed"))
+        refuse_fixed(("learner", "seed"))
     _run(file, options)
 
 
@@ -130,7 +130,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     notes, resume = console_of(err=True), options["resume"]
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
     folder = options["out"] or usual
-    again = said_again(options)
+    again = reading_arguments(options)
     with Lock(folder) as lock:
         sweep(lock)
         start = _start(file, folder, options)
@@ -143,7 +143,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
 
 
 def _start(file: Path, folder: Path, options: dict[str, Any]) -> Start:
-    """Find out how the run begins."""
+    """Return how the run begins."""
     from driftline.app.cli.options import opener_of
     from driftline.app.runs.start import Command, begin
 
@@ -154,7 +154,7 @@ def _start(file: Path, folder: Path, options: dict[str, Any]) -> Start:
 
 
 def _learning(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run is begun with, and goes on with."""
+    """Return the options on learning, which must not change when a run goes on."""
     named = {"form": "format", "highest_grade": "highest-grade", "no_header": "no-header"}
     return {named.get(name, name): options[name] for name in sorted(options.keys() - {*ANYWAY})}
 
@@ -162,7 +162,7 @@ def _learning(options: dict[str, Any]) -> dict[str, Any]:
 def _begin(
     file: Path, lock: Lock, start: Start, options: dict[str, Any], notes: Console
 ) -> Started:
-    """Find out what is in the table, make the model or take it up."""
+    """Guess the columns of the table; make a new model, or load the one to go on with."""
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.outputs import Outputs
     from driftline.app.tables import guess
@@ -175,7 +175,7 @@ def _begin(
         head = next(table.pieces(), None)
         if head is None:
             raise InputError(f"{table.name} has no rows after its header")
-        encoder, said = guess(table, head, wishes_of(options, ignore))
+        encoder, said = guess(table, head, table_options(options, ignore))
         run = Run(Model.new(options["learner"], encoder, options["seed"]))
         for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
@@ -203,7 +203,7 @@ def _begin(
 
 
 def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
-    """Learn, save, and tell what came out."""
+    """Learn, save, and print the results."""
     from driftline.errors import InputError
 
     _, run, outputs, notes = started
@@ -231,20 +231,20 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
 
 
 def _words(file: Path, again: list[str], outputs: Outputs, rows: int) -> list[str]:
-    """Return how to go on: the same again, but for a pipe, whose rows are gone."""
+    """Return the command to go on: the same again, except for a pipe, whose rows are gone."""
     from driftline.app.runs.inputs import is_pipe
 
     if not is_pipe(file):
-        return ["driftline", *said_before(click.get_current_context())]
+        return ["driftline", *command_arguments(click.get_current_context())]
     words = ["driftline", "run", str(file), *again, "--resume", str(outputs.model)]
     return [*words, "--skip", str(rows)]
 
 
 def _audit_buffer(options: dict[str, Any]) -> AuditBuffer | None:
-    """Return where rounds are kept for an audit, None if nowhere."""
+    """Return the buffer of rounds for an audit, None if there is no audit."""
     from driftline.app.runs.audit_buffer import MOST, AuditBuffer
 
-    if options["certify"] or options["trace"]:  # who asks for them has the room
+    if options["certify"] or options["trace"]:  # explicitly asked for: without a limit
         return AuditBuffer(None)
     return AuditBuffer(MOST) if options["certify"] is None else None
 
@@ -252,7 +252,7 @@ def _audit_buffer(options: dict[str, Any]) -> AuditBuffer | None:
 def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
     """Learn until the end, an error or a signal; return the error, and the signal.
 
-    What was learned is saved then, but for what comes to its end so soon that nothing is lost.
+    What was learned is saved then, except at the end of the table soon after a checkpoint.
     """
     from driftline.app.cli.progress import Progress
     from driftline.app.runs.stop import Stop
@@ -264,7 +264,7 @@ def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
         with Progress(notes, quiet) as bar:
             try:
                 for rounds in stop.each(source):
-                    with failing(lambda: _lost(outputs)):  # what is half learned is not saved
+                    with failing(lambda: _lost(outputs)):  # a half-learned batch is not saved
                         outputs.add(rounds, run.learn(rounds), source.position())
                         if outputs.schedule.due:
                             outputs.save()
@@ -332,14 +332,14 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
 
 
 def _lost(outputs: Outputs) -> str:
-    """Say what is left when a run fails on the way."""
+    """Say what is saved when a run fails."""
     if not outputs.saved:
         return "nothing of this run is saved"
     return f"what was learned from {outputs.saved:,} rows is saved: the same command goes on there"
 
 
 def _where(guarantee: Guarantee, run: Run) -> str:
-    """Say of which rounds a certificate is, unless these are all there are."""
+    """Say which rounds a certificate covers, unless these are all rounds."""
     if run.model.rounds == run.rounds:
         return ""
     own = guarantee.rounds == run.rounds
@@ -347,7 +347,7 @@ def _where(guarantee: Guarantee, run: Run) -> str:
 
 
 def _stem(file: Path) -> str:
-    """Return the name of a file without endings that say how it is written.
+    """Return the name of a file without the suffixes of its format.
 
     >>> _stem(Path("data/2024.01.csv.gz")), _stem(Path("-"))
     ('2024.01', 'stdin')

@@ -1,4 +1,4 @@
-"""What a run says on the screen."""
+"""The output of a run on the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def console_of(err: bool = False) -> Console:
-    """Return a console that does not colour or break what is no terminal."""
+    """Return a console, without colours and line breaks if the output is not a terminal."""
     from rich.console import Console
 
     plain: dict[str, Any] = {"stderr": err, "highlight": False, "markup": False}
@@ -33,7 +33,7 @@ def console_of(err: bool = False) -> Console:
 
 
 def short(value: float) -> str:
-    """Return a total as people read it.
+    """Return a total in a readable form.
 
     >>> short(3501.0), short(12.345)
     ('3,501', '12.3')
@@ -99,7 +99,7 @@ def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
 
 
 def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
-    """Return the certificate in a few lines; ``where`` says of which rounds it is."""
+    """Return the certificate in a few lines; ``where`` says which rounds it covers."""
     lines = [f"certificate{where}", *_bound_lines(made), *_paid_lines(made)]
     if made.guessing is not None:
         lines.append(f"  guessing     {short(made.guessing)}")
@@ -124,7 +124,7 @@ def _bound_lines(made: Guarantee) -> list[str]:
 
 
 def _paid_lines(made: Any) -> list[str]:
-    """Return what was paid, and what was expected where predictions are random."""
+    """Return the loss, and the expected loss where predictions are random."""
     paid, bounded = f"  paid         {short(made.paid)}", math.isfinite(made.bound)
     if made.random and made.alone:
         expected = f"  expected     {short(made.expected)} over its random predictions"

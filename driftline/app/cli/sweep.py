@@ -1,4 +1,4 @@
-"""``driftline sweep``: what the scale of a regularizer trades."""
+"""``driftline sweep``: the trade-off in the scale of a regularizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces from files, whoever made them."""
+"""Traces from files, of learners or of committees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as a person sees them: one line that says what to do, and exit status 2."""
+"""Errors on the command line: one line that says what to do, and exit status 2."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import click
 
 __all__ = ["FAILURES", "Trouble", "failing", "plain_errors"]
 
-#: What a machine may run out of, or refuse.
+#: Errors of the machine: out of memory, out of disk space, no permission.
 FAILURES = (MemoryError, OSError)
 
 
 class Trouble(click.ClickException):
-    """Something is wrong with what was given, or the machine cannot do it."""
+    """An error in the input, or an error of the machine, as a message."""
 
     exit_code = 2
 
@@ -36,7 +36,7 @@ def plain_errors() -> Iterator[None]:
 
 @contextmanager
 def failing(left: str | Callable[[], str]) -> Iterator[None]:
-    """Turn the machine's errors into messages that also say what is left."""
+    """Turn the machine's errors into messages that also say what is saved."""
     try:
         yield
     except BrokenPipeError:
@@ -47,7 +47,7 @@ def failing(left: str | Callable[[], str]) -> Iterator[None]:
 
 
 def _in_words(error: MemoryError | OSError) -> str:
-    """Return what went wrong, in one line.
+    """Return an error in one line.
 
     >>> _in_words(OSError(28, "No space left on device", "a.csv"))
     'a.csv: No space left on device'

@@ -1,4 +1,4 @@
-"""Learning from a person's own table, from the first row to the files that are left."""
+"""Runs: learning from a table, from its first row to the output files."""
 
 from driftline.app.runs.journal import Journal as Journal
 from driftline.app.runs.model import Model as Model

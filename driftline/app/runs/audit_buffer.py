@@ -1,4 +1,4 @@
-"""The rounds of a run that is short enough to be audited."""
+"""A buffer of the rounds of a run, for its audit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from driftline.typing import CheckedLabels, Inputs
 
 __all__ = ["AuditBuffer", "stacked"]
 
-#: So many numbers are kept at most, of inputs and traces together: 64 megabytes.
+#: The most numbers in the buffer, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
 
 
 class AuditBuffer:
-    """Inputs, labels and traces, up to a number of entries; what grows larger is let go.
+    """Inputs, labels and traces; beyond a number of entries the buffer is dropped.
 
-    ``reason`` is why nothing is kept, empty while all is.
+    ``reason`` is why it was dropped, empty as long as everything is kept.
     """
 
     def __init__(self, most: int | None = MOST):
@@ -31,11 +31,11 @@ class AuditBuffer:
 
     @property
     def wants_weights(self) -> bool:
-        """Whether the next trace is the first: a replay starts from its weights, and no others."""
+        """Whether the next trace is the first: a replay needs the weights of the first only."""
         return not self.reason and not self.traces
 
     def add(self, rounds: Rounds, trace: CommitteeTrace) -> None:
-        """Keep some more rounds, or nothing from now on."""
+        """Add some rounds, or drop the buffer if they are too many."""
         if self.reason:
             return
         trace = _undigested(trace, first=not self.traces)
@@ -49,15 +49,15 @@ class AuditBuffer:
             self.traces.append(trace)
 
     def drop(self, reason: str) -> None:
-        """Let go of everything."""
+        """Drop everything."""
         self.rounds, self.traces, self.reason = [], [], reason
 
     def unsaved(self) -> tuple[list[Rounds], list[CommitteeTrace]]:
-        """Return what was kept since the last time that it was saved."""
+        """Return the rounds and traces since the last save."""
         return self.rounds[self.saved :], self.traces[self.saved :]
 
     def trace(self) -> CommitteeTrace:
-        """Return one trace of all rounds; without a digest, since rows were met in pieces."""
+        """Return one trace of all rounds, without a digest, since rows came in pieces."""
         return CommitteeTrace.join(self.traces)
 
     def inputs(self) -> Inputs:
@@ -70,7 +70,7 @@ class AuditBuffer:
 
 
 def stacked(rounds: list[Rounds]) -> tuple[Inputs, CheckedLabels]:
-    """Return inputs and labels of rounds that follow each other."""
+    """Return the concatenated inputs and labels of consecutive rounds."""
     inputs, labels = [part.inputs for part in rounds], [part.labels for part in rounds]
     if isinstance(labels[0], list):
         made: CheckedLabels = [label for part in labels for label in part]
@@ -92,7 +92,7 @@ def _entries(inputs: Inputs) -> int:
 
 
 def _numbers(trace: CommitteeTrace) -> int:
-    """Return how many numbers a trace has, with what an audit starts from."""
+    """Return how many numbers a trace has, with its origin."""
     origins = [member.origin for member in trace.members if member.origin is not None]
     kept = [array for origin in origins for array in (origin.weights, origin.memory)]
     arrays = (*trace.columns().values(), *(array for array in kept if array is not None))
@@ -100,12 +100,12 @@ def _numbers(trace: CommitteeTrace) -> int:
 
 
 def _undigested(trace: CommitteeTrace, first: bool) -> CommitteeTrace:
-    """Return a trace that knows of no stream, since rows are met in pieces."""
+    """Return a trace without the digest of a stream, since rows come in pieces."""
     origin = trace.origin._replace(digest="") if first and trace.origin is not None else None
     members = tuple(replace(member, digest="") for member in trace.members)
     return replace(trace, origin=origin, members=members)
 
 
 def _config(trace: CommitteeTrace) -> str:
-    """Return what members are, as it is saved and loaded."""
+    """Return the config of the members, in the form in which it is saved."""
     return json.dumps(trace.members[0].config, sort_keys=True)

@@ -1,4 +1,4 @@
-"""The rounds that are kept for an audit, in a file that only grows."""
+"""The rounds for an audit, in a file that only grows."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ LENGTH = 8
 
 
 class AuditFile:
-    """Records of rounds behind each other, one a checkpoint: their trace, inputs and labels.
+    """Records of rounds, one for each checkpoint: their trace, inputs and labels.
 
     Parameters
     ----------
     path
-        Made if it is not there.
+        The file; created if it is missing.
     length, digest
-        Of what is kept of it, as :class:`~driftline.files.Appended` has them.
+        How many bytes are kept, and their digest, as in :class:`~driftline.files.Appended`.
     """
 
     def __init__(self, path: Path, length: int = 0, digest: str = ""):
         self.file = Appended(path, length, digest)
 
     def add(self, buffer: AuditBuffer) -> None:
-        """Write the rounds that were kept since the last time, for good."""
+        """Append the rounds since the last call, and sync the file."""
         rounds, traces = buffer.unsaved()
         if not traces:
             return
@@ -48,7 +48,7 @@ class AuditFile:
         buffer.saved = len(buffer.traces)
 
     def read(self, buffer: AuditBuffer) -> None:
-        """Keep all rounds of the file again."""
+        """Add all rounds of the file to a buffer."""
         with self.file.read() as file:
             try:
                 for record in _records(file, self.file.length):
@@ -60,7 +60,7 @@ class AuditFile:
         buffer.saved = len(buffer.traces)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
 

@@ -1,4 +1,4 @@
-"""What no learner should lose to: the last label again, and the most frequent one so far."""
+"""Baselines: the last label again, and the most frequent one so far."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Baselines", "baselines_of"]
 
 
 class Baselines(Protocol):
-    """Predictors that look at no inputs, and only back."""
+    """Predictors that use earlier labels only, and no inputs."""
 
-    #: What they are called.
+    #: Their names.
     names: tuple[str, str]
 
     def losses(self, labels: Labels) -> np.ndarray:
@@ -42,7 +42,7 @@ def baselines_of(task: Task) -> Baselines:
 
 
 class OfClasses:
-    """For classes and levels; before the first label both say 0, ties go to whom led before.
+    """For classes and levels; before the first label both predict 0, ties keep the leader.
 
     >>> OfClasses().losses(np.array([1, 1, 0, 1])).tolist()
     [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
@@ -82,7 +82,7 @@ class OfClasses:
 class OfTags:
     """The same for every tag on its own; no tags before the first label.
 
-    ``tags`` is how many there are, None for as many as come.
+    ``tags`` is their number, None if it may grow.
     """
 
     names = ("no change", "majority")
@@ -115,7 +115,7 @@ class OfTags:
 
 
 class OfDocuments:
-    """Documents in the order they came in, and in a random one, which is what to expect of it."""
+    """Documents in the given order, and in a random order, with its expected loss."""
 
     names = ("as listed", "at random")
 
@@ -129,15 +129,15 @@ class OfDocuments:
         return np.array(pairs, dtype=np.float64).reshape(-1, 2)
 
     def state(self) -> list[Any]:
-        """Nothing is remembered."""
+        """Return an empty state."""
         return []
 
     def resume(self, state: list[Any]) -> None:
-        """Nothing was remembered."""
+        """Do nothing: there is no state."""
 
 
 def _whole(value: object) -> int:
-    """Return a count from a file, if it can be one."""
+    """Return a count from a file, if it is a whole number of 0 or more."""
     if not isinstance(value, int) or not 0 <= value < 2**62:
         raise InputError(f"expected a whole number, 0 or more, but saw {value!r}")
     return int(value)

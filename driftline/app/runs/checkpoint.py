@@ -1,4 +1,4 @@
-"""All that a run is, in one file: the model's own."""
+"""The checkpoint of a run, in one file: that of the model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ KEY, JOURNAL, COUNTS, TOTALS = "checkpoint", "run.journal", "run.counts", "run.t
 
 
 class Extent(NamedTuple):
-    """How much of a file that only grows belongs to a run, and the SHA-256 of that."""
+    """How many bytes of a growing file belong to a run, and their SHA-256."""
 
     length: int = 0
     digest: str = ""
 
     @classmethod
     def from_config(cls, config: Sequence[Any]) -> Extent:
-        """Return what was a list in a file."""
+        """Return an extent from a list in a file."""
         length, digest = config
         if type(length) is not int or length < 0:
             raise InputError(f"a file cannot have {length} bytes")
@@ -40,7 +40,7 @@ class Extent(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """What was kept for an audit: where, how many numbers, or why nothing is kept any more."""
+    """The state of the audit buffer: its file, its size, or why it was dropped."""
 
     extent: Extent = Extent()
     size: int = 0
@@ -49,24 +49,24 @@ class Audit(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A run between two batches: whoever reads it goes on as if it had never stopped.
+    """The state of a run between two batches, from which it goes on as if it had never stopped.
 
     Parameters
     ----------
     run
-        Model, journal and score; rounds that are kept for an audit are elsewhere.
+        Model, journal and score; the rounds for the audit are in another file.
     inputs
-        All tables that the model has learned from, and how far; the last one is that of the run.
+        All tables that the model has learned from, and up to where; the last is that of the run.
     options
-        What was said about learning at its beginning; None if it went on from a model.
+        The options on learning at its start; None if it went on from a model.
     origin
-        The digest of that model's file if it lies elsewhere.
+        The digest of that model's file, if it is in another folder.
     queries
         The queries of the last input that have ended.
     predictions, audit
-        The files beside it that belong to it, as far as they do.
+        How much of the files beside it belongs to it.
     finished
-        Whether the input was read to its end and everything was written.
+        Whether the input was read to its end and all output was written.
     """
 
     run: Run
@@ -79,7 +79,7 @@ class Checkpoint:
     finished: bool = False
 
     def write(self, path: Path) -> Path:
-        """Write all to one file, in whole or not at all."""
+        """Write everything to one file, atomically."""
         about, arrays = self.run.model.to_saved()
         journal, blocks = self.run.journal.to_saved()
         counts = self.run.counts
@@ -103,7 +103,7 @@ class Checkpoint:
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Read what :meth:`write` wrote, or a model that knows nothing of its inputs."""
+        """Read what :meth:`write` wrote, or a model without records of its inputs."""
         about, arrays = archive.read(path)
         model = Model.from_saved(path, about, arrays)
         if KEY not in about:

@@ -1,4 +1,4 @@
-"""What was taken for what, while a run goes on."""
+"""The confusion table of a run, updated as it goes on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from driftline.typing import Labels
 
 __all__ = ["Counts"]
 
-#: More classes than these are not told apart.
+#: The most classes that are counted.
 MOST = 30
 
 
@@ -28,7 +28,7 @@ class Counts:
 
     @classmethod
     def from_saved(cls, table: np.ndarray | None, tags: bool) -> Counts:
-        """Return counts from a file; without a table, nothing is counted any more."""
+        """Return counts from a file; without a table, counting has stopped."""
         made = cls()
         if table is not None:
             good = table.ndim == 2 and table.shape[1] == (4 if tags else len(table))

@@ -1,4 +1,4 @@
-"""What a run was promised, held to what it paid."""
+"""The bounds of a run beside its loss."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from driftline.typing import Inputs, Json, Labels
 
 __all__ = ["Guarantee", "guarantee_of"]
 
-#: Where weights in hindsight may change, and what a change must save.
+#: The number of rounds at which weights in hindsight may change, and what a change must save.
 CANDIDATES, PENALTY = 8, 100.0
-#: A search for them that is not asked for takes no more products a pass. An entry of a sparse row
-#: takes as long as some of them, and a round of many rows as very many.
+#: The most products in a pass of a search for them, if it was not asked for. An entry of a sparse
+#: row, and a round of several rows, count as this many products.
 MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Bounds of all that a committee has paid since its first round, or one learner in a run.
+    """Bounds of a committee's loss since its first round, or of a single learner's in a run.
 
     ``paid`` is its own loss in these ``rounds`` and ``best`` the expected loss of its best member.
     The weighted average of the members is at most ``average``, and the vote at most ``factor``
-    times that, infinite where nothing is known. If predictions are ``random``, this bounds what is
-    expected of them, and not what was paid. ``alone`` is whether there is one learner only.
-    ``certificate`` is the audit of the run, None without one for the ``reason``; ``searched`` is
-    whether it is against weights fitted afterwards, and not against none.
+    times that, infinite where nothing is known. If predictions are ``random``, this bounds the
+    expected loss, not the actual one. ``alone`` is whether there is only one learner.
+    ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
+    ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
     """
 
     rounds: int
@@ -50,12 +50,12 @@ class Guarantee:
 
     @property
     def bound(self) -> float:
-        """What the model pays at most: the best member's loss, what the weights add, the vote."""
+        """The bound of the model's loss: of the weighted average, times the factor of the vote."""
         return self.factor * self.average
 
     @property
     def expected(self) -> float | None:
-        """What was expected of the predictions; None if members are random and there are more."""
+        """The expected loss; None if there are several members and they are random."""
         if self.random:
             return self.best if self.alone else None
         return self.paid
@@ -86,9 +86,9 @@ class Guarantee:
 
 
 def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = False) -> Guarantee:
-    """Return what holds for a model, with an audit if its rounds were kept.
+    """Return the bounds of a model, with an audit if its rounds were kept.
 
-    Weights in hindsight are looked for if that is fast, or ``thorough`` is said.
+    Weights in hindsight are searched for if that is fast, or if ``thorough``.
     """
     made, searched, rounds = None, False, model.rounds
     reason = "nothing was kept for an audit" if buffer is None else buffer.reason
@@ -108,7 +108,7 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
 
 
 def _average(model: Model, best: float) -> float:
-    """Return what the weighted average of members is at most."""
+    """Return the bound of the members' weighted average."""
     largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
         return math.inf  # the weights' bound is for losses in their range
@@ -116,13 +116,13 @@ def _average(model: Model, best: float) -> float:
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:
-    """Return the bounds there are; one member needs no vote, and has its own."""
+    """Return the bounds that exist; for a single member, its own."""
     held = made.members[0] if len(made.members) == 1 else made
     return {form: bound for form, bound in held.bounds().items() if isinstance(bound, float)}
 
 
 def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> float | None:
-    """Return what guessing would have cost; None if that depends on labels that are gone."""
+    """Return the loss of guessing; None if it depends on labels that were not kept."""
     if made is not None and made.rounds == rounds:
         return made.trivial
     guess = model.learner.task.mean_guess()
@@ -134,7 +134,7 @@ def _audited(
 ) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight.
 
-    They are those of the best member among those that have weights.
+    The weights are for the best of the members that have weights.
     """
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
     members, comparator = model.learner.members, None
@@ -151,7 +151,7 @@ def _audited(
 
 
 def _in_hindsight(member: Any, inputs: Inputs, labels: Labels, thorough: bool) -> Piecewise | None:
-    """Return weights fitted afterwards, None if that would take long."""
+    """Return weights fitted in hindsight, None if that would take long."""
     if not hasattr(inputs, "shape"):  # a list of many rows a round
         work = PLAIN_ROUND * len(labels)
     else:  # a pass goes over all entries, and over all weights

@@ -1,4 +1,4 @@
-"""What a model has learned from, and how far."""
+"""The tables that a model has learned from, and up to where."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from driftline.typing import Json
 
 __all__ = ["UNSAID", "Found", "Input", "find", "is_pipe"]
 
-#: Nothing was said about rows to be passed over.
+#: The number of rows to skip was not given.
 UNSAID = -1
 
 
 class Input(NamedTuple):
     """A table that was read, up to a mark.
 
-    ``place`` is a digest of where it lies, empty for a pipe; ``head`` is a mark after its first
-    piece, by which it is known elsewhere; ``skip`` is what was last said to be passed over.
+    ``place`` is a digest of its path, empty for a pipe; ``head`` is a mark after its first piece,
+    by which it is recognised under another path; ``skip`` is the last given number of rows to skip.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Input(NamedTuple):
 
     @classmethod
     def of(cls, file: Path, skip: int = UNSAID) -> Input:
-        """Return an input of which nothing was read."""
+        """Return an input from which nothing was read yet."""
         if is_pipe(file):
             return cls("a pipe", "", skip)
         place = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape"))
@@ -45,7 +45,7 @@ class Input(NamedTuple):
 
     @classmethod
     def from_config(cls, config: Json) -> Input:
-        """Return what :meth:`to_config` was asked of."""
+        """Return the input from what :meth:`to_config` returned."""
         marks = [Mark.from_config(config[name]) for name in ("head", "mark")]
         skip = config["skip"]
         if type(skip) is not int or skip < UNSAID:
@@ -54,24 +54,24 @@ class Input(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Which of the inputs a file is, and the table, which has gone to where it was left."""
+    """Which of the inputs a file is, and the table, moved to where reading stopped."""
 
     number: int
     table: Table
 
 
 def is_pipe(file: Path) -> bool:
-    """Say whether something can be read only once."""
+    """Return whether a file can be read only once."""
     return str(file) == "-" or not file.is_file()
 
 
 def find(
     file: Path, inputs: Sequence[Input], opened: Callable[[], Table], other: str = ""
 ) -> Found | None:
-    """Return which of the inputs a file is: by its place, or by what is in it.
+    """Return which of the inputs a file is: by its path, or by its content.
 
-    One that lies where an input lay, but has changed before its mark, is refused; ``other`` is
-    what can be done about it, empty if it is taken for another one.
+    A file at the path of an input that has changed before its mark is refused; ``other`` is the
+    advice in the message, empty if the file is to be taken as a new input.
     """
     if is_pipe(file):
         return None
@@ -96,7 +96,7 @@ def find(
 
 
 def _at(mark: Mark, opened: Callable[[], Table]) -> Table | None:
-    """Return a table that has gone to a mark; None if it has changed before that."""
+    """Return a table moved to a mark; None if it has changed before that."""
     table = opened()
     if not table.fits(mark):
         return None

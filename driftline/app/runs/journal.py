@@ -1,4 +1,4 @@
-"""What happened in a long run, in as many blocks of rounds as fit on a page."""
+"""A summary of a long run, in a bounded number of blocks of rounds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from driftline.typing import Json
 
 __all__ = ["Journal"]
 
-#: There are never more blocks, unless it is said; and never more than the other number.
+#: The most blocks by default, and the largest number that can be chosen.
 MOST, LARGEST = 2048, 2**20
 
 
 class Journal:
-    """Sums of named columns over blocks of equally many rounds; only the last may be shorter.
+    """Sums of named columns over blocks of equal length; only the last may be shorter.
 
-    When blocks become too many, two and two become one: a run of any length takes the same room.
+    When there are too many blocks, neighbours are merged in pairs: memory is bounded for any run.
 
     >>> journal = Journal(["loss"], most=4)
     >>> journal.add({"loss": np.arange(10.0)})
@@ -37,7 +37,7 @@ class Journal:
         self._blocks = np.zeros((0, len(self.names)))
 
     def add(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Write down rounds, a column for each name."""
+        """Add rounds, a column for each name."""
         if columns.keys() != set(self.names):
             raise InputError(f"expected {', '.join(self.names)}, but got {', '.join(columns)}")
         values = np.column_stack([columns[name] for name in self.names])
@@ -69,7 +69,7 @@ class Journal:
 
     @property
     def ends(self) -> np.ndarray:
-        """After how many rounds each block ends."""
+        """The number of rounds up to the end of each block."""
         return np.cumsum(self.lengths)
 
     def sums(self, name: str) -> np.ndarray:
@@ -114,7 +114,7 @@ class Journal:
 
     @classmethod
     def from_saved(cls, about: Json, blocks: np.ndarray) -> Journal:
-        """Return the journal that :meth:`to_saved` was asked of."""
+        """Return the journal from what :meth:`to_saved` returned."""
         made = cls([str(name) for name in about["names"]], int(about["most"]))
         made.span, made.rounds = int(about["span"]), int(about["rounds"])
         blocks = np.array(blocks, dtype=np.float64)

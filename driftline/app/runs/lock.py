@@ -1,4 +1,4 @@
-"""One folder has one writer."""
+"""A lock file: one folder has one writer."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from driftline.errors import InputError
 __all__ = ["Lock"]
 
 NAME = "run.lock"
-#: How many bytes say which process it is.
+#: How many bytes of the file identify the process.
 WHO = 20
 
 
 class Lock:
-    """Within it, nobody else writes to a folder; the lock ends with the process, however it ends.
+    """Keeps other processes from writing to a folder; it ends with the process, however it ends.
 
-    The file has the process, and behind it whether this has begun to write results that no model
-    stands beside yet: ``left`` is whether the last writer died then. It takes the file away
-    otherwise.
+    The file has the id of the process, and then whether it has begun to write results without a
+    checkpoint yet: ``left`` is whether the last writer died in that state. Otherwise the writer
+    deletes the file.
     """
 
     def __init__(self, folder: Path):
@@ -42,11 +42,11 @@ class Lock:
         return self
 
     def begin(self) -> None:
-        """Note that results are written from now on."""
+        """Record that results are written from now on."""
         self._write(WHO, b"begun")
 
     def swept(self) -> None:
-        """Note that those of the last writer are gone."""
+        """Record that the results of the last writer were deleted."""
         if self.left:
             files.disk.truncate(self._handle, WHO)
             self.left = False
@@ -57,7 +57,7 @@ class Lock:
         files.disk.sync(self._handle)
 
     def _taken(self) -> bool:
-        """Take the lock, unless the file was taken away meanwhile; then try again."""
+        """Take the lock; return False, to try again, if the file was deleted meanwhile."""
         self._handle = files.disk.open(self.path)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A learner together with the columns it knows, in one file."""
+"""A learner together with the encoder of its columns, in one file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Model:
     """A committee, and the encoder that makes inputs and labels for it.
 
     ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
-    the largest of a single one; ``loss`` is what the committee paid itself. ``baselines`` have
-    seen the same labels. :func:`driftline.load` reads the learner alone from the file.
+    the largest in a single round; ``loss`` is the committee's own. ``baselines`` have seen the same
+    labels. :func:`driftline.load` reads only the learner from the file.
     """
 
     def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
@@ -35,12 +35,12 @@ class Model:
         self.totals = np.zeros(len(learner.members))
         self.baselines = baselines_of(learner.task)
         self._generator = np.random.default_rng(0)  # of predictions without learning
-        #: What scales documents before a committee of an older file, which does not scale them.
+        #: The scaling of documents for a committee of an older file, which does not scale them.
         self.scaling: Standardiser | None = None
 
     @classmethod
     def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
-        """Return a model that has learned nothing, by the name of its learner."""
+        """Return a new model, by the name of its learner."""
         return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
 
     @property
@@ -50,14 +50,14 @@ class Model:
 
     @property
     def random(self) -> bool:
-        """Whether predictions are drawn at random, so that losses differ from what is expected."""
+        """Whether predictions are random, so that losses differ from expected losses."""
         return not all(member.certain for member in self.learner.members)
 
     @property
     def far_outside(self) -> dict[str, int]:
         """How many values of each column of numbers were far outside, where any were.
 
-        They were clipped; rare categories are no numbers, and not counted.
+        They were clipped. Categories are not counted.
         """
         scaling = self.learner.scaling if self.scaling is None else self.scaling
         if scaling is None or not scaling.far.any():
@@ -70,7 +70,7 @@ class Model:
         return {name: counts[j] for name, j in places.items() if counts[j]}
 
     def scaled(self, inputs: Inputs) -> Inputs:
-        """Return inputs as the committee takes them, and remember what they were scaled by here."""
+        """Return inputs as the committee takes them; a scaling of the model's own learns here."""
         if self.scaling is None or not inputs:
             return inputs
         ends = np.cumsum([len(documents) for documents in inputs])[:-1]
@@ -102,18 +102,18 @@ class Model:
         self.largest_risk = max(self.largest_risk, float(risks.max()))
 
     def remember(self, memory: Memory | None) -> None:
-        """Save what columns remember up to the rows that were learned from, and no later ones."""
+        """Save the state of the columns after the rows learned from, not after later ones."""
         if memory is not None and not isinstance(self.encoder.columns, int):
             self.encoder.columns.learned = memory
 
     def _grow(self) -> None:
-        """Add the classes that the encoder has met and the learner does not know."""
+        """Add the classes that the encoder has seen and the learner does not know."""
         labels = self.encoder.labels
         if labels.grows and (classes := labels.task.dim) > self.learner.task.dim:
             self.learner = self.learner.grown(classes=classes)
 
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
-        """Return predictions without learning anything; random ones are drawn from seed 0."""
+        """Return predictions without learning; random ones are drawn from seed 0."""
         learner = self.learner
         if learner.task.layout.ragged:
             rows = map(self._looked_at, inputs)
@@ -123,17 +123,17 @@ class Model:
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
 
     def _looked_at(self, documents: Inputs) -> Inputs:
-        """Return the documents of a query as members see them, and remember nothing."""
+        """Return the documents of a query as members see them, without learning."""
         if self.scaling is not None:
             return self.scaling.copy().transform(documents)
         scaling = self.learner.scaling
         return documents if scaling is None else scaling.look(documents).whole
 
     def _drawn(self, scores: Sequence[np.ndarray]) -> Prediction:
-        """Return the vote on one input from the scores that members give it.
+        """Return the vote on one input from the members' scores.
 
-        Random decoders draw anew for every input, while ``learner.predict`` says again and again
-        what the next round would.
+        Random decoders draw anew for every input, while ``learner.predict`` always returns the
+        prediction of the next round.
         """
         learner = self.learner
         pairs = zip(learner.members, scores, strict=True)
@@ -159,7 +159,7 @@ class Model:
 
     def to_saved(self) -> Saved:
         """Return all of the model as plain data and arrays."""
-        self._grow()  # a class may have been met in rows that were not learned from any more
+        self._grow()  # a class may have been seen in rows that were not learned from
         about, arrays = self.learner.to_saved()
         about["table"] = self.encoder.config()
         if self.scaling is not None:
@@ -181,7 +181,7 @@ class Model:
 
     @classmethod
     def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> Model:
-        """Return the model of a file that was read."""
+        """Return the model from the content of a file."""
         if "table" not in about or about.get("kind") != "Committee":
             raise InputError(
                 f"{path} does not know the columns of a table: expected a model written by "

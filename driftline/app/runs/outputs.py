@@ -1,4 +1,4 @@
-"""What a run leaves behind in its folder, and in which order it is written."""
+"""The output files of a run, and the order in which they are written."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ AUDIT = "audit.part"
 
 
 class Outputs:
-    """The folder of a run. The model's file is the checkpoint: what it does not name is not there.
+    """The folder of a run. The model's file is the checkpoint: only what it names belongs to it.
 
-    Predictions and rounds for the audit are appended as they come. A checkpoint syncs them, notes
-    their lengths, and replaces the model; whoever goes on cuts them to these lengths.
+    Predictions and rounds for the audit are appended as they come. A checkpoint syncs them, records
+    their lengths, and replaces the model; a run that goes on truncates them to these lengths.
 
     Parameters
     ----------
     lock
-        Of the folder.
+        The lock of the folder.
     run
-        What is saved.
+        The run that is saved.
     start
         How it began.
     options
-        What was said about learning; None if it went on from a model.
+        The options on learning; None if it went on from a model.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Outputs:
         self.known = start.known
         #: How many rows of it are in the last checkpoint.
         self.saved = start.known.mark.rows if start.continued else 0
-        #: Whether there are rounds that are in none.
+        #: Whether there are rounds after the last checkpoint.
         self.pending = False
         self._position: Callable[[], Position] | None = None
         self._predictions: files.Appended | None = None
@@ -70,14 +70,14 @@ class Outputs:
 
     @property
     def model(self) -> Path:
-        """Where the model is."""
+        """The path of the model."""
         return self.folder / MODEL
 
     def _open(self, first: int) -> None:
-        """Cut what only grows to what belongs to the run; of a new one, take all else away."""
+        """Truncate growing files to what belongs to the run; for a new run, delete all files."""
         if self.start.anew:
             self.lock.begin()
-            files.remove(self.model)  # from here on there is no run, and then a new one
+            files.remove(self.model)  # from here on the old run is gone
             files.remove(*(self.folder / name for name in (*RESULTS, AUDIT)))
         path, extent = self.folder / PREDICTIONS, self._extent()
         try:
@@ -93,14 +93,14 @@ class Outputs:
             self._open_audit(self.run.audit_buffer)
 
     def _extent(self) -> Extent:
-        """Return how much there is of the predictions that are continued."""
+        """Return the extent of the predictions that are continued."""
         extent, path = self.state.predictions, self.folder / PREDICTIONS
         if not extent.length and path.exists():
-            return Extent(path.stat().st_size)  # of a model that does not know
+            return Extent(path.stat().st_size)  # the model has no record of it
         return extent
 
     def _open_audit(self, buffer: AuditBuffer) -> None:
-        """Keep rounds again that were kept before."""
+        """Load the rounds that were kept before into the buffer."""
         audit = self.state.audit
         if audit is None or audit.reason:
             buffer.drop(audit.reason if audit else "nothing was kept of the first rounds")
@@ -117,7 +117,7 @@ class Outputs:
         self._predictions.write(text.encode("utf-8", "surrogatepass"))
 
     def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
-        """Write down some rounds, which the model has just learned from, up to a position."""
+        """Append some rounds, which the model has just learned from, up to a position."""
         if self._text is None:
             self._open(self.run.model.rounds - rounds.played + 1)
         assert self._text is not None
@@ -127,7 +127,7 @@ class Outputs:
             self.known = self.known._replace(head=position().mark)
 
     def save(self, finished: bool = False) -> None:
-        """Write a checkpoint: first what only grows, then the model, which has its length."""
+        """Write a checkpoint: first the growing files, then the model, which has their lengths."""
         assert self._predictions is not None
         began = time.perf_counter()
         audit = None if finished else self._save_audit()
@@ -162,7 +162,7 @@ class Outputs:
         return Audit(_extent(self._audit.file), buffer.size)
 
     def _drop_audit(self) -> None:
-        """Take away what was kept, when no checkpoint names it any more."""
+        """Delete the audit file, when no checkpoint names it any more."""
         if self._audit is not None:
             self._audit.close()
             self._audit = None
@@ -176,7 +176,7 @@ class Outputs:
             with files.drafted(self.folder / TRACE) as draft:
                 run.audit_buffer.trace().save(draft)
             made.append(self.folder / TRACE)
-        else:  # one that is there is of fewer rounds
+        else:  # an older trace there has fewer rounds
             files.remove(self.folder / TRACE)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
@@ -194,7 +194,7 @@ class Outputs:
 
 
 def sweep(lock: Lock) -> None:
-    """Take away drafts, and results of a run that died before it was saved."""
+    """Delete drafts, and results of a run that died before its first checkpoint."""
     folder = lock.folder
     files.remove(*(files.draft_of(folder / name) for name in (MODEL, *RESULTS)))
     if lock.left and not (folder / MODEL).exists():
@@ -203,7 +203,7 @@ def sweep(lock: Lock) -> None:
 
 
 def sweep_audit(folder: Path) -> None:
-    """Take away what the audit of a run has needed that is finished."""
+    """Delete the audit file of a finished run."""
     files.remove(folder / AUDIT)
 
 

@@ -16,7 +16,7 @@ from driftline.typing import CheckedLabels
 
 __all__ = ["PredictionFile", "escaped"]
 
-#: A spreadsheet takes text for a formula that begins with one of these.
+#: Spreadsheets take text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -63,7 +63,7 @@ class PredictionFile:
 
 
 def escaped(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula; numbers stay as they are.
+    """Return a text that no spreadsheet takes for a formula; numbers are not changed.
 
     >>> escaped("=1+1"), escaped("-1"), escaped("+1e5"), escaped("-a"), escaped("a-b")
     ("'=1+1", '-1', '+1e5', "'-a", 'a-b')

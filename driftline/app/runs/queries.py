@@ -1,4 +1,4 @@
-"""Rows with a query each become queries with all their documents."""
+"""Group rows by query into queries with all their documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Queries"]
 
 
 class Queries:
-    """Gathers the documents of a query, which may go on in the next piece.
+    """Gathers the documents of a query, which may continue in the next piece.
 
     ``name`` is the column that says which rows belong together, ``ended`` are queries of earlier
     rows, which must not come back.
@@ -22,7 +22,7 @@ class Queries:
 
     def __init__(self, name: str, ended: Iterable[str] = ()):
         self.name = name
-        #: At which row of the last piece the last query began, None if in an earlier one.
+        #: The row of the last piece at which the last query began, None if in an earlier piece.
         self.began: int | None = None
         self._current: str | None = None
         self._inputs: list[np.ndarray] = []
@@ -30,7 +30,7 @@ class Queries:
         self._seen = dict.fromkeys(ended)
 
     def add(self, batch: Batch) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return documents and grades of all queries that have ended; grades if there are any."""
+        """Return documents and grades, if there are any, of all queries that have ended."""
         inputs: Inputs = batch.inputs
         inputs = inputs.toarray() if hasattr(inputs, "indptr") else inputs
         texts = [text.strip() for text in batch.queries or ()]
@@ -58,7 +58,7 @@ class Queries:
 
     @property
     def ended(self) -> int:
-        """How many queries have no rows to come; all but the last one, or all."""
+        """How many queries have ended: all, or all but the last."""
         return len(self._seen) - bool(self._inputs)
 
     def names(self, count: int) -> list[str]:
@@ -66,7 +66,7 @@ class Queries:
         return list(islice(self._seen, count))
 
     def end(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the last query, none if nothing is left."""
+        """Return the last query; empty lists if there is none."""
         documents = [np.concatenate(self._inputs)] if self._inputs else []
         grades = [np.concatenate(self._grades)] if self._grades else []
         self._inputs, self._grades = [], []

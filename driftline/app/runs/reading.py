@@ -16,16 +16,16 @@ from driftline.typing import Inputs, Labels
 
 __all__ = ["Position", "Reading", "Rounds"]
 
-#: Rounds that are learned at once have no more scores times features; rows that have more features
-#: than some hundreds and take that long are rare.
+#: The most scores times features of rounds that are learned at once; features beyond ``WIDE`` are
+#: not counted, since such rows are sparse.
 MOST_WORK, WIDE = 10**8, 1024
 
 
 class Rounds(NamedTuple):
     """Some rounds as a learner takes them; labels are None where there are none.
 
-    ``played`` is how many rounds, ``rows`` how many rows of the table these are, and ``memory``
-    what columns remember after these, None if nothing.
+    ``played`` is the number of rounds, ``rows`` that of the table's rows in them, and ``memory``
+    the state of the columns after these, None if there is none.
     """
 
     inputs: Inputs
@@ -36,33 +36,33 @@ class Rounds(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a reading is: a mark in the table, and the queries that have ended before it."""
+    """A position: a mark in the table, and the queries that have ended before it."""
 
     mark: Mark
     queries: list[str]
 
 
 class Reading:
-    """The rounds of a table, piece by piece; ``seconds`` is what reading has taken so far.
+    """The rounds of a table, piece by piece; ``seconds`` is the time spent reading so far.
 
     Parameters
     ----------
     table, encoder
         Where rows come from, and what their columns are.
     head
-        A piece that was read already, to find out what the columns are.
+        The first piece, which was read already to guess the columns.
     ignore
-        Columns to leave out that the encoder has not met.
+        Columns to leave out that the encoder does not know.
     labelled
         Whether labels must be there; None if they may be missing altogether.
     learning
         Whether columns remember the rows that are read.
     skip
-        How many rows are passed over, without a look at what is in them.
+        How many rows are skipped, without parsing them.
     start
-        Where the table is taken up, to which it has gone.
+        The mark at which reading starts, to which the table has been moved.
     queries
-        Names of queries that were before that, and must not come back.
+        Names of queries before that, which must not come again.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Reading:
         self.seconds = 0.0
 
     def position(self) -> Callable[[], Position]:
-        """Return what gives the position after the last rounds, even if more has been read."""
+        """Return a function for the position after the last rounds, even if more was read since."""
         mark, queries = self._mark, self.queries
         if queries is None:
             return lambda: Position(mark(), [])
@@ -133,9 +133,9 @@ class Reading:
             )
 
     def _batches(self, batch: Batch, drop: int) -> Iterator[Rounds]:
-        """Yield the rows of a piece, in parts if they are much work: a run is saved in between.
+        """Yield the rows of a piece, in batches if they are much work, so that a run can be saved.
 
-        Parts are the same whichever of them is the first, so that a run that goes on has them, too.
+        Batches do not depend on the first one, so that a run that goes on has the same batches.
         """
         encoder = self.bound.encoder
         step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))

@@ -1,4 +1,4 @@
-"""A run over a table: learn, keep the score, write down what happened."""
+"""A run over a table: learn, keep the score and the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftline.typing import Json
 
 __all__ = ["BatchResult", "Run"]
 
-#: What the journal has of every member.
+#: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
 
@@ -35,11 +35,11 @@ class Run:
     Parameters
     ----------
     model
-        What learns; it may have learned before.
+        The model that learns; it may have learned before.
     audit_buffer
-        Where rounds are kept for an audit; None to keep nothing.
+        The buffer of rounds for an audit; None to keep none.
     journal
-        To go on from; by default a new one.
+        The journal to continue; by default a new one.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def _names(self) -> list[str]:
-        """The columns of the journal: losses, and what is told of every member."""
+        """The columns of the journal: losses, and those of every member."""
         members = range(len(self.model.learner.members))
         return self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
 
@@ -115,7 +115,7 @@ class Run:
         return best if self.rounds and scores[best] <= own else ""
 
     def summary(self) -> Json:
-        """Return what there is to say, as plain data."""
+        """Return the summary of the run as plain data."""
         labels = self.model.encoder.labels
         return {
             "task": labels.kind,
@@ -135,7 +135,7 @@ class Run:
 
 
 def _members(trace: CommitteeTrace) -> dict[str, np.ndarray]:
-    """Return what the journal has of every member."""
+    """Return the columns of the journal for every member."""
     columns: dict[str, np.ndarray] = {}
     none = np.zeros(len(trace))
     for j, member in enumerate(trace.members):

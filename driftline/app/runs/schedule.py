@@ -1,4 +1,4 @@
-"""When a run is saved."""
+"""When to write checkpoints."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 __all__ = ["Schedule"]
 
-#: Checkpoints are so many seconds apart, or more if they would take a larger share of the run.
+#: Checkpoints are at least ``SECONDS`` apart, and take at most this share of the run.
 SECONDS, SHARE = 2.0, 0.03
 
 
 class Schedule:
-    """Says when the next checkpoint is due, from what the last one has cost.
+    """Decides when the next checkpoint is due, by the time the last one took.
 
     >>> now = 0.0
     >>> schedule = Schedule(clock=lambda: now)
@@ -30,11 +30,11 @@ class Schedule:
 
     @property
     def due(self) -> bool:
-        """Whether it is time."""
+        """Whether a checkpoint is due."""
         return self._clock() - self._last >= self.apart
 
     def saved(self, seconds: float) -> None:
-        """Note that a checkpoint was written, and what it took."""
+        """Record that a checkpoint was written, and the time it took."""
         self.count += 1
         self.seconds += seconds
         self.apart, self._last = max(SECONDS, seconds / SHARE), self._clock()

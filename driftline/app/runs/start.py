@@ -1,4 +1,4 @@
-"""How a run begins: anew, where it was, or not at all since all is done."""
+"""How a run begins: anew, from its checkpoint, or not at all since all rows are done."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftline.errors import InputError
 __all__ = ["MODEL", "RESULTS", "Command", "Start", "begin"]
 
 MODEL = "model.driftline"
-#: What a run leaves beside its model.
+#: The output files of a run beside its model.
 RESULTS = ("predictions.csv", "journal.driftline", "summary.json", "trace.npz", "report.html")
 
 ELSE = "begin again by --fresh, or name another folder by --out"
@@ -26,10 +26,10 @@ ELSE = "begin again by --fresh, or name another folder by --out"
 
 @dataclass(frozen=True)
 class Command:
-    """What was asked for.
+    """The arguments of a run.
 
-    ``opened`` opens the file, as often as it is called; ``options`` are those about learning; a
-    ``skip`` of None was not said.
+    ``opened`` opens the file, each time it is called; ``options`` are those on learning; ``skip``
+    is None if it was not given.
     """
 
     file: Path
@@ -42,18 +42,18 @@ class Command:
 
     @property
     def input(self) -> Input:
-        """The file, of which nothing was read."""
+        """The file, as an input from which nothing was read yet."""
         return Input.of(self.file, UNSAID if self.skip is None else self.skip)
 
 
 class Start(NamedTuple):
-    """What a run begins with.
+    """How a run begins.
 
-    ``state`` is None for a new model. ``known`` is what is known of the file, ``earlier`` are the
-    other inputs. The table has gone to where reading goes on; ``head`` is a piece that was read
-    from there already. ``continued`` is whether the run of the state goes on, and not a new one
-    from its model; ``anew`` whether the folder has nothing that belongs to it; ``done`` whether
-    there is nothing to do.
+    ``state`` is the checkpoint, None for a new model. ``known`` is the record of the file,
+    ``earlier`` are the other inputs. The table is at the position where reading goes on; ``head``
+    is a piece that was read from there already. ``continued`` is whether the run of the checkpoint
+    goes on, and not a new run with its model; ``anew`` whether nothing in the folder belongs to the
+    run; ``done`` whether there is nothing to do.
     """
 
     state: Checkpoint | None
@@ -67,7 +67,7 @@ class Start(NamedTuple):
 
 
 def begin(command: Command) -> Start:
-    """Return how a run begins, in a folder that was swept."""
+    """Return how a run begins, in a folder from which drafts were deleted."""
     model = command.folder / MODEL
     held = model.exists() and not command.fresh
     if not held and not command.fresh:
@@ -80,14 +80,14 @@ def begin(command: Command) -> Start:
 
 
 def _refuse_results(folder: Path, model: Path) -> None:
-    """Refuse to write over results that no model stands beside."""
+    """Refuse to overwrite results that have no model beside them."""
     there = [name for name in RESULTS if (folder / name).exists()]
     if there and not model.exists():
         raise InputError(f"{folder} holds {there[0]}, but no model that it could be of: {ELSE}")
 
 
 def _again(command: Command, state: Checkpoint) -> Start:
-    """Go on with the run in the folder, if it is the one that was asked for."""
+    """Go on with the run in the folder, if its options are the same."""
     folder, known = command.folder, state.inputs
     if not known or state.options is None:
         raise InputError(
@@ -117,7 +117,7 @@ def _again(command: Command, state: Checkpoint) -> Start:
 
 
 def _refuse_options(command: Command, before: Mapping[str, Any]) -> None:
-    """Refuse to go on in another way."""
+    """Refuse to go on with other options."""
     other = [name for name, value in command.options.items() if before.get(name, value) != value]
     if other:
         said = ", ".join(f"--{name}" for name in other)
@@ -165,7 +165,7 @@ def _resumed(command: Command, model: Path, resume: Path, held: bool) -> Start:
 
 
 def _found(command: Command, state: Checkpoint) -> Found | None:
-    """Look for the file among the inputs; a pipe must be said to go on or to begin again."""
+    """Look for the file among the inputs; for a pipe, ``--skip`` must say where it goes on."""
     if is_pipe(command.file) and command.skip is None and not state.finished:
         last = state.inputs[-1]
         if not last.place:
@@ -178,7 +178,7 @@ def _found(command: Command, state: Checkpoint) -> Found | None:
 
 
 def _going_on(command: Command, state: Checkpoint, found: Found) -> Start:
-    """Go on where a file was left."""
+    """Go on where reading of the file stopped."""
     known, last = state.inputs[found.number], found.number == len(state.inputs) - 1
     rows = known.mark.rows
     if command.resume is not None and command.skip not in (None, known.skip, rows):
@@ -193,14 +193,14 @@ def _going_on(command: Command, state: Checkpoint, found: Found) -> Start:
     head = next(found.table.pieces(), None)
     done = head is None or len(head) == known.mark.drop
     place = command.input.place
-    if not done and place != known.place:  # a longer copy: the table that was read stays known
+    if not done and place != known.place:  # a longer copy: keep the old record
         grown = start.known._replace(place=place, name=command.input.name)
         start = start._replace(known=grown, earlier=(*start.earlier, known))
     return start._replace(head=head, done=done)
 
 
 def _others(state: Checkpoint, known: Input) -> tuple[Input, ...]:
-    """Return the inputs that lie elsewhere than one, or are not that one."""
+    """Return the inputs other than the given one."""
     return tuple(
         one for one in state.inputs if one != known and not (one.place and one.place == known.place)
     )

@@ -1,4 +1,4 @@
-"""Ctrl-C, and what is as good as that, at a good moment."""
+"""Stop a run on Ctrl-C, SIGTERM or SIGHUP, between two batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Item = TypeVar("Item")
 
 
 class Stop:
-    """Within it, Ctrl-C ends the reading at once, but lets rounds be learned and saved.
+    """A context in which Ctrl-C ends the reading at once, but lets rounds be learned and saved.
 
-    SIGTERM and SIGHUP do the same. ``asked`` is which signal there was, 0 without one. Another
-    one that comes before all is saved ends everything as usual.
+    SIGTERM and SIGHUP do the same. ``asked`` is the number of the signal, 0 without one. A second
+    signal before everything is saved ends the process as usual.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Stop:
             raise KeyboardInterrupt
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield what is read, until a signal comes; one that is half read is let go."""
+        """Yield items until a signal comes; an item that is half read is dropped."""
         reading = iter(items)
         while not self.asked:
             try:

@@ -1,4 +1,4 @@
-"""A run as a report tells it."""
+"""The report data of a run over a table."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from driftline.typing import Json
 
 __all__ = ["report_data_of"]
 
-#: Up to how many features a learner is explained.
+#: The most features for which a learner is explained.
 MOST_FEATURES = 128
 
 
 def report_data_of(run: Run, summary: Json) -> ReportData:
-    """Tell a run from its journal and its summary."""
+    """Return the report data from the journal and the summary of a run."""
     journal, labels = run.journal, run.model.encoder.labels
     members = run.model.learner.members
     shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
@@ -39,7 +39,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         settings=summary | {"description": run.model.learner.describe().splitlines()},
         findings=list(certificate["findings"]),
     )
-    if certificate["rounds"] == journal.rounds:  # or its bounds are of other rounds
+    if certificate["rounds"] == journal.rounds:  # else its bounds are of other rounds
         data.trivial = certificate["guessing"]
         data.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
         if certificate["bound"] is not None and not data.bounds:
@@ -55,7 +55,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
 
 
 def _explained(model: Model) -> Explanation | None:
-    """Ask what the learner relies on; None where features are no columns, or very many."""
+    """Explain the learner; None where features are not columns, or too many."""
     labels, scaling = model.encoder.labels, model.learner.scaling
     kept = None if scaling is None else scaling.kept
     if not gives_chances(model.learner.task) or kept is None or len(kept) < 2:

@@ -1,4 +1,4 @@
-"""Tables in ARFF, with all values in a row or only those that are not zero."""
+"""Tables in ARFF, dense or sparse."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from driftline.readers.lines import Lines, shorten
 
 __all__ = ["ArffTable"]
 
-#: A piece has no more values.
+#: The most values in a piece.
 MOST_VALUES = 400_000
 
 
 class SourceLines(Lines):
-    """Lines as the readers want them, read one after the other."""
+    """The lines of a source, for the readers."""
 
     def __init__(self, source: Source):
         self.source, self.path = source, source.name
@@ -37,10 +37,10 @@ class SourceLines(Lines):
 
 
 class ArffTable(LineTable):
-    """An ARFF file, plain or compressed by gzip; rows are taken for what the first one is.
+    """An ARFF file, plain or compressed by gzip; the first row decides whether rows are sparse.
 
     ``rows`` is how many are read at a time, fewer if they are long; ``marked`` is whether
-    :meth:`marker` can be asked for positions.
+    :meth:`marker` gives positions.
     """
 
     width: int | None = None
@@ -80,7 +80,7 @@ class ArffTable(LineTable):
         self._parsed = (self._row(text) for text in self._later)
 
     def _texts(self) -> Iterator[str]:
-        """Yield what stands in the lines of rows."""
+        """Yield the texts of rows."""
         for line in self._lines:
             text = without_comment(self._lines, line)
             if text:

@@ -44,7 +44,7 @@ class Column(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Sums and counts of all values of every feature, up to some row."""
+    """The state of the columns: sums and counts of every feature's values, up to some row."""
 
     sums: np.ndarray
     counts: np.ndarray
@@ -53,19 +53,19 @@ class Memory(NamedTuple):
 class Columns:
     """Columns that become features, found by name whatever their order.
 
-    Rows are encoded some time before they are learned from, and those that never are must not be
-    saved as seen: :meth:`memory` is what there was to remember up to a row, and :attr:`learned`
-    may be set to it, for :meth:`config`.
+    Rows are encoded some time before they are learned from, and rows that were not learned from
+    must not be in the saved state: :meth:`memory` is the state after a row, and :attr:`learned` may
+    be set to it, for :meth:`config`.
 
     Parameters
     ----------
     columns
-        In the order of the features.
+        The columns, in the order of the features.
     missing
-        What becomes of missing values: ``refuse``, ``zero``, or ``mean``, that of all values
-        in the rows before (0 before the first).
+        How missing values are treated: ``refuse``, ``zero``, or ``mean``, the mean of all values in
+        the rows before (0 before the first).
     decimal
-        What stands before the fraction of a number.
+        The decimal sign.
     sparse
         Whether features are a CSR matrix.
     """
@@ -106,7 +106,7 @@ class Columns:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """Where each column of numbers stands among the features."""
+        """The place of each column of numbers among the features."""
         return {column.name: place for column, place in self._plain}
 
     def encode(
@@ -178,7 +178,7 @@ class Columns:
         out: np.ndarray,
         at: int,
     ) -> None:
-        """Write what is no number."""
+        """Write the features of a flag or a text."""
         other = len(column.categories)
         for row, text in enumerate(texts):
             text = text.strip()
@@ -196,7 +196,7 @@ class Columns:
                 )
 
     def _filled(self, out: np.ndarray) -> np.ndarray:
-        """Return features in which nothing is missing."""
+        """Return features with missing values filled in."""
         if self.missing == "mean":
             there = ~np.isnan(out)
             known = np.where(there, out, 0.0)
@@ -209,7 +209,7 @@ class Columns:
         return np.nan_to_num(out, copy=False, nan=0.0) if self.missing == "zero" else out
 
     def memory(self, rows: int | None = None) -> Memory | None:
-        """Return what is remembered after so many rows of the last piece, None if nothing is."""
+        """Return the state after ``rows`` rows of the last piece, None if there is none."""
         if self._running is None:
             return None
         place = -1 if rows is None else rows
@@ -231,7 +231,7 @@ class Columns:
 
     @classmethod
     def from_config(cls, config: Json) -> Columns:
-        """Return what :meth:`config` was asked of."""
+        """Return the object from what :meth:`config` returned."""
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
         if any(column.kind not in ("number", "flag", "text") for column in columns):
             raise InputError("a column is a number, a flag or a text")

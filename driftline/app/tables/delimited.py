@@ -1,4 +1,4 @@
-"""Tables with a row a line and a sign between the values: CSV and its kin."""
+"""Tables with a row per line and a delimiter between values, such as CSV."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class DelimitedTable(LineTable):
     Parameters
     ----------
     path, encoding
-        Of a :class:`~driftline.app.tables.source.Source`.
+        As in :class:`~driftline.app.tables.source.Source`.
     delimiter
-        One sign. Default: the one of comma, semicolon, tab and pipe that the first line has most.
+        One character. Default: comma, semicolon, tab or pipe, the most frequent in the first line.
     header
         Whether the first line has the names; without, columns are called 1, 2 and so on.
     rows
         How many lines are read at a time.
     marked
-        Whether :meth:`marker` can be asked for positions.
+        Whether :meth:`marker` gives positions.
     """
 
     width: int | None = None
@@ -111,7 +111,7 @@ class DelimitedTable(LineTable):
         return piece
 
     def _quoted(self, lines: list[str], first: int) -> Piece:
-        """Read rows whose values may hold signs and line ends in quotes."""
+        """Read rows whose quoted values may hold delimiters and line ends."""
         reader = csv.reader(
             chain((line + "\n" for line in lines), (line + "\n" for line in self.source)),
             delimiter=self.delimiter,
@@ -156,7 +156,7 @@ class DelimitedTable(LineTable):
 
 
 def _sniffed(line: str) -> str:
-    """Return the sign that parts the values of a line.
+    """Return the delimiter of a line.
 
     >>> _sniffed("a;b;c,d")
     ';'

@@ -1,4 +1,4 @@
-"""Lines of a CSV file that are split when they are asked for."""
+"""Lines of a CSV file that are split lazily."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DelimitedPiece(Piece):
         self.lines, self.delimiter, self.width = lines, delimiter, width
 
     def after(self, count: int) -> DelimitedPiece:
-        """Return all rows but the first ones."""
+        """Return the rows without the first ``count``."""
         lines, numbers = self.lines[count:], self._later(count)
         return DelimitedPiece(self.name, lines, numbers, self.delimiter, self.width)
 

@@ -1,4 +1,4 @@
-"""From the rows of a table to inputs and labels, and what is remembered of that."""
+"""From the rows of a table to inputs and labels."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ class Encoder:
         labelled: bool | None = True,
         learning: bool = True,
     ) -> Bound:
-        """Find the columns in a table; None for ``labelled`` means if they are there.
+        """Find the columns in a table; ``labelled`` is None if labels are optional.
 
-        Columns that the encoder does not use are left out by a name or a pattern in ``ignore``;
-        unless ``learning``, nothing is remembered of rows.
+        Columns that the encoder does not use must match a name or a pattern in ``ignore``. Unless
+        ``learning``, rows change no state.
         """
         have = table.columns
         out = {name for pattern in ignore for name in matching(pattern, have)}
@@ -141,7 +141,7 @@ class Encoder:
 
     @classmethod
     def from_config(cls, config: Json) -> Encoder:
-        """Return what :meth:`config` was asked of."""
+        """Return the object from what :meth:`config` returned."""
         columns, query = config["columns"], config["query"]
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
@@ -158,7 +158,7 @@ class Bound(NamedTuple):
     learning: bool = True
 
     def batch(self, piece: Piece) -> Batch:
-        """Return inputs and labels of some rows; if these are refused, nothing is remembered."""
+        """Return inputs and labels of some rows; if these are refused, no state changes."""
         columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
         known = len(labels.values)
         made = labels.encode(piece, self.positions) if self.labelled else None
@@ -175,7 +175,7 @@ class Bound(NamedTuple):
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """Return the names that one given by a person stands for: itself, or those of its pattern.
+    """Return the names that match a given name or pattern.
 
     >>> matching("id_*", ["age", "id_1", "id_2"]), matching("a[1]", ["a1", "a[1]"])
     (['id_1', 'id_2'], ['a[1]'])
@@ -186,7 +186,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 def close_to(name: str, names: Sequence[str]) -> str:
-    """Return what may have been meant, for a message.
+    """Return suggestions of similar names, for a message.
 
     >>> close_to("lable", ["age", "label"])
     ": did you mean 'label'?"

@@ -1,4 +1,4 @@
-"""What a column holds, from its first values."""
+"""Guess the kind of a column from its first values."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from driftline.errors import InputError
 
 __all__ = ["guess_column"]
 
-#: More texts than these share one feature.
+#: The most texts with a feature of their own; all others share one.
 MOST_CATEGORIES = 100
 
 
 def guess_column(
-    head: Piece, name: str, texts: Sequence[str], wishes: Options, notes: list[str]
+    head: Piece, name: str, texts: Sequence[str], options: Options, notes: list[str]
 ) -> Column:
-    """Return what a column holds; what should be said about it is added to the notes."""
+    """Return a column with its kind; remarks for the user are added to the notes."""
     stripped = [text.strip() for text in texts]
     there = [text for text in stripped if not is_missing(text)]
-    if name not in wishes.text:
-        odd = [text for text in there if number(text, wishes.decimal) is None]
+    if name not in options.text:
+        odd = [text for text in there if number(text, options.decimal) is None]
         if not odd:
             return Column(name, "number")
-        _refuse_other_signs(head, name, stripped, odd, wishes)
+        _refuse_other_signs(head, name, stripped, odd, options)
         if len(odd) < 0.5 * len(there):
             row = stripped.index(odd[0])
             raise head.error(
                 row,
                 name,
                 f"saw {odd[0][:40]!r}, but {len(there) - len(odd)} of {len(there)} values are "
-                f"numbers: mend it, take the column as text by --text {name}, or leave it out by "
-                f"--ignore {name}",
+                f"numbers: correct it, take the column as text by --text {name}, or leave it out "
+                f"by --ignore {name}",
             )
         if all(text.lower() in FLAGS for text in there):
             return Column(name, "flag")
@@ -63,17 +63,17 @@ def guess_column(
 
 
 def _refuse_other_signs(
-    head: Piece, name: str, texts: list[str], odd: list[str], wishes: Options
+    head: Piece, name: str, texts: list[str], odd: list[str], options: Options
 ) -> None:
-    """Refuse what would be numbers with another sign before the fraction."""
-    if wishes.decimal == "," and sum(number(text) is not None for text in odd) > 0.5 * len(odd):
+    """Refuse texts that would be numbers with another decimal sign."""
+    if options.decimal == "," and sum(number(text) is not None for text in odd) > 0.5 * len(odd):
         raise head.error(
             texts.index(odd[0]),
             name,
-            f"{odd[0]!r} has a point, but a comma was said to stand before fractions: write it "
-            f"without a sign between thousands, or say --text {name} if it is no number",
+            f"{odd[0]!r} has a point, but --decimal is a comma: write it without a sign between "
+            f"thousands, or say --text {name} if it is not a number",
         )
-    if wishes.decimal == "." and sum(map(decimal_comma, odd)) > 0.5 * len(odd):
+    if options.decimal == "." and sum(map(decimal_comma, odd)) > 0.5 * len(odd):
         raise head.error(
             texts.index(odd[0]),
             name,

@@ -1,4 +1,4 @@
-"""What the first rows say about a table: which columns are what, and what is predicted."""
+"""Guess an encoder from the first rows of a table: kinds of columns, and labels."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["guess"]
 USUAL = ("label", "class", "target", "y")
 
 
-def guess(table: Table | GivenRows, head: Piece, wishes: Options) -> tuple[Encoder, list[str]]:
-    """Return an encoder for a table from its first rows, and what should be said about it."""
+def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Encoder, list[str]]:
+    """Return an encoder for a table from its first rows, and remarks for the user."""
     names, notes = table.columns, [*table.notes]
-    ignored = _named(table, wishes.ignore, "--ignore")
-    query = wishes.query
+    ignored = _named(table, options.ignore, "--ignore")
+    query = options.query
     if query is None and table.width is not None and "qid" in names:
         query = "qid"
     if query is not None and query not in names:
         raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
     free = [name for name in names if name not in ignored and name != query]
-    named = _named(table, wishes.label, "--label")
+    named = _named(table, options.label, "--label")
     labels = [name for name in named if name in free]
     if named and not labels:
         raise InputError(
@@ -44,14 +44,14 @@ def guess(table: Table | GivenRows, head: Piece, wishes: Options) -> tuple[Encod
         labels = [next((small[name] for name in USUAL if name in small), free[-1])]
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
-    made = guess_codec(table, head, labels, query, wishes)
+    made = guess_codec(table, head, labels, query, options)
     if made.grows and len(made.values) == 1:
         notes.append(
             f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "
             "it stays so, there is nothing to learn; another column by --label"
         )
     if query is not None and not made.task.layout.ragged:
-        if wishes.query is not None:
+        if options.query is not None:
             raise InputError(
                 f"column {query!r} is named by --query, which goes with a ranking, but the task "
                 f"is {made.kind}: say --ignore {query} instead to leave it out"
@@ -67,21 +67,21 @@ def guess(table: Table | GivenRows, head: Piece, wishes: Options) -> tuple[Encod
         )
         raise InputError(
             f"{table.name} has no column beside the label {labels[0]!r}{hint}: expected inputs "
-            "too; if values are parted by another sign, name it by --delimiter"
+            "too; if values are separated by another sign, name it by --delimiter"
         )
-    wishes = replace(wishes, text=_named(table, wishes.text, "--text"))
+    options = replace(options, text=_named(table, options.text, "--text"))
     columns = []
     for name in rest:
         texts = head.texts(names.index(name))
-        columns.append(guess_column(head, name, texts, wishes, notes))
+        columns.append(guess_column(head, name, texts, options, notes))
     sparse = table.sparse and all(column.kind == "number" for column in columns)
-    found = Columns(columns, wishes.missing, wishes.decimal, sparse)
+    found = Columns(columns, options.missing, options.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {found.width} features; task: {made.kind}")
     return Encoder(found, made, query, ignored), notes
 
 
 def _named(table: Table | GivenRows, patterns: Sequence[str], option: str) -> list[str]:
-    """Return the columns that names and patterns stand for."""
+    """Return the columns that match names and patterns."""
     found: list[str] = []
     for pattern in patterns:
         fits = matching(pattern, table.columns)

@@ -1,4 +1,4 @@
-"""What tables have in common whose rows stand in lines."""
+"""What tables with rows in lines have in common."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LineTable"]
 
 
 class LineTable:
-    """Positions in a source of lines; a table says when a piece begins and when it was read."""
+    """Base of tables over a source of lines: keeps track of positions."""
 
     source: Source
     #: Rows that were read so far, and the last piece with the lines and rows before it.
@@ -21,9 +21,9 @@ class LineTable:
     _start = (0, 0)
 
     def _begins(self) -> None:
-        """Note that the next piece begins here; the first one does so before its header."""
+        """Record that the next piece begins here; the first one begins before the header."""
         if self._count:
-            self.source.settle()
+            self.source.forget_positions()
             self._start = self.source.number, self._count
 
     def _read(self, piece: Piece) -> Piece:
@@ -32,9 +32,9 @@ class LineTable:
         return piece
 
     def marker(self, drop: int | None = None) -> Callable[[], Mark]:
-        """Return what gives the position after the last piece, or after so many rows of it.
+        """Return a function for the position after the last piece, or after ``drop`` of its rows.
 
-        The digest is taken when it is asked for, even if more has been read by then.
+        It computes the digest when it is called, even if more has been read by then.
         """
         if drop is None or self._last is None or drop == len(self._last[0]):
             lines = through = self.source.number if self._count else 0
@@ -51,26 +51,26 @@ class LineTable:
         return lines
 
     def fits(self, mark: Mark) -> bool:
-        """Read on up to a mark, and say whether all before it is what it was."""
+        """Read up to a mark, and return whether everything before it is unchanged."""
         self.source.skip(mark.through)
         found = self.source.digests()(mark.through)
         return found != "" and self._digest(found, mark.rows) == mark.digest
 
     def go_to(self, mark: Mark) -> None:
-        """Go on with the piece of a mark, which must not be behind."""
+        """Move to the piece of a mark, which must not be before the current position."""
         if mark.lines:
             self._look_back()
             self.source.skip(mark.lines)
             self._count = mark.rows - mark.drop
 
     def _look_back(self) -> None:
-        """Forget rows that were read ahead."""
+        """Drop rows that were read ahead."""
 
     @property
     def progress(self) -> tuple[int, int | None]:
-        """Bytes."""
+        """How much was read, and how much there is, in bytes."""
         return self.source.done, self.source.size
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.source.close()

@@ -1,4 +1,4 @@
-"""Where one is in a table, and a fingerprint of all that stands before."""
+"""A position in a table, with a digest of everything before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BEGINNING", "Mark"]
 
 
 class Mark(NamedTuple):
-    """A position between two rows, from which a table can be read again as if it never ended.
+    """A position between two rows, from which reading can go on with the same pieces.
 
     ``lines`` is where the piece begins that has the next row, ``drop`` how many of its rows are
     before the mark, and ``rows`` how many there are before it in all. ``digest`` is the SHA-256 of

@@ -1,4 +1,4 @@
-"""A table from a file, by its name or by what was said about it."""
+"""Open a table, by the suffix of its name or by a given format."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def open_table(
 ) -> Table:
     """Open a table for reading; ``form`` is one of csv, arff, svmlight and parquet.
 
-    By default that is told by the ending of the name, before one of gzip; all else is CSV.
-    ``features`` is how many there are in svmlight, if it cannot be found out. ``marked`` is whether
-    positions in it can be asked for, which takes a digest of all that is read.
+    By default the suffix of the name decides, before that of gzip; all else is CSV. ``features`` is
+    the number of features in svmlight, if it cannot be found by a first pass. ``marked`` is whether
+    the table has positions, which needs a digest of everything that is read.
     """
     if form is None:
         endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() != ".gz"]

@@ -1,4 +1,4 @@
-"""What a person has said about a table."""
+"""Options on the columns of a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """What a person has said about a table; None and empty is for guessing.
+    """Options on the columns of a table; what is None or empty is guessed.
 
     ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``.
     """

@@ -22,7 +22,7 @@ __all__ = ["ParquetTable"]
 class ParquetTable:
     """A Parquet file; ``rows`` is how many are read at a time.
 
-    ``marked`` is whether :meth:`marker` can be asked for positions.
+    ``marked`` is whether :meth:`marker` gives positions.
     """
 
     width: int | None = None
@@ -58,18 +58,18 @@ class ParquetTable:
         while (batch := self._next()) is not None:
             first, self._done = self._done + 1, self._done + batch.num_rows
             if batch.num_rows:
-                self._settle()
+                self._forget_positions()
                 self._last = batch
                 yield ParquetPiece(self.name, batch, first)
 
-    def _settle(self) -> None:
-        """Let no position before the end of the last piece be asked for."""
+    def _forget_positions(self) -> None:
+        """Add the last piece to the digest: no position inside it can be given any more."""
         if self._digest is not None and self._last is not None:
             self._digest.add(self._last)
         self._last = None
 
     def marker(self, drop: int | None = None) -> Callable[[], Mark]:
-        """Return what gives the position after the last piece, or after so many rows of it."""
+        """Return a function for the position after the last piece, or ``drop`` rows into it."""
         size = 0 if self._last is None else self._last.num_rows
         drop = size if drop is None else drop
         start = self._done - size
@@ -89,18 +89,18 @@ class ParquetTable:
         return mark
 
     def fits(self, mark: Mark) -> bool:
-        """Read on up to a mark, and say whether all before it is what it was."""
+        """Read up to a mark, and return whether everything before it is unchanged."""
         self._skip(mark.through)
         return self._done == mark.through and self.marker()().digest == mark.digest
 
     def go_to(self, mark: Mark) -> None:
-        """Go on with the piece of a mark, which must not be behind."""
+        """Move to the piece of a mark, which must not be before the current position."""
         self._skip(mark.lines)
 
     def _skip(self, rows: int) -> None:
-        """Read on until so many rows are read, or the file ends."""
+        """Read until ``rows`` rows are read in all, or the file ends."""
         while self._done < rows and (batch := self._next()) is not None:
-            self._settle()
+            self._forget_positions()
             more = rows - self._done
             self._rest = batch.slice(more) if more < batch.num_rows else None
             self._last = batch.slice(0, more)
@@ -118,16 +118,16 @@ class ParquetTable:
 
     @property
     def progress(self) -> tuple[int, int | None]:
-        """Rows."""
+        """How much was read, and how much there is, in rows."""
         return self._done, int(self._file.metadata.num_rows)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 class ParquetPiece(Piece):
-    """Columns that know whether they are numbers."""
+    """A batch of typed columns."""
 
     unit = "row"
 
@@ -136,11 +136,11 @@ class ParquetPiece(Piece):
         self.batch, self.first = batch, first
 
     def after(self, count: int) -> ParquetPiece:
-        """Return all rows but the first ones."""
+        """Return the rows without the first ``count``."""
         return ParquetPiece(self.name, self.batch.slice(count), self.first + count)
 
     def texts(self, column: int) -> Sequence[str]:
-        """Return one column as it would be written; what is missing is empty."""
+        """Return one column as text; missing values are empty."""
         try:
             values = self.batch.column(column).to_pylist()
         except (ArithmeticError, ValueError) as error:  # no text in UTF-8, a year beyond Python's
@@ -166,7 +166,7 @@ class ParquetPiece(Piece):
 
 
 class _Digest:
-    """A SHA-256 of every column, so that batches of other sizes give the same."""
+    """A SHA-256 of every column, so that the sizes of batches do not matter."""
 
     def __init__(self, columns: Sequence[Any] = ()):
         self.columns = [column.copy() for column in columns]
@@ -186,13 +186,13 @@ class _Digest:
 
 
 def _bytes(column: Array) -> bytes:
-    """Return values as bytes, whatever memory they lie in and whatever batch they are of."""
+    """Return values as bytes, independently of memory layout and batch."""
     if column.to_numpy(zero_copy_only=False).dtype.kind in "fiu":
         there = np.asarray(column.is_valid()).astype(np.uint8)[:, np.newaxis]
         values = column.fill_null(0).to_numpy(zero_copy_only=False)[:, np.newaxis].view(np.uint8)
         return np.hstack([values, there]).tobytes()
     try:
         texts = [repr(value) for value in column.to_pylist()]
-    except (ArithmeticError, ValueError):  # values that Python does not have
+    except (ArithmeticError, ValueError):  # values that Python cannot represent
         texts = [value.cast("binary").as_py().hex() for value in column]
     return "\n".join([*texts, ""]).encode("utf-8", "surrogatepass")

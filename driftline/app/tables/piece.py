@@ -1,4 +1,4 @@
-"""Some rows of a table, as they stand in the file."""
+"""Some rows of a table, as texts; and the protocol of tables."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Piece", "Table"]
 class Piece:
     """Rows as lists of texts; a cell is found by its row and the position of its column.
 
-    ``lines`` are the rows' line numbers in the file: the first one if no line was left out.
+    ``lines`` are the rows' line numbers in the file, or the first of them if they are consecutive.
     """
 
-    #: What rows are counted in.
+    #: The unit of row numbers in messages.
     unit = "line"
     #: Whether rows come from a file of the command line: then messages name its options.
     commands = True
-    #: Entries of the rows that have no columns, as a CSR matrix.
+    #: Entries of rows without columns, as a CSR matrix.
     matrix: Any = None
 
     def __init__(self, name: str, rows: Sequence[Sequence[str]], lines: int | Sequence[int]):
@@ -59,7 +59,7 @@ class Piece:
         return None if made is None else csr_array(made)
 
     def after(self, count: int) -> Piece:
-        """Return all rows but the first ones."""
+        """Return the rows without the first ``count``."""
         other = copy(self)
         other._rows, other._lines = self._rows[count:], self._later(count)
         if self.matrix is not None:
@@ -83,15 +83,15 @@ class Piece:
 class Table(Protocol):
     """A table that is read once, piece by piece."""
 
-    #: Names of the columns; where entries come as a CSR matrix, those of what stands beside.
+    #: Names of the columns; where entries are a CSR matrix, those of the columns beside it.
     columns: list[str]
-    #: What it is read from, for messages.
+    #: The name of its source, for messages.
     name: str
     #: How many features a row without columns has; None where there are columns.
     width: int | None
-    #: Whether only what is not zero is written.
+    #: Whether the file has only nonzero values.
     sparse: bool
-    #: What should be said about it.
+    #: Remarks for the user.
     notes: Sequence[str]
 
     def pieces(self) -> Iterator[Piece]:
@@ -99,18 +99,18 @@ class Table(Protocol):
         ...
 
     def marker(self, drop: int | None = None) -> Callable[[], Mark]:
-        """Return what gives the position after the last piece, or after so many rows of it.
+        """Return a function for the position after the last piece, or after ``drop`` of its rows.
 
-        The digest is taken when it is asked for, even if more has been read by then.
+        It computes the digest when it is called, even if more has been read by then.
         """
         ...
 
     def fits(self, mark: Mark) -> bool:
-        """Read on up to a mark, and say whether all before it is what it was."""
+        """Read up to a mark, and return whether everything before it is unchanged."""
         ...
 
     def go_to(self, mark: Mark) -> None:
-        """Go on with the piece of a mark, which must not be behind."""
+        """Move to the piece of a mark, which must not be before the current position."""
         ...
 
     @property
@@ -119,5 +119,5 @@ class Table(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         ...

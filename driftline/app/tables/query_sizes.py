@@ -1,4 +1,4 @@
-"""Which rows are ranked together, from a file beside them with the size of a query a line."""
+"""The queries of rows, from a second file with the size of a query per line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QuerySizes:
 
     @classmethod
     def beside(cls, path: str | Path) -> QuerySizes | None:
-        """Return those of a file, None if there are none; an ending of gzip does not count."""
+        """Return the sizes beside a file, None if there are none; a suffix of gzip is ignored."""
         path = Path(path)
         other = path.with_name(f"{path.name.removesuffix('.gz')}.query")
         return cls(other) if path.is_file() and other.is_file() else None

@@ -1,4 +1,4 @@
-"""Where a table comes from: a file, plain or compressed by gzip, or standard input."""
+"""The source of a table: a file, plain or compressed by gzip, or standard input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Source"]
 Made = TypeVar("Made")
 
 GZIP = b"\x1f\x8b"
-#: What files of other kinds begin with, and what to do about them.
+#: The first bytes of files of other kinds, and the advice about them.
 OTHERS = {
     b"PK\x03\x04": "a ZIP file or a spreadsheet: unpack it, or save it as CSV",
     b"PAR1": "a Parquet file: say --format parquet",
@@ -34,24 +34,24 @@ MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 class Source:
-    """Lines of text that are read once, in order, and know their number.
+    """Lines of text that are read once, in order, with their numbers.
 
     Parameters
     ----------
     path
-        A file or a pipe; ``-`` is standard input. Gzip is known by its first bytes, not by the
+        A file or a pipe; ``-`` is standard input. Gzip is recognised by its first bytes, not by the
         name.
     encoding
-        Of the text. A byte order mark of UTF-8 is left out.
+        The encoding of the text. A byte order mark of UTF-8 is removed.
     marked
         Whether a digest is kept of all that was read, for :meth:`digest`.
     """
 
     def __init__(self, path: str | Path, encoding: str = "utf-8", marked: bool = False):
         self.path, self.encoding, self.marked = path, encoding, marked
-        self._settled, self._recent, self._hash = 0, list[str](), hashlib.sha256()
+        self._oldest, self._recent, self._hash = 0, list[str](), hashlib.sha256()
         self.name = "standard input" if str(path) == "-" else str(path)
-        #: How many lines were read, and how many bytes the file has; None if nobody knows.
+        #: How many lines were read, and how many bytes the file has, None if unknown.
         self.number = 0
         self.size: int | None = None
         try:
@@ -77,9 +77,9 @@ class Source:
         path = Path(self.path)
         if not path.exists() or path.is_dir():
             raise InputError(f"there is no file {path}")
-        self.size = path.stat().st_size if path.is_file() else None  # which a pipe is not
+        self.size = path.stat().st_size if path.is_file() else None  # None for a pipe
         file = path.open("rb", buffering=1 << 18)
-        finalize(self, file.close)  # when nobody reads any more, not only when told to
+        finalize(self, file.close)  # also without a call of close
         return file
 
     def _refuse_others(self, first: bytes) -> None:
@@ -111,45 +111,45 @@ class Source:
 
     # -- positions
 
-    def settle(self) -> None:
-        """Say that no position before this one will be asked for."""
+    def forget_positions(self) -> None:
+        """Drop the buffer of recent lines: no digest before this position can be given any more."""
         _add(self._hash, self._recent)
-        self._settled, self._recent = self.number, []
+        self._oldest, self._recent = self.number, []
 
     def digests(self) -> Callable[[int], str]:
-        """Return what gives the SHA-256 of the first lines, as text, even when more were read.
+        """Return a function for the SHA-256 of the first lines, as text, valid if more are read.
 
-        It is empty for lines that were not read, or that were settled.
+        It returns "" for lines that were not read, or that are no longer in the buffer.
         """
         before, recent = self._hash.copy(), self._recent
-        settled, number, marked = self._settled, self.number, self.marked
+        oldest, number, marked = self._oldest, self.number, self.marked
 
         def digest(lines: int) -> str:
-            if not marked or not settled <= lines <= number:
+            if not marked or not oldest <= lines <= number:
                 return ""
             made = before.copy()
-            _add(made, recent[: lines - settled])
+            _add(made, recent[: lines - oldest])
             return made.hexdigest()
 
         return digest
 
     def skip(self, lines: int) -> None:
-        """Read on until so many lines are read, or the file ends."""
+        """Read until ``lines`` lines are read in all, or the file ends."""
         while self.number < lines and self.lines(min(4096, lines - self.number)):
-            self.settle()
+            self.forget_positions()
 
     def __iter__(self) -> Iterator[str]:
-        """Go on line by line."""
+        """Yield the remaining lines."""
         while line := self.lines(1):
             yield line[0]
 
     @property
     def done(self) -> int:
-        """How many bytes of the file were read, as it lies on the disk."""
+        """How many bytes of the file on disk were read."""
         return self._raw.tell() if self.size is not None else 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self.size is not None:
             self._raw.close()
 
@@ -158,7 +158,7 @@ class Source:
         return InputError(f"{self.name}, line {self.number if line is None else line}: {message}")
 
     def _guarded(self, read: Callable[[], Made]) -> Made:
-        """Read, and say in plain words what is wrong with the bytes."""
+        """Read, and turn errors of decoding and decompression into messages."""
         try:
             return read()
         except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Rows of which only what is not zero was written."""
+"""Sparse rows: only nonzero values are given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SparsePiece"]
 
 
 class SparsePiece(Piece):
-    """Rows as texts by the position of their column; ``zeros`` is what all others are."""
+    """Rows as texts by the position of their column; ``zeros`` are the texts of absent values."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class SparsePiece(Piece):
         self.rows, self.zeros = rows, zeros
 
     def after(self, count: int) -> SparsePiece:
-        """Return all rows but the first ones."""
+        """Return the rows without the first ``count``."""
         lines: Any = self._later(count)
         return SparsePiece(self.name, self.rows[count:], lines, self.zeros)
 
     def texts(self, column: int) -> Sequence[str]:
-        """Return one column as it would be written."""
+        """Return one column as text, with zeros filled in."""
         zero = self.zeros[column]
         return [row.get(column, zero) for row in self.rows]
 

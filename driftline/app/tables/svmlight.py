@@ -19,7 +19,7 @@ from driftline.errors import InputError
 __all__ = ["SvmlightTable"]
 
 INDEX = re.compile(r"\s(\d+):")
-#: A committee has a weight for every feature, class and member.
+#: The largest index: a committee has a weight for every feature, class and member.
 LARGEST = 10**8
 EXAMPLE = "lines such as 1 qid:1 3:0.5"
 TOO_LARGE = f"index {{}} is too large: expected {LARGEST} at most"
@@ -28,10 +28,10 @@ TOO_LARGE = f"index {{}} is too large: expected {LARGEST} at most"
 class SvmlightTable(LineTable):
     """An svmlight file: labels, queries if there are any, and entries that are not zero.
 
-    An index is a column as it is, so that column 0 is empty in files that begin with 1. How many
-    there are is found by a first look at the whole file, unless it is said. Lines without ``qid``
-    may have the sizes of their queries in a file beside them. ``marked`` is whether :meth:`marker`
-    can be asked for positions.
+    An index is the number of a column, so that column 0 is empty in files that begin with 1. The
+    number of columns is found by a first pass over the file, unless it is given. Lines without
+    ``qid`` may have the sizes of their queries in a second file. ``marked`` is whether
+    :meth:`marker` gives positions.
     """
 
     sparse = True
@@ -84,13 +84,13 @@ class SvmlightTable(LineTable):
         self._first = None
 
     def go_to(self, mark: Mark) -> None:
-        """Go on with the piece of a mark, which must not be behind."""
+        """Move to the piece of a mark, which must not be before the current position."""
         super().go_to(mark)
         for _ in islice(self._queries, mark.rows - mark.drop):
             pass
 
     def _digest(self, lines: str, rows: int) -> str:
-        """Return the digest of lines, and of the sizes of all queries that these have ended."""
+        """Return the digest of lines, and of the sizes of all queries that end in them."""
         if self._sizes is None or not lines:
             return lines
         return hashlib.sha256(f"{lines} {self._sizes.ended(rows)}".encode()).hexdigest()
@@ -166,5 +166,5 @@ def _look(path: str | Path) -> tuple[int, int]:
 
 
 def _place(index: str) -> int:
-    """Return the column of an index; 20 digits say enough of one that is too large."""
+    """Return the column of an index, cut to 20 digits, which is too large already."""
     return int(index.lstrip("0")[:20] or 0)

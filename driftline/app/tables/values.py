@@ -1,4 +1,4 @@
-"""What a text in a table stands for."""
+"""The values of texts in a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 __all__ = ["FLAGS", "decimal_comma", "is_date", "is_missing", "number"]
 
-#: How people write that there is no value, in small letters.
+#: Texts for missing values, in lower case.
 MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
 FLAGS = {"true": 1.0, "false": 0.0}
 DATE = re.compile(
@@ -16,7 +16,7 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def is_missing(text: str) -> bool:
-    """Say whether a text means that there is no value.
+    """Return whether a text stands for a missing value.
 
     >>> [is_missing(text) for text in ("", "NA", " ? ", "0")]
     [True, True, True, False]
@@ -25,9 +25,9 @@ def is_missing(text: str) -> bool:
 
 
 def number(text: str, decimal: str = ".") -> float | None:
-    """Return the number that a text stands for, None if it is none; infinity is one.
+    """Return the number that a text stands for, None if it is not a number; infinity is one.
 
-    Where a comma stands before the fraction, a point may stand between thousands: no number then.
+    With a decimal comma, a text with a point is not a number: it may separate thousands.
 
     >>> number("1e3"), number("1_000"), number("1,5"), number("1,5", decimal=",")
     (1000.0, None, None, 1.5)

@@ -166,6 +166,19 @@ MAP_SPARSE = types.int64(
     types.Array(types.int32, 2, "C"),
 )
 
+#: ``hash(values, columns, starts, constants, room, out, out columns, out starts) -> rows``: map
+#: sparse rows into sparse rows, of as many entries at most; room is for integers.
+HASH = types.int64(
+    _input(types.float64, 1),
+    _input(types.int64, 1),
+    _input(types.int64, 1),
+    vector,
+    integers,
+    vector,
+    types.Array(types.int32, 1, "C"),
+    types.Array(types.int32, 1, "C"),
+)
+
 #: ``member(inputs, labels, constants, memory, room, learning, scores, trace, predictions) ->
 #: rows``: score rows by what is remembered; if they are learned from, write what happened, a column
 #: each, and remember them; stop at one that is not finite.

@@ -7,6 +7,7 @@ from driftline.features.chain import Chain as Chain
 from driftline.features.chain import Union as Union
 from driftline.features.compiled import CompiledMap as CompiledMap
 from driftline.features.crosses import Crosses as Crosses
+from driftline.features.fitted import Fitted as Fitted
 from driftline.features.fourier import Fourier as Fourier
 from driftline.features.hashing import Hashing as Hashing
 from driftline.features.hats import Hats as Hats

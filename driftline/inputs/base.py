@@ -48,6 +48,9 @@ class LinearRows(ABC):
     #: How many rows of the stream came before these, where they are a piece of one.
     before: int
 
+    #: The labels of the rounds, where these are learned from, for maps that remember them.
+    labels: CheckedLabels | None
+
     #: Rounds played between two looks at the progress.
     block = 1 << 14
 

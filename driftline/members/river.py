@@ -14,7 +14,6 @@ A model is code with a state that only its library knows. So it lives in memory:
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -23,10 +22,11 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.features import Map
-from driftline.inputs import Rows, refuse
+from driftline.inputs import Rows
 from driftline.kernels import program as at
 from driftline.learner import Member, check_longer
 from driftline.members.classes import ClassMember
+from driftline.members.models import Absent, asked, check_model, copied, row_of
 from driftline.parts import check_flag, check_plain, from_config
 from driftline.state import Draws, State
 from driftline.tasks import Task
@@ -85,7 +85,7 @@ class River(ClassMember):
         seed: int | None = 0,
     ):
         check_flag("trusted", trusted)
-        _check_model(model)
+        check_model(model)
         super().__init__(task, seed, features)
         if self._classes > 2 and getattr(model, "_multiclass", None) is False:  # as River says it
             raise InputError(
@@ -94,7 +94,7 @@ class River(ClassMember):
             )
         self.trusted = bool(trusted)
         #: The model as it is now.
-        self.model = _copied(model)
+        self.model = copied(model)
         self._words = type(model).__name__
         #: The classes as the model knows them.
         self._codes = {False: 0, True: 1} if self._sign else {k: k for k in range(self._classes)}
@@ -125,12 +125,12 @@ class River(ClassMember):
     # -- rounds
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
-        made = [self._scores(rows, t, _row(rows, t)) for t in range(rows.rounds)]
+        made = [self._scores(rows, t, row_of(rows, t)) for t in range(rows.rounds)]
         return np.array(made).reshape(rows.rounds, self._classes)
 
     def _scores(self, rows: Any, t: int, x: dict[int, float]) -> np.ndarray:
         """Return the logarithms of the chances of one row."""
-        found = self._call(rows, t, _asked, self.model, x)
+        found = self._call(rows, t, asked, self.model, x)
         chances = np.zeros(self._classes)
         try:
             for label, chance in found.items():
@@ -174,12 +174,12 @@ class River(ClassMember):
             return self._play_row(row, 0, label)
         except BaseException:
             if before is not None:
-                self.model = _copied(before)
+                self.model = copied(before)
             raise
 
     def _play_row(self, rows: Rows, t: int, label: Label) -> tuple[np.ndarray, np.ndarray]:
         """Predict a row and learn from it; return the prediction, and what is recorded."""
-        x, y = _row(rows, t), int(label[0])
+        x, y = row_of(rows, t), int(label[0])
         code = (y + 1) // 2 if self._sign else y
         scores = self._scores(rows, t, x)
         self._call(rows, t, self.model.learn_one, x, code == 1 if self._sign else code)
@@ -195,7 +195,7 @@ class River(ClassMember):
     def _frozen(self) -> Any:
         """Return a copy of the model as it is, which nobody changes: one for a round."""
         if self._copy is None or self._copy[0] != self._rounds:
-            self._copy = self._rounds, _copied(self.model)
+            self._copy = self._rounds, copied(self.model)
         return self._copy[1]
 
     def _state(self, weights: bool = True) -> State:
@@ -276,7 +276,7 @@ class River(ClassMember):
 
     def _rollback(self, checkpoint: State) -> None:
         state = checkpoint
-        self.model, self._copy = _copied(state.model), None
+        self.model, self._copy = copied(state.model), None
         if self.mapper is not None and state.map is not None:
             self.mapper.restore(*state.map)
         assert state.key is not None
@@ -285,54 +285,3 @@ class River(ClassMember):
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         return origin if keep else None
-
-
-class Absent:
-    """Stands for a model until a state brings it."""
-
-    def learn_one(self, x: object, y: object) -> None:
-        """Refuse to learn."""
-        raise InputError("a state has to bring the model first")
-
-    def predict_one(self, x: object) -> None:
-        """Refuse to predict."""
-        raise InputError("a state has to bring the model first")
-
-
-def _row(rows: Any, t: int) -> dict[int, float]:
-    """Return a row as River has them, if it is finite."""
-    columns, values = rows.entries(t)
-    if not np.isfinite(values).all():
-        refuse(rows, t)
-    numbers = range(rows.features) if isinstance(columns, slice) else columns.tolist()
-    return dict(zip(numbers, values.tolist(), strict=True))
-
-
-def _asked(model: Any, x: dict[int, float]) -> Any:
-    """Return the chances of classes, or that of the one that is predicted: empty if none is."""
-    if hasattr(model, "predict_proba_one"):
-        try:
-            return model.predict_proba_one(x)
-        except NotImplementedError:  # some models of River only predict
-            pass
-    label = model.predict_one(x)
-    return {} if label is None else {label: 1.0}
-
-
-def _check_model(model: Any) -> None:
-    """Refuse what does not learn and predict as models of River do."""
-    methods = [m for m in ("learn_one", "predict_proba_one", "predict_one") if hasattr(model, m)]
-    if isinstance(model, type) or methods[:1] != ["learn_one"] or len(methods) < 2:
-        raise InputError(
-            "expected a classifier with learn_one and predict_one, such as "
-            f"river.tree.HoeffdingTreeClassifier(), not {model!r:.80}"
-        )
-
-
-def _copied(model: Any) -> Any:
-    try:
-        return copy.deepcopy(model)
-    except Exception as error:
-        raise InputError(
-            f"the model {type(model).__name__} cannot be copied: {error!r:.80}"
-        ) from error

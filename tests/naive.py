@@ -462,6 +462,32 @@ def crosses(rows, most, picked, pairs=None):
     return np.hstack([part.reshape(len(picked), -1) for part in made]) / math.sqrt(len(pairs))
 
 
+def hashing(rows, columns, coefficients, categories):
+    """Hash the cells of rows, by dictionaries and whole numbers of any size."""
+    prime, out = 2**31 - 1, np.zeros((len(rows), columns))
+    place, sign, pair = np.array(coefficients).astype(int).reshape(3, 4).tolist()
+    for t, row in enumerate(rows.tolist()):
+        found, length = {}, 0.0
+        for j, v in enumerate(row):
+            if v == 0.0 or (type(categories) is tuple and j not in categories):
+                continue
+            key, worth = j, v
+            if categories is not False:
+                mantissa, exponent = math.frexp(v)
+                high, low = divmod(abs(int(math.ldexp(mantissa, 53))), 2**26)
+                bits = (j, high, low, 2 * (exponent + 1100) + (v < 0))
+                key, worth = sum(a * b for a, b in zip(pair, bits, strict=True)) % prime, 1.0
+            powers = [key**3, key**2, key, 1]
+            at = sum(a * b for a, b in zip(place, powers, strict=True)) % prime % columns
+            odd = sum(a * b for a, b in zip(sign, powers, strict=True)) % prime % 2
+            found.setdefault(at, []).append(worth if odd else -worth)
+            length = math.hypot(length, worth)
+        for at, several in found.items():
+            out[t, at] = math.fsum(several)
+        out[t] /= max(length, math.hypot(*out[t])) or 1.0
+    return out
+
+
 def leaves(rows, splits, picked, most=32):
     """Return the columns of the leaves that rows fall into, by halving the leaves at every node."""
     features = rows.shape[1]

@@ -154,3 +154,65 @@ def test_many_sets_are_learned_as_one_by_one():
     made = many.predict_many(frame[:20]).to_dict("records")
     assert made == [one.predict_one(x) for x, _ in rows[:20]]
     assert len({str(row) for row in made}) > 1
+
+
+# -- models of River as members
+
+
+def members():
+    from river import forest, linear_model, naive_bayes, neighbors, tree
+
+    scaled = compose.Pipeline(preprocessing.StandardScaler(), linear_model.SoftmaxRegression())
+    return {
+        "tree": tree.HoeffdingTreeClassifier(grace_period=20),
+        "forest": forest.ARFClassifier(n_models=3, seed=1),
+        "naive Bayes": naive_bayes.GaussianNB(),
+        "neighbours": neighbors.KNNClassifier(),
+        "pipeline": scaled,
+        "no chances": linear_model.PAClassifier(),
+    }
+
+
+@pytest.mark.parametrize("name", members())
+def test_a_model_of_river_steps_as_it_runs_and_looking_writes_nothing(name):
+    task = dl.tasks.Binary() if name == "no chances" else dl.tasks.Multiclass(3)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 4))
+    y = (X[:, 0] > 0.0).astype(int) + (X[:, 1] > 0.5)
+    y = np.where(y > 0, 1, -1) if name == "no chances" else y
+    ran, stepped = (dl.members.River(task, members()[name]) for _ in range(2))
+    trace = ran.run(X, y)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        for other in X[t % 50 : t % 50 + 2]:
+            stepped.predict(other)
+        assert stepped.step(x, label)[:2] == (trace.prediction[t], trace.loss[t])
+    assert dl.certify(trace, None, X, y).valid
+    later = ran.copy().run(X, y)
+    assert later.loss.tobytes() == stepped.run(X, y).loss.tobytes()
+
+
+def test_a_committee_with_a_model_of_river_follows_it_where_it_is_better():
+    from river.tree import HoeffdingTreeClassifier
+
+    X = np.random.default_rng(0).random((1500, 3))
+    y = ((X[:, 0] > 0.3) & (X[:, 0] < 0.7)).astype(int)
+    task = dl.tasks.Multiclass(2)
+    loss = dl.losses.Scaled(dl.losses.Logistic(task), 2.0)
+    tree = dl.members.River(task, HoeffdingTreeClassifier(grace_period=50))
+    committee = dl.Committee([dl.OGD(loss, dl.decoders.Argmax(loss)), tree])
+    trace = committee.run(X, y)
+    assert committee.weights[1] > 0.9
+    assert trace.target_loss.sum() < 0.7 * trace.member_risk[:, 0].sum()
+
+
+def test_a_model_for_two_classes_is_wrapped_for_more():
+    from river.linear_model import LogisticRegression
+    from river.multiclass import OneVsRestClassifier
+
+    task, two = dl.tasks.Multiclass(3), dl.tasks.Multiclass(2)
+    scaled = compose.Pipeline(preprocessing.StandardScaler(), LogisticRegression())
+    for model in (LogisticRegression(), scaled):
+        with pytest.raises(dl.InputError, match="is for two classes, not 3: wrap it"):
+            dl.members.River(task, model)
+        dl.members.River(two, model).run(np.eye(2), [0, 1])
+    dl.members.River(task, OneVsRestClassifier(LogisticRegression())).run(np.eye(3), [0, 1, 2])

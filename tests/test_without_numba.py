@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from test_check_learner import GOOD
-from test_features import MAPS, dense, table
+from test_features import MAPS, SPARSE, dense, sparse_table, table
 
 import driftline as dl
 from driftline.checks.learner_stream import planted
@@ -180,14 +180,17 @@ def test_what_is_missing_is_said():
 
 
 MAPPED = """
-from test_features import MAPS, dense, table
-rows = table(0, 70)
+from test_features import MAPS, SPARSE, dense, sparse_table, table
+rows, thin = table(0, 70), sparse_table(rows=70)
 made = [dense(part.transform(rows)).tolist() for part in MAPS]
+made += [dense(part.transform(thin)).tolist() for part in SPARSE]
 """
 
 
 def test_maps_of_inputs_are_the_same_in_plain_python():
     found, seen = without_numba(MAPPED)
     assert len(seen) <= 1
-    for part, rows in zip(MAPS, found, strict=True):
-        np.testing.assert_allclose(rows, dense(part.transform(table(0, 70))), atol=1e-12)
+    pairs = [(part, table(0, 70)) for part in MAPS]
+    pairs += [(part, sparse_table(rows=70)) for part in SPARSE]
+    for (part, rows), made in zip(pairs, found, strict=True):
+        np.testing.assert_allclose(made, dense(part.transform(rows)), atol=1e-12)

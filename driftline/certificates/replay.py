@@ -38,6 +38,7 @@ class Replay:
         self, learner: OGD, trace: Trace, comparator: Comparator, rows: Rows, labels: CheckedLabels
     ):
         self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
+        rows.labels = labels
         engine, task = learner.engine, learner.task
         if learner.features not in (None, rows.features):
             raise InputError(

@@ -47,6 +47,7 @@ def certify_again(
             f"{len(labels)} labels"
         )
     rows.check_labels(labels)
+    rows.labels = labels
     tally, parts, findings = Tally(task.largest_loss), [], dict[str, tuple[int, int]]()
     for start in range(0, rows.rounds, rows.block):
         stop = min(start + rows.block, rows.rounds)

@@ -214,6 +214,7 @@ class Committee(Shell):
         self._check_features(row)
         if self._layout.ragged:
             row.check_labels([checked])
+        row.labels = [checked]
         before, alike = None, type(row) is self._kind
         known = alike or self.features is not None
         if not (alike and (self._steady or self._bears_one(row))):

@@ -15,7 +15,7 @@ from driftline.errors import InputError
 from driftline.parts import from_config
 from driftline.state import archive
 from driftline.trace import Trace, column, joined, read_file, with_suffix
-from driftline.typing import Inputs, Json, Saved
+from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["AuditOrigin", "CommitteeTrace"]
 
@@ -83,17 +83,17 @@ class CommitteeTrace:
             return inputs
         return self.origin.state.scaling.copy().transform(inputs)
 
-    def seen_by(self, member: int, inputs: Inputs) -> Inputs:
+    def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return the inputs of the run as a member saw them: after its map, or scaled.
 
-        Comparators of the member act on these.
+        Comparators of the member act on these. Labels are for maps that remember them.
         """
         trace = self.members[member]
         if "features" not in trace.config or trace.origin is None or trace.origin.map is None:
             return self.scaled(inputs)
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
-        return mapper.transform(inputs)
+        return mapper.transform(inputs, labels)
 
     # -- saving
 

@@ -1,4 +1,4 @@
-"""Maps from inputs to inputs: scaling, ranks, curves, bins, products, trees; chains and unions."""
+"""Maps of inputs: scaling, curves, bins, products, trees, hashing; chains and unions of them."""
 
 from driftline.features.base import Map as Map
 from driftline.features.base import Mapper as Mapper
@@ -7,8 +7,11 @@ from driftline.features.chain import Chain as Chain
 from driftline.features.chain import Union as Union
 from driftline.features.compiled import CompiledMap as CompiledMap
 from driftline.features.crosses import Crosses as Crosses
+from driftline.features.fitted import Fitted as Fitted
 from driftline.features.fourier import Fourier as Fourier
+from driftline.features.hashing import Hashing as Hashing
 from driftline.features.hats import Hats as Hats
+from driftline.features.lags import Lags as Lags
 from driftline.features.narrow import Narrow as Narrow
 from driftline.features.quadratic import Products as Products
 from driftline.features.quadratic import Quadratic as Quadratic

@@ -24,7 +24,7 @@ from driftline.inputs.dense import DenseRows
 from driftline.inputs.rows import Rows, rows_of
 from driftline.inputs.sparse import SparseRows
 from driftline.parts import Part
-from driftline.typing import Inputs, Json, Saved
+from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Map", "Mapped", "Mapper"]
 
@@ -70,9 +70,9 @@ class Map(Part, ABC):
         """Return whether the map is for rows of this shape; a committee leaves it out on others."""
         return True
 
-    def transform(self, inputs: Inputs) -> Inputs:
-        """Return mapped rows, each mapped by the state after the rows before it."""
-        return self.mapper().transform(inputs)
+    def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
+        """Return mapped rows, each mapped by the state after the rows and labels before it."""
+        return self.mapper().transform(inputs, labels)
 
 
 class Mapper(ABC):
@@ -90,7 +90,8 @@ class Mapper(ABC):
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``, and learn from them; if one is refused, from none.
 
-        Mapped rows may lie in a buffer that the next piece is written to.
+        Mapped rows may lie in a buffer that the next piece is written to. Rows that are learned
+        from have ``labels``; a row must not be mapped by its own.
         """
 
     @abstractmethod
@@ -128,9 +129,10 @@ class Mapper(ABC):
         New features come after the old, and were 0 in all rows so far.
         """
 
-    def transform(self, inputs: Inputs) -> Inputs:
+    def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return mapped rows, each mapped by the state before it, and learn from them."""
         rows = rows_of(inputs)
+        rows.labels = labels
         mapped = self.piece(rows, 0, rows.rounds)
         return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()
 

@@ -258,6 +258,7 @@ class ChainMapper(_SeveralMapper):
         made: Rows = rows
         for mapper in self.mappers[:-1]:
             made = mapper.piece(made, 0, 1)
+            made.labels = rows.labels
         self.mappers[-1].remember(made)
         self.features = rows.features
 
@@ -266,6 +267,7 @@ class ChainMapper(_SeveralMapper):
         made = first.piece(rows, start, stop)
         with _later():
             for mapper in later:
+                made.labels = None if rows.labels is None else rows.labels[start:stop]
                 made = mapper.piece(made, 0, stop - start)
         return made
 

@@ -90,9 +90,9 @@ def scale_sparse(values, columns, starts, state, size, learning, out, out_column
             value = min(LARGEST, max(-LARGEST, value))
             if not 1.0 / LARGEST < abs(value):
                 value = 0.0
-            count, z = about[COUNT, column], float((value > 0.0) - (value < 0.0))
+            count, z = about[COUNT, column], 0.0
             if value != 0.0:
-                ratio = 1.0
+                z, ratio = 1.0 if value > 0.0 else -1.0, 1.0
                 if count > 0.0:
                     ratio = abs(value) / math.sqrt(about[SQUARE, column])
                     z = clipped(z * ratio, count)

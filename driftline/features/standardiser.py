@@ -20,7 +20,7 @@ from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import zeros
-from driftline.typing import Inputs, Json, Saved
+from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Standardiser"]
 
@@ -149,7 +149,7 @@ class Standardiser(Mapper):
         single = rows if plain else DenseRows(rows.arrays(0, rows.rounds)[0])
         self.piece(single, 0, single.rounds)
 
-    def transform(self, inputs: Inputs) -> Inputs:
+    def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Scale rows, or rounds of several rows, each by those before it, and learn from them.
 
         Rounds of several rows are a list of arrays, or one array and where each round starts.

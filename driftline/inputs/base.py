@@ -48,6 +48,9 @@ class LinearRows(ABC):
     #: How many rows of the stream came before these, where they are a batch of it.
     before: int
 
+    #: The labels of the rounds, where these are learned from, for maps that remember them.
+    labels: CheckedLabels | None
+
     #: Rounds in a batch, after which the progress callback is called.
     block = 1 << 14
 

@@ -64,6 +64,7 @@ class Groups:
         self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
         #: How many rounds of the stream came before these, where they are a batch of it.
         self.before = 0
+        self.labels: CheckedLabels | None = None
         self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
 
     def with_members(self, whole: np.ndarray, starts: np.ndarray) -> Self:

@@ -34,11 +34,21 @@ class SparseRows(LinearRows):
     #: Whether the stored weights have a row per feature instead of one per score.
     transposed = True
 
-    __slots__ = ("before", "columns", "features", "kind", "rounds", "size", "starts", "values")
+    __slots__ = (
+        "before",
+        "columns",
+        "features",
+        "kind",
+        "labels",
+        "rounds",
+        "size",
+        "starts",
+        "values",
+    )
 
     def __init__(self, matrix: Inputs):
         self.values, self.columns, self.starts, shape = check_csr(matrix)
-        self.kind, self.before = type(matrix), 0
+        self.kind, self.before, self.labels = type(matrix), 0, None
         self.rounds, self.features = shape
         self.size = self.values.size
         check_features(self.features)
@@ -51,7 +61,7 @@ class SparseRows(LinearRows):
         rows = object.__new__(cls)
         rows.values, rows.columns, rows.starts, rows.kind = values, columns, starts, kind
         rows.rounds, rows.features, rows.size = starts.size - 1, features, values.size
-        rows.before = 0
+        rows.before, rows.labels = 0, None
         return rows
 
     @property

@@ -28,6 +28,7 @@ from driftline.kernels.signatures import DETECT as DETECT
 from driftline.kernels.signatures import DRAW as DRAW
 from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
+from driftline.kernels.signatures import HASH as HASH
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import MAP as MAP
 from driftline.kernels.signatures import MAP_SPARSE as MAP_SPARSE

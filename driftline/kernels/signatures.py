@@ -172,6 +172,19 @@ MAP_SPARSE = types.int64(
     types.Array(types.int32, 2, "C"),
 )
 
+#: ``hash(values, columns, starts, constants, room, out, out columns, out starts) -> rows``: map
+#: sparse rows into sparse rows, of as many entries at most; room is for integers.
+HASH = types.int64(
+    _input(types.float64, 1),
+    _input(types.int64, 1),
+    _input(types.int64, 1),
+    vector,
+    integers,
+    vector,
+    types.Array(types.int32, 1, "C"),
+    types.Array(types.int32, 1, "C"),
+)
+
 #: ``member(inputs, labels, constants, memory, room, learning, scores, trace, predictions) ->
 #: rows``: score rows by the memory; if ``learning``, also write a column of the trace for each and
 #: update the memory; stop at the first row that is not finite.

@@ -273,6 +273,7 @@ class Member(Shell):
         if self.mapper is None:
             return self._learn_one_mapped(row, label, number)
         played = self._learn_one_mapped(self._mapped(row), label, number)
+        row.labels = label[np.newaxis]
         self.mapper.remember(row)
         return played
 

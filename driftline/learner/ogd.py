@@ -579,6 +579,7 @@ class OGD(Member):
         self._check_features(row)
         played = self._play_one_mapped(self._mapped(row), label, uniforms)
         if self.mapper is not None:
+            row.labels = label[np.newaxis]
             self.mapper.remember(row)
         return played
 

@@ -132,6 +132,7 @@ class Shell(Learner):
         sink: Sink | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
+        rows.labels = labels
         self._turn.begin()
         try:
             with self._turn.lock:

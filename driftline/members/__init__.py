@@ -1,4 +1,4 @@
-"""Members of committees that make no gradient steps: counts, tables, neighbours, trees.
+"""Members that make no gradient steps: counts, tables, neighbours, trees, models of River.
 
 No theorem bounds them alone. A committee of them is still bounded, by the loss of its best members.
 """
@@ -6,4 +6,5 @@ No theorem bounds them alone. A committee of them is still bounded, by the loss 
 from driftline.members.forest import Forest as Forest
 from driftline.members.naive_bayes import NaiveBayes as NaiveBayes
 from driftline.members.neighbours import Neighbours as Neighbours
+from driftline.members.river import River as River
 from driftline.members.tables import Tables as Tables

@@ -18,15 +18,16 @@ import numpy as np
 from driftline.engines import warn_without_numba
 from driftline.errors import InputError
 from driftline.features import Map
-from driftline.inputs import DenseRows, Rows, refuse, rows_of
+from driftline.inputs import DenseRows, Rows, refuse
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
 from driftline.learner import Member, check_longer
+from driftline.members.classes import ClassMember
 from driftline.parts import check_plain, from_config
 from driftline.state import Draws, State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
+from driftline.typing import CheckedLabels, Json, Label, Saved
 
 __all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settle"]
 
@@ -80,7 +81,7 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     return float(value)
 
 
-class CountingMember(Member):
+class CountingMember(ClassMember):
     """Base of members with a kernel and a memory, for classes and signs.
 
     A kind says its ``settings``, how large its memory is, and how that grows.
@@ -95,22 +96,15 @@ class CountingMember(Member):
         settings: Mapping[str, float],
         seed: int | None,
     ):
-        if not isinstance(task, Task) or task.kind not in ("classes", "sign"):
-            raise InputError(
-                f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
-            )
+        super().__init__(task, seed, features)
         if task.kernels is None:
             raise InputError(
                 f"{type(self).__name__} needs a task with kernels, but got {task!r:.80}"
             )
         warn_without_numba()
-        super().__init__(task, seed, features)
         self.settings = settings
         #: The memory; empty before the first row.
         self.memory = np.zeros(0)
-        self._width: int | None = None
-        self._rounds = 0
-        self._classes, self._sign = len(task.all_labels), task.kind == "sign"
         self._constants, self._space = np.zeros(0), np.zeros(0)
         self._scores = np.zeros((1, self._classes))
         self._column = np.empty((len(at.TRACE_COLUMNS), 1))
@@ -156,59 +150,19 @@ class CountingMember(Member):
         return "what is counted makes no gradient steps"
 
     @property
-    def nats(self) -> float:
-        """The factor from the recorded loss to ``-ln p(label)``: 1, since they are the same."""
-        return 1.0
-
-    @property
     def never_refuses(self) -> bool:
         """Whether no finite row can be refused: True."""
         return True
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were learned from."""
-        return self._rounds
-
-    @property
-    def width(self) -> int | None:
-        """How many features mapped rows have, None before the first."""
-        return self._width
 
     def config(self) -> Json:
         """Return task, map and settings as plain data."""
         made = {"kind": type(self).__name__, "task": self.task.config(), **self.settings}
         return made if self.map is None else made | {"features": self.map.config()}
 
-    def describe(self) -> str:
-        """Say what is learned, and that no theorem applies."""
-        return f"{self!r}\nbound    none: {self.no_theorem}"
-
     def __repr__(self) -> str:
         """Name the task, the settings and the map."""
         words = [repr(self.task), *(f"{k}={v!r}" for k, v in self.settings.items())]
         return f"{type(self).__name__}({', '.join([*words, f'features={self.map!r}'])})"
-
-    # -- scores
-
-    def scores(self, x: Input) -> np.ndarray:
-        """Return the scores of an input."""
-        row = self._row(x)
-        with self._turn.lock:
-            self._check_features(row)
-            return self._score_mapped(self._mapped(row))[0]
-
-    def score_rows(self, inputs: Inputs) -> np.ndarray:
-        """Return the scores of many inputs, a row each."""
-        rows = inputs if isinstance(inputs, DenseRows) else rows_of(inputs)
-        self._check_features(rows)
-        with self._turn.lock:
-            return self._score_mapped(self._mapped(rows))
-
-    def _score_mapped(self, rows: Rows) -> np.ndarray:
-        """Return the scores of mapped rows, as many as the task has: for signs, the difference."""
-        made = self._class_scores(rows)
-        return made[:, 1:] - made[:, :1] if self._sign else made
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
         """Return the scores of every class; any number of threads may call this at once."""
@@ -271,11 +225,6 @@ class CountingMember(Member):
             predictions -= 1
         self._rounds += played
         return played
-
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
-        top = int(np.argmax(self._class_scores(row)[0]))
-        prediction = 2 * top - 1 if self._sign else top
-        return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
 
     # -- the state as a value
 
@@ -390,9 +339,6 @@ class CountingMember(Member):
 
     # -- what a shell asks for
 
-    def _copies(self, rows: Rows) -> bool:
-        return True
-
     def _copies_cheaply(self, size: int) -> bool:
         return self.memory.size <= size
 
@@ -411,21 +357,12 @@ class CountingMember(Member):
         self._rounds = state.rounds
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
-    def _origin(self, checkpoint: State) -> State:
-        return checkpoint.replaced(key=self._draws.key)
-
     def _filled(self, origin: State, keep: bool) -> State | None:
         if not keep:
             return None
         if origin.memory is not None or self._width is None:
             return origin
         return origin.replaced(memory=self.started(self._width), features=self._width)
-
-    def _room(self, labels: CheckedLabels) -> Batch:
-        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
-        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
-        columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
-        return Batch(columns, table=table)
 
 
 def _dense(rows: Rows) -> DenseRows:

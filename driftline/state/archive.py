@@ -64,7 +64,8 @@ class Writer:
 
     def finish(self, about: Json) -> None:
         """Write the text about the arrays, and the seal."""
-        text = json.dumps({"format": FORMAT, "driftline": __version__, **about})
+        content = {"format": FORMAT, "driftline": __version__, **about}
+        text = json.dumps(content, default=_refuse)
         self._archive.writestr(_entry(ABOUT), text)
         self._archive.close()
         self._out.seal()
@@ -73,6 +74,15 @@ class Writer:
         """Write nothing more, not even what a ZIP file writes when it is garbage-collected."""
         self._out.discard()
         self._archive.close()
+
+
+def _refuse(value: object) -> None:
+    """Raise for what is no plain data, such as a model of another library."""
+    raise InputError(
+        f"{type(value).__name__} is no plain data, and is not written to a file: a learner with a "
+        "model of another library lives in memory, where it can be copied; a trace of it can be "
+        "saved if it was run with audit=False"
+    )
 
 
 class _Sealing:

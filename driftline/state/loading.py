@@ -22,6 +22,7 @@ KINDS = {
     "Forest": "members",
     "NaiveBayes": "members",
     "Neighbours": "members",
+    "River": "members",
     "Tables": "members",
     "Committee": "committee",
     "DriftClassifier": "estimators",

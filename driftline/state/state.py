@@ -36,6 +36,9 @@ class State:
 
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
+    ``model`` is a model of another library, None where there is none. It is never changed: learners
+    go on from copies. It is no plain data, so that a state with one is kept in memory alone.
+
     Rate and detector have memories of their own. That of the rate is None in a state that came from
     a trace of version 0.1.0, which does not have it.
     """
@@ -57,6 +60,7 @@ class State:
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
     map: Saved | None = None
     memory: np.ndarray | None = None
+    model: Any = None
 
     @property
     def scaled_weights(self) -> np.ndarray | None:
@@ -99,6 +103,8 @@ class State:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
+        if fields["model"] is None:
+            del fields["model"]
         about, own = fields.pop("map") or (None, {})
         if about is not None:
             fields["map"] = about
@@ -186,4 +192,5 @@ CHECKS = {
     "inner": _number,
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
+    "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),
 }

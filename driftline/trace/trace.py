@@ -320,6 +320,8 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
         return None
     own = {k.removeprefix(ORIGIN): a for k, a in arrays.items() if k.startswith(ORIGIN)}
     origin = State.from_saved(about["origin"], own)
+    if origin.model is not None:
+        return origin
     if origin.memory is not None:
         if origin.weights is not None or not np.isfinite(origin.memory).all():
             raise InputError("the memory of a learner must have finite numbers only")

@@ -144,7 +144,7 @@ def _audited(
     if able:
         best = min(able, key=lambda j: float(model.totals[j]))
         member = members[best]
-        comparator = _in_hindsight(member, trace.seen_by(best, inputs), labels, thorough)
+        comparator = _in_hindsight(member, trace.seen_by(best, inputs, labels), labels, thorough)
         given = [comparator if own.map == member.map else None for own in members]
     made = certify(trace, given, inputs, labels, keep=False)
     return made, comparator is not None

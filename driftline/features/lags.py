@@ -1,0 +1,166 @@
+r"""The labels of the last rounds: for streams in which what comes follows from what came.
+
+With :math:`y_{t-k}` the label of k rounds before, out of K classes, the k-th of n blocks of K
+columns has one entry,
+
+.. math:: \phi_{(k - 1) K + y_{t-k}}(x_t) = 1 / \sqrt n, \qquad k = 1, \dots, n,
+
+and none before the first labels. A learner's bound allows inputs that depend on the past, and so
+holds against comparators that see the last labels, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features.base import Map, Mapper
+from driftline.features.compiled import check_whole
+from driftline.inputs.dense import DenseRows
+from driftline.inputs.rows import Rows, refuse
+from driftline.inputs.sparse import SparseRows
+from driftline.typing import Json, Saved
+
+__all__ = ["Lags"]
+
+#: The code of a label that is not known.
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Lags(Map):
+    """One column for each of so many classes, for each of the last labels; norm 1 at most.
+
+    Of a row itself nothing is seen: ``Union(Standardise(), Lags(2, classes=3))`` has both. Signs
+    are two classes. A class beyond these, as one that has been added, has no column. A label counts
+    from the round after its own, which is when it was learned from.
+
+    >>> rows, labels = np.zeros((4, 5)), [2, 0, 1, 1]
+    >>> Lags(1, classes=3).transform(rows, labels)
+    array([[0., 0., 0.],
+           [0., 0., 1.],
+           [1., 0., 0.],
+           [0., 1., 0.]])
+    """
+
+    lags: int
+    classes: int
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that are none."""
+        check_whole("the number of lags", self.lags, 1, 1000)
+        check_whole("the number of classes", self.classes, 2, 10**5)
+        if (wide := self.lags * self.classes) > 10**6:
+            raise InputError(f"{self.lags} lags of {self.classes} classes have {wide} columns")
+
+    def mapper(self) -> LagsMapper:
+        """Return one that has seen nothing."""
+        return LagsMapper(self)
+
+    @property
+    def longest(self) -> float:
+        """One entry for every lag, one over the root of their number."""
+        return 1.0
+
+    def norm(self, features: int) -> float:
+        """One entry for every lag, one over the root of their number."""
+        return 1.0
+
+    def width(self, features: int) -> int:
+        """Count the classes of all lags."""
+        return self.lags * self.classes
+
+    def bears(self, features: int) -> float:
+        """Refuse nothing that is finite."""
+        return math.inf
+
+
+class LagsMapper(Mapper):
+    """Remembers the last labels, the oldest first."""
+
+    def __init__(self, part: Lags):
+        self.part = part
+        self.past = np.full(part.lags, NONE, dtype=np.int64)
+
+    @property
+    def outputs(self) -> int:
+        """The classes of all lags."""
+        return self.part.lags * self.part.classes
+
+    def piece(self, rows: Rows, start: int, stop: int) -> DenseRows:
+        """Map rows ``start`` to ``stop`` by the labels before each, and remember their own."""
+        self._check(rows, start, stop)
+        known = np.concatenate([self.past, self._codes(rows, start, stop)])
+        count, lags = stop - start, self.part.lags
+        made = self._made(known[np.arange(count)[:, np.newaxis] + np.arange(lags - 1, -1, -1)])
+        self.features, self.past = rows.features, known[count:].copy()
+        return made
+
+    def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:
+        """Map each of rows ``start`` to ``stop`` as if it came next: all by the same labels."""
+        stop = rows.rounds if stop is None else stop
+        self._check(rows, start, stop)
+        return self._made(np.tile(self.past[::-1], (stop - start, 1)))
+
+    def _check(self, rows: Rows, start: int, stop: int) -> None:
+        """Refuse rows that are not like those before, or not finite."""
+        self.meet(rows)
+        if isinstance(rows, SparseRows):
+            starts = rows.starts[start : stop + 1]
+            good = np.isfinite(rows.values[starts[0] : starts[-1]])
+            if not good.all():
+                place = starts[0] + int(np.argmin(good))
+                refuse(rows, start + int(np.searchsorted(starts, place, side="right")) - 1)
+            return
+        good = np.isfinite(rows.arrays(start, stop)[0]).all(axis=1)
+        if not good.all():
+            refuse(rows, start + int(np.argmin(good)))
+
+    def _codes(self, rows: Rows, start: int, stop: int) -> np.ndarray:
+        """Return the labels of rows, signs as 0 and 1."""
+        if rows.labels is None:
+            raise InputError(f"{self.part!r} needs the labels of the rows that it is to remember")
+        labels = np.asarray(rows.labels)
+        if labels.dtype.kind not in "iub" or labels.size != rows.rounds:
+            raise InputError(
+                f"{self.part!r} is for labels that are classes or signs, one a round, but "
+                f"{rows.rounds} rounds have labels of shape {labels.shape} and type {labels.dtype}"
+            )
+        codes = np.maximum(labels.ravel()[start:stop].astype(np.int64), 0)
+        return np.where(codes < self.part.classes, codes, NONE)
+
+    def _made(self, codes: np.ndarray) -> DenseRows:
+        """Return rows with an entry for every code, the last label's first."""
+        out = np.zeros((len(codes), self.part.lags, self.part.classes))
+        t, lag = np.nonzero(codes != NONE)
+        out[t, lag, codes[t, lag]] = 1.0 / math.sqrt(self.part.lags)
+        return DenseRows(out.reshape(len(codes), self.outputs))
+
+    def to_saved(self) -> Saved:
+        """Return the last labels."""
+        return {"features": self.features}, {"past": self.past.copy()}
+
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from the last labels, if they can be some."""
+        features, past = about["features"], arrays["past"]
+        if not isinstance(past, np.ndarray) or past.dtype != np.int64:
+            raise InputError(f"the last labels are whole numbers, not {past!r:.80}")
+        if past.shape != self.past.shape or not ((past >= NONE) & (past < self.part.classes)).all():
+            raise InputError(f"these are not the last {self.part.lags} labels: {past!r:.80}")
+        if features is None and (past != NONE).any():
+            raise InputError("a map that has seen nothing remembers nothing")
+        if features is not None and (type(features) is not int or not 1 <= features <= 10**8):
+            raise InputError(f"a map has 1 feature or more, not {features!r:.80}")
+        self.features, self.past = features, past.copy()
+
+    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+        """Return one for rows with more features, of which nothing is seen."""
+        other = LagsMapper(self.part)
+        if self.features is None:
+            return other, np.zeros(0, dtype=np.int64)
+        other.features, other.past = features, self.past.copy()
+        return other, np.arange(self.outputs)

@@ -1,0 +1,98 @@
+"""Members that predict classes or signs by scores that are logarithms of chances."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map
+from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
+from driftline.kernels import program as at
+from driftline.learner import Member
+from driftline.state import State
+from driftline.tasks import Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Input, Inputs, Prediction
+
+__all__ = ["ClassMember"]
+
+
+class ClassMember(Member):
+    """Base of members without gradient steps: the class of highest score is predicted."""
+
+    def __init__(self, task: Task, seed: int | None, features: Map | None):
+        if not isinstance(task, Task) or task.kind not in ("classes", "sign"):
+            raise InputError(
+                f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
+            )
+        super().__init__(task, seed, features)
+        self._width: int | None = None
+        self._rounds = 0
+        self._classes, self._sign = len(task.all_labels), task.kind == "sign"
+
+    @abstractmethod
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        """Return the scores of every class of mapped rows, and change nothing."""
+
+    # -- facts
+
+    @property
+    def nats(self) -> float:
+        """Scores are log-chances, and losses are in nats."""
+        return 1.0
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self._rounds
+
+    @property
+    def width(self) -> int | None:
+        """How many features mapped rows have, None before the first."""
+        return self._width
+
+    def describe(self) -> str:
+        """Say what is learned, and that no theorem applies."""
+        return f"{self!r}\nbound    none: {self.no_theorem}"
+
+    # -- scores
+
+    def scores(self, x: Input) -> np.ndarray:
+        """Return the scores of an input."""
+        row = self._row(x)
+        with self._turn.lock:
+            self._check_features(row)
+            return self._score_mapped(self._mapped(row))[0]
+
+    def score_rows(self, inputs: Inputs) -> np.ndarray:
+        """Return the scores of many inputs, a row each."""
+        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
+        self._check_features(rows)
+        with self._turn.lock:
+            return self._score_mapped(self._mapped(rows))
+
+    def _score_mapped(self, rows: Rows) -> np.ndarray:
+        """Return the scores of mapped rows as a task has them: of signs, the difference."""
+        made = self._class_scores(rows)
+        return made[:, 1:] - made[:, :1] if self._sign else made
+
+    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
+        top = int(np.argmax(self._class_scores(row)[0]))
+        prediction = 2 * top - 1 if self._sign else top
+        return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
+
+    # -- what a shell asks for
+
+    def _copies(self, rows: Rows) -> bool:
+        return True
+
+    def _origin(self, checkpoint: State) -> State:
+        return checkpoint.replaced(key=self._draws.key)
+
+    def _room(self, labels: CheckedLabels) -> Batch:
+        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
+        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
+        columns["prediction"] = np.empty((len(labels), 1), dtype=np.int64)
+        return Batch(columns, table=table)

@@ -1,0 +1,290 @@
+r"""A classifier of River, or anything that learns and predicts as these do, in a committee.
+
+A model is asked for the chances :math:`q` of the classes, and a little is given to each, so that
+no mistake costs infinitely many nats:
+
+.. math:: s_k = \ln \big((1 - \varepsilon)\, q_k + \varepsilon / K\big), \qquad \varepsilon = 0.001.
+
+The class of highest score is predicted, and the recorded loss is :math:`-s_y`. Rows are
+dictionaries from the number of a feature to its value; of sparse rows, those that are there.
+
+A model is code with a state that only its library knows. So it lives in memory: it is copied by
+``copy.deepcopy``, and never written to a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.features import Map
+from driftline.inputs import Rows
+from driftline.kernels import program as at
+from driftline.learner import Member, check_longer
+from driftline.members.classes import ClassMember
+from driftline.members.models import Absent, asked, check_model, copied, row_of
+from driftline.parts import check_flag, check_plain, from_config
+from driftline.state import Draws, State
+from driftline.tasks import Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Json, Label, Saved
+
+__all__ = ["River"]
+
+#: The share of chances that is given to all classes alike.
+EVEN = 1e-3
+
+
+class River(ClassMember):
+    """A classifier of River as a member: it learns by ``learn_one`` and is asked for chances.
+
+    Anything will do that has ``learn_one(x, y)``, and ``predict_proba_one(x)`` or
+    ``predict_one(x)``, which must change nothing. Classes are whole numbers, and signs False and
+    True. The model itself is left alone: a copy of it learns.
+
+    A learner with such a member can be copied, restored and certified in memory, but not saved.
+
+    Parameters
+    ----------
+    task
+        Classes or signs.
+    model
+        The classifier. It may have learned before.
+    trusted
+        Whether the model is trusted never to raise. Else it is copied before every single step, so
+        that one that is refused changes nothing; a run copies it once. If one that is trusted
+        raises in a step, what it has learned from the row is not taken back, and a committee
+        around it does not go on.
+    features
+        A map of inputs, such as ``dl.features.Standardise()``.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> class Last:  # or river.tree.HoeffdingTreeClassifier()
+    ...     said = None
+    ...     def learn_one(self, x, y): self.said = y
+    ...     def predict_one(self, x): return self.said
+    >>> stream = dl.streams.DigitTriples(rounds=300, flips=0, seed=0)
+    >>> last = dl.members.River(stream.task, Last())
+    >>> loss = dl.losses.Scaled(dl.losses.Logistic(stream.task), 2.0)
+    >>> committee = dl.Committee([last, dl.OGD(loss, dl.decoders.Argmax(loss))])
+    >>> trace = committee.run(stream)
+    >>> last.rounds, bool(dl.certify(trace, None, stream).valid)
+    (300, True)
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        model: Any,
+        *,
+        trusted: bool = False,
+        features: Map | None = None,
+        seed: int | None = 0,
+    ):
+        check_flag("trusted", trusted)
+        check_model(model)
+        super().__init__(task, seed, features)
+        if self._classes > 2 and getattr(model, "_multiclass", None) is False:  # as River says it
+            raise InputError(
+                f"{type(model).__name__} is for two classes, not {self._classes}: wrap it, as by "
+                "river.multiclass.OneVsRestClassifier"
+            )
+        self.trusted = bool(trusted)
+        #: The model as it is now.
+        self.model = copied(model)
+        self._words = type(model).__name__
+        #: The classes as the model knows them.
+        self._codes = {False: 0, True: 1} if self._sign else {k: k for k in range(self._classes)}
+        self._copy: tuple[int, Any] | None = None  # of the model, after so many rounds
+
+    # -- facts
+
+    @property
+    def no_theorem(self) -> str:
+        """None is known."""
+        return "nothing is known of what a model of another library does"
+
+    @property
+    def never_refuses(self) -> bool:
+        """Only if that is trusted."""
+        return self.trusted
+
+    def config(self) -> Json:
+        """Return all but the model as plain data, and that in words."""
+        made = {"kind": "River", "task": self.task.config(), "trusted": self.trusted}
+        made["model"] = self._words
+        return made if self.map is None else made | {"features": self.map.config()}
+
+    def __repr__(self) -> str:
+        """Name the task, the model and the map."""
+        return f"River({self.task!r}, {self._words}, features={self.map!r})"
+
+    # -- rounds
+
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        made = [self._scores(rows, t, row_of(rows, t)) for t in range(rows.rounds)]
+        return np.array(made).reshape(rows.rounds, self._classes)
+
+    def _scores(self, rows: Any, t: int, x: dict[int, float]) -> np.ndarray:
+        """Return the logarithms of the chances of one row."""
+        found = self._call(rows, t, asked, self.model, x)
+        chances = np.zeros(self._classes)
+        try:
+            for label, chance in found.items():
+                chances[self._codes[label]] = chance
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise self._refusal(
+                rows, t, f"predicted {found!r:.80}: expected chances of {list(self._codes)!r:.80}"
+            ) from None
+        if not (np.isfinite(chances).all() and (chances >= 0.0).all()):
+            raise self._refusal(rows, t, f"gave the chances {found!r:.80}")
+        total = float(chances.sum())
+        if total == 0.0:
+            return np.full(self._classes, -math.log(self._classes))
+        scores: np.ndarray = np.log((1.0 - EVEN) * chances / total + EVEN / self._classes)
+        return scores
+
+    def _call(self, rows: Any, t: int, method: Callable[..., Any], *given: Any) -> Any:
+        """Call the model; what it raises refuses the row."""
+        try:
+            return method(*given)
+        except Exception as error:
+            words = f"raised {type(error).__name__}: {error}"
+            raise self._refusal(rows, t, words) from error
+
+    def _refusal(self, rows: Any, t: int, words: str) -> InputError:
+        where = "the input" if rows.before + rows.rounds == 1 else f"row {rows.before + t}"
+        return InputError(f"{where}: the model {self._words} {words}")
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        assert room.table is not None
+        for i, t in enumerate(range(start, stop)):
+            room["prediction"][i], room.table[:, i] = self._play_row(rows, t, labels[i])
+
+    def _learn_one_mapped(
+        self, row: Rows, label: Label, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        before = None if self.trusted else self._frozen()
+        try:
+            return self._play_row(row, 0, label)
+        except BaseException:
+            if before is not None:
+                self.model = copied(before)
+            raise
+
+    def _play_row(self, rows: Rows, t: int, label: Label) -> tuple[np.ndarray, np.ndarray]:
+        """Predict a row and learn from it; return the prediction, and what is recorded."""
+        x, y = row_of(rows, t), int(label[0])
+        code = (y + 1) // 2 if self._sign else y
+        scores = self._scores(rows, t, x)
+        self._call(rows, t, self.model.learn_one, x, code == 1 if self._sign else code)
+        top = int(np.argmax(scores))
+        column = np.zeros(len(at.TRACE_COLUMNS))
+        column[at.LOSS_ROW], column[at.ETA_ROW] = -scores[code], 1.0
+        column[at.RISK_ROW] = column[at.TARGET_ROW] = float(top != code)
+        self._width, self._rounds = rows.features, self._rounds + 1
+        return np.array([2 * top - 1 if self._sign else top]), column
+
+    # -- the state as a value
+
+    def _frozen(self) -> Any:
+        """Return a copy of the model as it is, which nobody changes: one for a round."""
+        if self._copy is None or self._copy[0] != self._rounds:
+            self._copy = self._rounds, copied(self.model)
+        return self._copy[1]
+
+    def _state(self, weights: bool = True) -> State:
+        return State(
+            key=self._draws.key,
+            tickets=self._tickets,
+            rounds=self._rounds,
+            features=self._width,
+            map=None if self.mapper is None else self.mapper.to_saved(),
+            model=self._frozen(),
+        )
+
+    def restore(self, state: State) -> None:
+        """Go on from a state of this member or a copy of it."""
+        if not isinstance(state, State) or state.key is None or state.model is None:
+            raise InputError(f"expected a state of a model in memory, but got {state!r:.80}")
+        state.check()
+        with self._turn.lock:
+            self._turn.check()
+            mapper = self._resumed_mapper(state)
+            self._rollback(state)
+            self.mapper = mapper
+
+    def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
+        task, state = self.task, self.state
+        if classes is not None:
+            task = task.with_classes(classes)
+            if classes < self.task.dim:
+                raise InputError(f"there are {self.task.dim} classes already, not only {classes}")
+        if features is not None:
+            check_longer(task, known, features)
+        if features is not None and known is not None and self._width is not None:
+            width = self._width + features - known
+            kept, more_map = self._width == known or features == known, None
+            if self.mapper is not None:
+                mapper, places = self.mapper.grown(features)
+                width, more_map = len(places), mapper.to_saved()
+                kept = np.array_equal(places[: self._width], np.arange(self._width))
+            if not kept:
+                raise InputError(f"{self!r} knows features by their number, and these would move")
+            state = state.replaced(features=width, map=more_map)
+        made = River(task, Absent(), trusted=self.trusted, features=self.map)
+        made._words = self._words
+        made.restore(state)
+        return made
+
+    # -- copies
+
+    def _to_saved(self) -> Saved:
+        for part in (self.task, self.map):
+            if part is not None:
+                check_plain(part)
+        state, arrays = self._state().to_saved()
+        return {"kind": "River", "config": self.config(), "state": state}, arrays
+
+    @classmethod
+    def from_config(cls, config: Json) -> Self:
+        """Return a member as :meth:`config` says it was made; a state brings the model."""
+        task, features = from_config(config["task"]), from_config(config.get("features"))
+        made = cls(task, Absent(), trusted=config["trusted"], features=features)
+        made._words = str(config["model"])
+        return made
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the member that :meth:`to_saved` was asked of, in this process."""
+        made = cls.from_config(about["config"])
+        made.restore(State.from_saved(about["state"], arrays))
+        return made
+
+    # -- what a shell asks for
+
+    def _copies_cheaply(self, size: int) -> bool:
+        return True
+
+    def _checkpoint(self, weights: bool) -> State:
+        return self._state()
+
+    def _rollback(self, checkpoint: State) -> None:
+        state = checkpoint
+        self.model, self._copy = copied(state.model), None
+        if self.mapper is not None and state.map is not None:
+            self.mapper.restore(*state.map)
+        assert state.key is not None
+        self._width, self._rounds = state.features, state.rounds
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+
+    def _filled(self, origin: State, keep: bool) -> State | None:
+        return origin if keep else None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.groups import Groups, Played
@@ -18,7 +19,7 @@ from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
-from driftline.inputs import Rows, SparseRows, largest_entry
+from driftline.inputs import Rows, SparseRows
 from driftline.kernels import program as table
 from driftline.learner import Member, Shell, Shield, check_longer
 from driftline.state import Draws, State
@@ -31,9 +32,6 @@ __all__ = ["Committee", "CommitteeRound"]
 #: Members play pieces of at most so many entries, which lie in the processor's cache together,
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
-
-#: Members that never refuse rows of modest size bear inputs with no larger entry.
-LARGEST_ENTRY = 1e12
 
 
 class CommitteeRound(NamedTuple):
@@ -135,10 +133,9 @@ class Committee(Shell):
         """Let these be the members, of which none has learned anything."""
         self.members = list(members)
         self._groups = Groups(self.members)
-        self._sure = all(member.never_refuses for member in self.members)
+        scaled, ragged = self.scaling is not None, self._layout.ragged
+        self._acceptance = Acceptance(self.members, scaled, ragged)
         self._cut_short = False
-        self._kind: type[Rows] | None = None  # of the last row: others may be refused
-        self._steady = False  # until it is known that no row of this kind can be refused
         self._guard = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats = [member.nats for member in self.members]
@@ -215,15 +212,15 @@ class Committee(Shell):
         if self._layout.ragged:
             row.check_labels([checked])
         row.labels = [checked]
-        before, alike = None, type(row) is self._kind
-        known = alike or self.features is not None
-        if not (alike and (self._steady or self._bears_one(row))):
+        before, accepts = None, self._acceptance
+        if not accepts.is_sure(row):
             before = self._checkpoint(weights=True)
         try:
-            if not known:
+            if not accepts.like_last(row) and self.features is None:
                 self._meet(row)
             played = self._groups.play_one(row, self.scaling, checked, number)
-            weights, self._kind = self._weigh_one(played[1]), type(row)
+            weights = self._weigh_one(played[1])
+            self._acceptance.note(row)  # another one, if members were left out
             return played, weights
         except BaseException as error:
             if before is not None:
@@ -346,7 +343,8 @@ class Committee(Shell):
                 self._groups = Groups(self.members)  # members have mappers of their own by now
                 raise
             self.scaling = None if state.scaling is None else state.scaling.copy()
-            self._cut_short, self._steady, self._kind = False, False, None
+            self._cut_short = False
+            self._acceptance.forget()
             self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
@@ -524,22 +522,7 @@ class Committee(Shell):
         cheap = any(member.mapper is not None for member in self.members) or all(
             member._copies_cheaply(rows.size) for member in self.members
         )
-        return cheap or not self._bears(rows)
-
-    def _bears(self, rows: Rows) -> bool:
-        """Say whether no member can refuse rows that are finite."""
-        return self._sure and (self.scaling is not None or largest_entry(rows) <= LARGEST_ENTRY)
-
-    def _bears_one(self, row: Rows) -> bool:
-        """Say whether neither a member nor a map can refuse one more row.
-
-        Rounds of several vectors may be refused for their number, after they were scaled.
-        """
-        if self._layout.ragged and self.scaling is not None:
-            return False
-        borne = self._bears(row) and self._groups.bear(row)
-        self._steady = borne and self.scaling is not None and self._groups.bear_all
-        return borne
+        return cheap or not self._acceptance.by_members(rows)
 
     def _checkpoint(self, weights: bool) -> Checkpoint:
         members = [(member, member._checkpoint(weights)) for member in self.members]
@@ -548,7 +531,7 @@ class Committee(Shell):
     def _rollback(self, checkpoint: Checkpoint) -> None:
         if len(self.members) != len(checkpoint.members):
             self._seat([member for member, _ in checkpoint.members])
-        self._steady, self._kind = False, None
+        self._acceptance.forget()
         for member, own in checkpoint.members:
             member._rollback(own)
         state = checkpoint.state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
-from driftline.inputs import DenseRows, Rows, SparseRows, largest_entry, rows_of
+from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
 from driftline.kernels import program as table
 from driftline.learner import Member
 from driftline.trace import Batch
@@ -119,20 +118,7 @@ class Groups:
                 known.join(j, member)
         for group in self.groups:
             group.choose_fused()
-        self._bearable: float | None = None  # until the number of features is known
         self._single = self.groups[0] if len(self.groups) == 1 else None
-
-    def bear(self, row: Rows) -> bool:
-        """Say whether no map can refuse a row."""
-        if self._bearable is None:
-            maps = [group.map for group in self.groups if group.map is not None]
-            self._bearable = min((part.bears(row.features) for part in maps), default=math.inf)
-        return self._bearable == math.inf or largest_entry(row) < self._bearable
-
-    @property
-    def bear_all(self) -> bool:
-        """Whether no map can refuse any row that is finite."""
-        return self._bearable == math.inf
 
     def play_one(
         self, row: Rows, scaling: Standardiser | None, checked: Label, number: int

@@ -587,3 +587,78 @@ def test_classes_named_in_every_call_change_nothing():
     assert always.partial_fit(X[:1], y[:1], classes=[0, 3]).classes_.tolist() == [0, 1, 2, 3]
     with pytest.raises(dl.InputError, match="do not go with"):
         always.partial_fit(X[:1], y[:1], classes=["a", "b"])
+
+
+# -- missing cells, and messages
+
+
+def with_holes(rows=300, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(rows, 3)) + 5.0
+    y = (X[:, 0] > 5.0).astype(int)
+    X[random.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+def test_nan_is_refused_by_row_and_feature():
+    X, y = with_holes()
+    row, column = np.argwhere(np.isnan(X))[0]
+    with pytest.raises(ValueError, match=f"NaN: row {row} has nan as feature {column}.*missing="):
+        dl.DriftClassifier("fast").fit(X, y)
+    with pytest.raises(dl.InputError, match="missing must be one of 'refuse', 'zero', 'mean'"):
+        dl.DriftClassifier("fast", missing="median").fit(X, y)
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean"])
+@pytest.mark.parametrize("make", [dl.DriftClassifier, dl.DriftOrdinalClassifier])
+def test_missing_cells_are_filled_alike_in_pieces_and_after_loading(tmp_path, make, missing):
+    X, y = with_holes()
+    whole = make("fast", missing=missing).fit(X, y)
+    parts = make("fast", missing=missing)
+    for a, b in ((0, 1), (1, 90), (90, 91), (91, 300)):
+        parts.partial_fit(X[a:b], y[a:b], classes=[0, 1])
+        parts = dl.load(parts.save(tmp_path / "parts"))
+    assert np.array_equal(parts.predict_proba(X), whole.predict_proba(X))
+    filled = X.copy()
+    if missing == "zero":
+        filled = np.nan_to_num(X)
+    else:  # each by the values in the rows before it
+        for t, j in np.argwhere(np.isnan(X)):
+            before = X[:t, j][~np.isnan(X[:t, j])]
+            filled[t, j] = before.mean() if before.size else 0.0
+    plain = make("fast").fit(filled, y)
+    assert np.allclose(plain.learner_.weights, whole.learner_.weights)
+
+
+def test_missing_cells_of_sparse_rows_are_zeros():
+    X, y = with_holes()
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.5, 0.0, X)
+    made = dl.DriftClassifier("fast", missing="zero").fit(sparse.csr_array(X), y)
+    other = dl.DriftClassifier("fast").fit(sparse.csr_array(np.nan_to_num(X)), y)
+    assert np.array_equal(
+        made.predict(sparse.csr_array(X)), other.predict(sparse.csr_array(np.nan_to_num(X)))
+    )
+    with pytest.raises(dl.InputError, match="for dense rows"):
+        dl.DriftClassifier("fast", missing="mean").fit(sparse.csr_array(X), y)
+
+
+def test_edited_means_are_refused():
+    X, y = with_holes()
+    about, arrays = dl.DriftClassifier("fast", missing="mean").fit(X, y).to_saved()
+    for means in ([[1.0]], [[np.inf] * 3, [1.0] * 3], [[0.0] * 3, [-1.0] * 3]):
+        with pytest.raises(dl.InputError, match="sums and counts"):
+            dl.DriftClassifier.from_saved(about | {"means": means}, arrays)
+
+
+def test_messages_name_the_class_that_was_called():
+    for make in (dl.DriftClassifier, dl.DriftOrdinalClassifier, dl.DriftMultilabelClassifier):
+        with pytest.raises(TypeError, match=rf"{make.__name__}\.fit\(\)"):
+            make().fit()
+
+
+def test_levels_that_are_words_are_not_sorted_silently():
+    X, words = np.arange(6.0)[:, np.newaxis], np.array(["low", "high", "middle"] * 2)
+    with pytest.warns(UserWarning, match="alphabet, high, low, middle: name them"):
+        dl.DriftOrdinalClassifier("fast").fit(X, words)
+    dl.DriftOrdinalClassifier("fast", levels=["low", "middle", "high"]).fit(X, words)
+    dl.DriftOrdinalClassifier("fast").fit(X, np.arange(6) % 3)

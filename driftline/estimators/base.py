@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.estimators.making import How, make_learner
+from driftline.estimators.missing import means_from, where_missing
 from driftline.inputs import check_sparse
 from driftline.learner import Member
 from driftline.state import archive
@@ -33,6 +34,8 @@ class DriftEstimator(BaseEstimator):
     learner_: Member | Committee
     n_features_in_: int
     feature_names_in_: np.ndarray
+    #: Sums and counts of every feature, where missing cells become means.
+    _means: np.ndarray | None = None
 
     @property
     def n_rounds_(self) -> int:
@@ -83,6 +86,8 @@ class DriftEstimator(BaseEstimator):
             "fitted": self._to_plain(),
             "learner": learner,
         }
+        if (means := getattr(self, "_means", None)) is not None:
+            about["means"] = means.tolist()
         return about, {f"learner.{name}": array for name, array in arrays.items()}
 
     @classmethod
@@ -100,6 +105,8 @@ class DriftEstimator(BaseEstimator):
                 raise InputError(f"{made.n_features_in_} features have {len(names)} names")
             made.feature_names_in_ = np.array(names, dtype=object)
         made._from_plain(about["fitted"])
+        if "means" in about:
+            made._means = means_from(about["means"], made.n_features_in_)
         features, task = made.learner_.features, made.learner_.task
         if features != made.n_features_in_ or made._task != task:
             raise InputError(
@@ -144,7 +151,17 @@ def validated(estimator: DriftEstimator, X: Inputs, *y: Labels, **options: Any) 
     for given in (X, *y):
         if issparse(given):
             check_sparse(given)
-    return validate_data(estimator, X, *y, accept_sparse="csr", **options)
+    try:
+        return validate_data(estimator, X, *y, accept_sparse="csr", **options)
+    except ValueError as error:
+        if "Input X contains NaN" not in str(error):
+            raise
+        names = getattr(X, "columns", None)
+        where = where_missing(X, None if names is None else np.asarray(names))
+        raise InputError(
+            f"Input X contains NaN{where and ': ' + where}. Fill missing cells in, or let "
+            f"{type(estimator).__name__} do so by missing='zero' or missing='mean'"
+        ) from error
 
 
 def _plain(name: str, value: Any) -> Any:

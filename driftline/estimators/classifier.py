@@ -31,6 +31,9 @@ class DriftClassifier(RowClassifier):
         Whether inputs are standardised as they come, for learners given by name.
     epochs
         How often ``fit`` goes through the rows.
+    missing
+        What becomes of cells that are NaN: ``"refuse"``, ``"zero"``, or ``"mean"``, that of all
+        values in the rows learned from before (0 before the first); means are for dense rows.
     dtype
         The type of the weights, for learners given by name: ``float64`` or ``float32``.
     random_state

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftline.committee.pooling import decoded, drawn
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
+from driftline.estimators.missing import renamed
 from driftline.estimators.rows import RowEstimator
 from driftline.typing import CheckedLabels, Inputs, Json
 from driftline.typing import Labels as Given
@@ -32,18 +33,28 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     classes_: np.ndarray
     _labels: Any  # Labels
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let messages about arguments name the class that was called."""
+        super().__init_subclass__(**options)
+        for name in ("fit", "partial_fit", "predict", "predict_proba"):
+            if name not in vars(cls):
+                method = renamed(getattr(cls, name), f"{cls.__qualname__}.{name}")
+                setattr(cls, name, method)
+
     def __init__(
         self,
         learner: How = "auto",
         *,
         scaling: bool = True,
         epochs: int = 1,
+        missing: str = "refuse",
         dtype: npt.DTypeLike = "float64",
         random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
         self.scaling = scaling
         self.epochs = epochs
+        self.missing = missing
         self.dtype = dtype
         self.random_state = random_state
 
@@ -52,7 +63,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         X, y = self._checked(X, y, reset=True)
         self._start(y, None)
         for _ in range(self.epochs):
-            self.learner_.learn_rows(X, self._codes(y))
+            self._learn(X, self._codes(y))
         return self
 
     def partial_fit(self, X: Inputs, y: Given, classes: npt.ArrayLike | None = None) -> Self:
@@ -66,7 +77,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         first = "learner_" not in known
         X, y = self._checked(X, y, reset=first)
         (self._start if first else self._add_classes)(y, classes)
-        self.learner_.learn_rows(self._alike(X), self._codes(y))
+        self._learn(X, self._codes(y))
         return self
 
     def predict(self, X: Inputs) -> np.ndarray:
@@ -118,6 +129,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "refuse"
         return tags
 
     # -- what each kind does by itself

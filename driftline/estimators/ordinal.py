@@ -7,6 +7,7 @@ level is the one whose encoding has the highest score.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,12 @@ class DriftOrdinalClassifier(RowClassifier):
 
     Parameters
     ----------
-    learner, scaling, epochs, dtype, random_state
+    learner, scaling, epochs, missing, dtype, random_state
         Those of :class:`~driftline.estimators.DriftClassifier`.
     levels
         All levels in their order, the lowest first. Default: the classes of the first rows (or
-        those named by ``classes``) in sorted order. No level can be added later.
+        those named by ``classes``) in sorted order, with a warning if they are words. No level can
+        be added later.
 
     Examples
     --------
@@ -50,16 +52,31 @@ class DriftOrdinalClassifier(RowClassifier):
         levels: npt.ArrayLike | None = None,
         scaling: bool = True,
         epochs: int = 1,
+        missing: str = "refuse",
         dtype: npt.DTypeLike = "float64",
         random_state: int | np.random.RandomState | None = None,
     ):
         super().__init__(
-            learner, scaling=scaling, epochs=epochs, dtype=dtype, random_state=random_state
+            learner,
+            scaling=scaling,
+            epochs=epochs,
+            missing=missing,
+            dtype=dtype,
+            random_state=random_state,
         )
         self.levels = levels
 
     def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)
+        words = names if classes is None else np.union1d(names, different(classes))
+        if self.levels is None and names.dtype.kind in "OU" and len(words) > 1:
+            warnings.warn(
+                f"levels are taken in the order of the alphabet, {', '.join(map(str, words[:6]))}"
+                f"{', ...' if len(words) > 6 else ''}: name them from the lowest to the highest by "
+                "`levels`",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.levels is not None:
             self._labels = Labels(self.levels)
             self._add_classes(y, classes)

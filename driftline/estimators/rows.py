@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
+from driftline.estimators.missing import check_fill, fill
 from driftline.explanation import Explanation, explain
 from driftline.typing import CheckedLabels, Inputs, Labels
 
@@ -27,6 +28,7 @@ class RowEstimator(DriftEstimator):
     """Base of estimators with one row of inputs a round: an array or a CSR matrix."""
 
     scaling: bool
+    missing: str
     dtype: npt.DTypeLike
 
     #: Whether a row may have several labels at once.
@@ -53,12 +55,25 @@ class RowEstimator(DriftEstimator):
 
     def _begin_rows(self) -> None:
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
+        self._means = None
 
     def _checked(self, X: Inputs, y: Labels, reset: bool) -> tuple[Inputs, np.ndarray]:
-        """Return rows and labels after all checks."""
+        """Return rows and labels after all checks; missing cells are still NaN."""
+        check_fill(self.missing)
         options = {"dtype": PRECISIONS, "reset": reset, "multi_output": self._multi_output}
-        X, y = validated(self, X, y, **options)
+        X, y = validated(self, X, y, **options, **self._finite)
         return X, y
+
+    @property
+    def _finite(self) -> dict[str, object]:
+        """What scikit-learn is told of cells that are NaN."""
+        return {} if self.missing == "refuse" else {"ensure_all_finite": "allow-nan"}
+
+    def _learn(self, X: Inputs, codes: CheckedLabels) -> None:
+        """Fill missing cells in and learn from rows; if they are refused, nothing changes."""
+        filled, means = fill(X, self.missing, self._means, learning=True)
+        self.learner_.learn_rows(self._alike(filled), codes)
+        self._means = means
 
     def _learn_plain(self, X: Inputs, y: Labels) -> bool:
         """Learn from rows that need no checks by scikit-learn; return whether that was so.
@@ -87,6 +102,8 @@ class RowEstimator(DriftEstimator):
     def _plain(self, X: Inputs) -> bool:
         """Return whether rows need no conversion, and have the known number of features."""
         known = self.__dict__
+        if self.missing == "mean":  # every row counts
+            return False
         if type(X) is not np.ndarray or X.dtype != np.float64 or X.ndim != 2:
             return False
         if X.shape[1] != known["n_features_in_"] or "feature_names_in_" in known or not len(X):
@@ -102,7 +119,8 @@ class RowEstimator(DriftEstimator):
                 return look(self.learner_, X, *rest)
             except InputError:
                 pass  # scikit-learn's checks below raise its own error
-        X = validated(self, X, dtype=PRECISIONS, reset=False)
+        X = validated(self, X, dtype=PRECISIONS, reset=False, **self._finite)
+        X, _ = fill(X, self.missing, self._means, learning=False)
         return look(self.learner_, self._alike(X), *rest)
 
     def _alike(self, X: Inputs) -> Inputs:

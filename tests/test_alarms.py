@@ -21,14 +21,14 @@ STREAMS = {
 every_stream = pytest.mark.parametrize("stream", STREAMS.values(), ids=list(STREAMS))
 
 
-def rising(rounds=400, changes=3, seed=0):
+def rising(rounds=200, changes=3, seed=0):
     """Return losses that rise and fall."""
     random = np.random.default_rng(seed)
     mean = np.repeat(random.choice([0.02, 0.6], 1 + changes), -(-rounds // (1 + changes)))[:rounds]
     return (random.random(rounds) < mean).astype(float)
 
 
-@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 400), max_size=5))
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 200), max_size=5))
 def test_alarms_are_those_of_the_test_written_out_in_pieces_too(seed, cuts):
     losses, log = rising(seed=seed), AlarmLog()
     for a, b in pairwise(sorted({0, *cuts, len(losses)})):

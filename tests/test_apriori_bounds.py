@@ -11,7 +11,7 @@ from driftline.certificates import best_piecewise, surrogate_losses
 
 T, L, R = dl.tasks, dl.losses, dl.rates
 #: Long enough that prices of starts are small, where rounds are compiled.
-LONG, SHORT = number(500, 1500), number(60, 120)
+LONG, SHORT = number(300, 1500), number(40, 120)
 
 TASKS = {
     "signs": T.Binary(),

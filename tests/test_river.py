@@ -216,3 +216,13 @@ def test_a_model_for_two_classes_is_wrapped_for_more():
             dl.members.River(task, model)
         dl.members.River(two, model).run(np.eye(2), [0, 1])
     dl.members.River(task, OneVsRestClassifier(LogisticRegression())).run(np.eye(3), [0, 1, 2])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "new")])
+def test_what_is_no_number_is_named_by_its_key_and_changes_nothing(value, names):
+    model = DriftClassifier("fast")
+    model.learn_one({"a": 1.0, "b": 2.0}, "x")
+    with pytest.raises(ValueError, match=f"feature '{names[1]}' is"):
+        model.learn_one({names[0]: 1.0, names[1]: value}, "y")
+    assert list(model.predict_proba_one({"a": 1.0})) == ["x"]

@@ -8,6 +8,7 @@ every value.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ except ImportError as error:
     ) from error
 
 from driftline.committee import named
-from driftline.committee.pooling import agreed, beliefs, mixed, softened, voted
+from driftline.committee.pooling import log_chances, tag_chances
 from driftline.errors import InputError
 from driftline.tasks import Multiclass, Multilabel
 
@@ -73,7 +74,11 @@ class _Online:
 
     def _grow(self, rows: Iterable[Row], labels: Iterable[Hashable]) -> None:
         """Make room for features and labels that are new."""
-        known = len(self._columns.places)
+        known, rows = len(self._columns.places), list(rows)
+        for x in rows:  # refused before anything changes
+            for name, value in x.items():
+                if not isinstance(value, str):
+                    _number(name, value)
         for x in rows:
             self._columns.learn(x)
         for label in labels:
@@ -160,11 +165,9 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
         return all(((k, v) if isinstance(v, str) else k) in places for k, v in x.items())
 
     def _chances(self, inputs: np.ndarray) -> np.ndarray:
-        weights, scores = beliefs(self._model, inputs)
-        logs = mixed(weights, softened(scores[:, :, : len(self._labels)]))
-        if len(self._labels) > 1:  # else the learner has a class that nobody has named yet
-            logs = agreed(logs, voted(self._model, scores))
-        chances = np.exp(logs)
+        if len(self._labels) < 2:  # the learner has a class that nobody has named yet
+            return np.ones((len(inputs), 1))
+        chances = np.exp(log_chances(self._model, inputs))
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
@@ -214,23 +217,23 @@ class DriftMultiLabelClassifier(_Online, base.MultiLabelClassifier):
         """Return the probability of every label seen so far."""
         if not self._ready:
             return {}
-        weights, scores = beliefs(self._model, self._columns.vector(x, self._size)[np.newaxis])
-        chances = np.exp(mixed(weights, -np.logaddexp(0.0, -scores[:, 0])))
-        tags = voted(self._model, scores)
-        if tags is not None:  # what is predicted is more probable than not
-            chances = np.where((chances > 0.5) != (tags[0] > 0), 1.0 - chances, chances)
-        pairs = zip(self._labels, chances.tolist(), strict=True)
+        yes, _ = tag_chances(self._model, self._columns.vector(x, self._size)[np.newaxis])
+        pairs = zip(self._labels, np.exp(yes[0]).tolist(), strict=True)
         return {label: {False: 1.0 - chance, True: chance} for label, chance in pairs}
 
 
 def _number(name: Hashable, value: Any) -> float:
-    """Return the value of a feature, if it is a number."""
+    """Return the value of a feature, if it is a finite number."""
     try:
-        return float(value)
+        made = float(value)
     except (TypeError, ValueError):
+        made = math.nan
+    if not math.isfinite(made):
         raise InputError(
-            f"feature {name!r} is {value!r}: expected a number or a text; leave out what is missing"
-        ) from None
+            f"feature {name!r} is {value!r}: expected a finite number or a text; leave out what is "
+            "missing"
+        )
+    return made
 
 
 def _plain(label: Label) -> Hashable:

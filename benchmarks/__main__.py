@@ -15,6 +15,7 @@ from rich.table import Table
 from scipy import sparse
 
 from benchmarks.certificates import audits, hindsight
+from benchmarks.committees import committees
 from benchmarks.convolutional import many_classes, rankings
 from benchmarks.estimators import estimators
 from benchmarks.made import dense_data, learner, sparse_data
@@ -115,7 +116,7 @@ def main() -> None:
         *(rankings, many_classes),
         *(audits, hindsight),
         own_tables,
-        *(estimators,),
+        *(committees, estimators),
     )
     for part in parts:
         for case, what, ratio, goal, rate in part():

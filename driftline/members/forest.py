@@ -90,28 +90,32 @@ def grow_all(memory, constants, room, known, kept, nodes, leaves):
     (features, count), classes, most = kept.shape, leaves.shape[2], nodes.shape[1]
     bins, window = int(constants[4]), int(constants[1])
     flat, at = cut_off(room, 0, features * count)
-    codes = flat.reshape(features, count)
+    codes = flat.view(np.int16)[: features * count].reshape(features, count)
     flat, at = cut_off(room, at, features * bins)
     cuts = flat.reshape(features, bins)
     found, at = cut_off(room, at, features)
     order_of, at = cut_off(room, at, features)
-    order, at = cut_off(room, at, window)
+    sorted_rows, at = cut_off(room, at, window)
     weight, at = cut_off(room, at, window)
+    flat, at = cut_off(room, at, window)
+    order = flat.view(np.int32)
+    flat, at = cut_off(room, at, window)
+    labels = flat.view(np.int32)
     flat, at = cut_off(room, at, 2 * most)
     spans = flat.reshape(most, 2)
     cells, at = cut_off(room, at, bins * classes)
     left, at = cut_off(room, at, classes)
-    heads, at = cut_off(room, at, bins + 1)
-    sorted_rows, at = cut_off(room, at, window)
+    flat, at = cut_off(room, at, bins + 1)
+    heads = flat.view(np.int32)
     buffer = room[at:]
     for j in range(features):
-        found[j] = write_codes(kept[j], bins, weight, order, buffer, cuts[j], codes[j])
+        found[j] = write_codes(kept[j], bins, weight, sorted_rows, buffer, cuts[j], codes[j])
     following = int(memory[NEXT])
     for i in range(nodes.shape[0]):
         following = grow(
             known, codes, cuts, found, constants[9:], following, int(constants[6]), constants[5],
-            i > 0, nodes[i], leaves[i], order, weight, cells, order_of, spans, left, heads,
-            sorted_rows,
+            i > 0, nodes[i], leaves[i], order, labels, weight, cells, order_of, spans, left, heads,
+            sorted_rows.view(np.int32),
         )  # fmt: skip
     memory[NEXT] = following
 
@@ -254,7 +258,7 @@ class Forest(CountingMember):
         """Return room for the leaves of one row, and for the buffers of :func:`grow_all`."""
         own, trees = self.settings, int(self.settings["trees"])
         bins, nodes = int(own["bins"]), int(own["nodes"])
-        rows = self._window * (width + 3) + sorting_room(self._window)
+        rows = self._window * (width + 4) + sorting_room(self._window)
         cells = (bins + 2) * width + (bins + 1) * (self._classes + 1)
         return trees + rows + cells + 2 * nodes
 

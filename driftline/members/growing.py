@@ -98,13 +98,12 @@ def times_drawn(u):
 
 
 @helper
-def write_counts(known, order, weight, start, stop, out):
+def write_counts(labels, weight, start, stop, out):
     """Write the weight of every class among some rows."""
     for k in range(out.size):
         out[k] = 0.0
     for i in range(start, stop):
-        row = int(order[i])
-        out[int(known[row])] += weight[row]
+        out[labels[i]] += weight[i]
 
 
 @helper
@@ -136,7 +135,7 @@ def best_cut(cells, count, own, total, least, left, best):
 
 @helper
 def best_cut_of_few(
-    codes, known, weight, order, count, own, squares, least, left, heads, rows, best
+    codes, order, labels, weight, start, stop, count, own, squares, least, left, heads, places, best
 ):
     """Do the same where rows are fewer than cells of a table: row by row, in the order of codes.
 
@@ -144,22 +143,21 @@ def best_cut_of_few(
     """
     total, low, high, below, where = 0.0, 0.0, squares, 0.0, -1
     for b in range(count + 2):
-        heads[b] = 0.0
-    for i in range(order.size):
-        heads[int(codes[int(order[i])]) + 1] += 1.0
+        heads[b] = 0
+    for i in range(start, stop):
+        heads[codes[order[i]] + 1] += 1
+        total += weight[i]
     for b in range(count + 1):
         heads[b + 1] += heads[b]
-    for i in range(order.size):
-        code = int(codes[int(order[i])])
-        rows[int(heads[code])] = order[i]
-        heads[code] += 1.0  # now where the next code begins
-        total += weight[int(order[i])]
+    for i in range(start, stop):
+        code = codes[order[i]]
+        places[heads[code]] = i
+        heads[code] += 1  # now where the next code begins
     i = 0
     for b in range(count):
         first = i
-        while i < int(heads[b]):
-            row = int(rows[i])
-            k, own_weight = int(known[row]), weight[row]
+        while i < heads[b]:
+            k, own_weight = labels[places[i]], weight[places[i]]
             low += own_weight * (2.0 * left[k] + own_weight)
             high -= own_weight * (2.0 * (own[k] - left[k]) - own_weight)
             left[k] += own_weight
@@ -170,22 +168,23 @@ def best_cut_of_few(
         value = low / below + high / (total - below)
         if value > best:
             best, where = value, b
-    for i in range(order.size):
-        left[int(known[int(order[i])])] = 0.0
+    for i in range(start, stop):
+        left[labels[i]] = 0.0
     return where, best
 
 
 @helper
-def part(order, codes, cut, start, stop):
+def part(order, labels, weight, codes, cut, start, stop):
     """Put rows at or below a cut before the others; return where these begin."""
     low, high = start, stop - 1
     while low <= high:
         row = order[low]
-        if codes[int(row)] <= cut:
+        if codes[row] <= cut:
             low += 1
         else:
-            order[low] = order[high]
-            order[high] = row
+            order[low], order[high] = order[high], row
+            labels[low], labels[high] = labels[high], labels[low]
+            weight[low], weight[high] = weight[high], weight[low]
             high -= 1
     return low
 
@@ -193,23 +192,24 @@ def part(order, codes, cut, start, stop):
 @helper
 def grow(
     known, codes, cuts, found, draws, at, tried, least, drawn, nodes, leaves,
-    order, weight, cells, features, spans, left, heads, sorted_rows,
+    order, labels, weight, cells, features, spans, left, heads, places,
 ):  # fmt: skip
     """Grow a tree; return how many random numbers were used up to now.
 
     ``known`` has the classes of rows, ``codes`` their places among the cuts of every feature;
-    ``tried`` features that can be cut are tried at a node, more while none improves it;
-    ``drawn`` says whether rows are drawn at random with replacement.
+    ``tried`` features that can be cut are looked at for a node, more while none is any good;
+    ``drawn`` says whether rows are drawn at random with replacement. ``order`` has the rows of the
+    sample, those of a node side by side, with ``labels`` and ``weight`` beside them.
     """
-    count, classes, most = known.size, leaves.shape[1], nodes.shape[0]
+    classes, most = leaves.shape[1], nodes.shape[0]
     rows = 0
-    for i in range(count):
-        weight[i] = 1.0
+    for i in range(known.size):
+        times = 1.0
         if drawn:
-            weight[i] = times_drawn(draws[at])
+            times = times_drawn(draws[at])
             at = (at + 1) % DRAWS
-        if weight[i] > 0.0:
-            order[rows] = i
+        if times > 0.0:
+            order[rows], labels[rows], weight[rows] = i, int(known[i]), times
             rows += 1
     for j in range(features.size):
         features[j] = j
@@ -219,7 +219,7 @@ def grow(
     used, place = 1, 0
     while place < used:
         start, stop, own = int(spans[place, 0]), int(spans[place, 1]), leaves[place]
-        write_counts(known, order, weight, start, stop, own)
+        write_counts(labels, weight, start, stop, own)
         total, squares = 0.0, 0.0
         for k in range(classes):
             total += own[k]
@@ -239,22 +239,22 @@ def grow(
                 looked += 1
                 if looked > tried and which >= 0:
                     break
+                mine = codes[feature]
                 if stop - start < count_of * classes:
                     cut, value = best_cut_of_few(
-                        codes[feature], known, weight, order[start:stop], count_of, own, squares,
-                        least, left, heads, sorted_rows, best,
+                        mine, order, labels, weight, start, stop, count_of, own, squares, least,
+                        left, heads, places, best,
                     )  # fmt: skip
                 else:
                     for c in range((count_of + 1) * classes):
                         cells[c] = 0.0
                     for i in range(start, stop):
-                        row = int(order[i])
-                        cells[int(codes[feature, row]) * classes + int(known[row])] += weight[row]
+                        cells[mine[order[i]] * classes + labels[i]] += weight[i]
                     cut, value = best_cut(cells, count_of, own, total, least, left, best)
                 if cut >= 0:
                     which, where, best = feature, cut, value
         if which >= 0:
-            middle = part(order, codes[which], where, start, stop)
+            middle = part(order, labels, weight, codes[which], where, start, stop)
             nodes[place, 0], nodes[place, 1], nodes[place, 2] = which, cuts[which, where], used
             spans[used, 0], spans[used, 1] = start, middle
             spans[used + 1, 0], spans[used + 1, 1] = middle, stop

@@ -118,8 +118,15 @@ def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs
             _choose(state, totals, chances, paid)
             for g in range(sets):
                 if g == 0 or grid[g, 0] != grid[g - 1, 0]:
+                    worst = math.exp(-grid[g, 0])  # of a member that errs where another does not
                     for j in range(members):
-                        factors[j] = math.exp(-grid[g, 0] * (lost[j] - best))
+                        away = lost[j] - best
+                        if away == 0.0:
+                            factors[j] = 1.0
+                        elif away == 1.0:
+                            factors[j] = worst
+                        else:
+                            factors[j] = math.exp(-grid[g, 0] * away)
                 norm = 0.0
                 for j in range(members):
                     own[g * members + j] *= factors[j]

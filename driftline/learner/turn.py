@@ -11,7 +11,7 @@ The lock is always taken by ``with``, so that an interrupt cannot leave it locke
 
 from __future__ import annotations
 
-from threading import RLock, get_ident
+from threading import RLock, active_count, get_ident
 from time import monotonic, sleep
 
 from driftline.errors import BusyError
@@ -64,8 +64,8 @@ class Turn:
             self._player = 0
 
     def pause(self) -> None:
-        """Free the lock for a moment, now and then, for threads that wait to predict."""
+        """Free the lock for a moment, now and then, for other threads, if there are any."""
         now = monotonic()
-        if now - self._paused > PAUSE_EVERY:
+        if now - self._paused > PAUSE_EVERY and active_count() > 1:
             self._paused = now
             sleep(PAUSE)

@@ -20,6 +20,9 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 270, 58, 12, 20, 34
 #: The most points of a line: more would not be visible.
 MOST_POINTS = 400
 
+#: As many shares are told apart as there are colours.
+MOST_SHARES = 8
+
 
 @dataclass(frozen=True)
 class Line:
@@ -127,7 +130,8 @@ def line_chart(
 
 
 def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[str]) -> str:
-    """Return a stacked chart of shares that add up to 1."""
+    """Return a stacked chart of shares that add up to 1; of many, the largest and all others."""
+    shares, names = _largest(np.asarray(shares, float), names)
     x, stacked = np.asarray(x, float), np.cumsum(shares, axis=1)
     kept = _kept(len(x))
     x, stacked = x[kept], stacked[kept]
@@ -144,6 +148,21 @@ def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[s
         )
         below = stacked[:, j]
     return _figure(title, made, [(name, j, False) for j, name in enumerate(names)])
+
+
+def _largest(shares: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:
+    """Return as many shares as there are colours: the largest on average, and all others.
+
+    >>> shares, names = _largest(np.arange(10.0)[np.newaxis] / 45.0, "abcdefghij")
+    >>> names, (45 * shares[0]).round().astype(int).tolist()
+    (['d', 'e', 'f', 'g', 'h', 'i', 'j', '3 others'], [3, 4, 5, 6, 7, 8, 9, 3])
+    """
+    if len(names) <= MOST_SHARES:
+        return shares, names
+    order = np.argsort(-shares.mean(axis=0), kind="stable")
+    top, rest = np.sort(order[: MOST_SHARES - 1]), order[MOST_SHARES - 1 :]
+    made = np.column_stack([shares[:, top], shares[:, rest].sum(axis=1)])
+    return made, [*(names[j] for j in top), f"{len(rest)} others"]
 
 
 def heat_map(title: str, names: Sequence[str], counts: np.ndarray) -> str:

@@ -261,6 +261,20 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path, rows, l
     assert saved(model, tmp_path) == before
 
 
+def test_rows_that_are_refused_bring_no_new_class(tmp_path):
+    rows = [row | {"usage": 1.0} for row in people(60)]
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, label="will", learner="fast")
+    model.learn(rows)
+    before = saved(model, tmp_path)
+    huge = [rows[0] | {"usage": 1e200}, rows[1] | {"usage": -1e308}]
+    with pytest.raises(InputError, match="too large"):
+        model.learn(huge, ["never seen", "stay"])
+    assert model.learner.task.dim == len(model.classes) == 2
+    assert saved(model, tmp_path) == before
+    assert dl.load(tmp_path / "now").predict(rows) == model.predict(rows)
+
+
 def test_new_refuses_what_is_no_option_and_no_rows():
     with pytest.raises(InputError, match="options are label, task"):
         dl.TableModel.new(people(5), label="age", colour="red")

@@ -193,8 +193,10 @@ class TableModel:
             )
         if not len(given):
             return []
-        known = len(codec.values)
+        known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
+        if scaling is not None:
+            model.scaling = scaling.copy()
         try:
             batch = self._batch(given, labelled=True, learning=True)
             inputs, grades = self._rounds(batch)
@@ -203,6 +205,7 @@ class TableModel:
             else:
                 made = model.learn(model.scaled(inputs), grades).prediction
         except BaseException:
+            model.learner, model.scaling = learner, scaling  # from before new classes and rows
             codec.forget(known)
             if not isinstance(columns, int) and before is not None:
                 columns.sums, columns.counts = before

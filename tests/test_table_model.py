@@ -1,8 +1,13 @@
 """Models of tables in Python: what ``driftline run`` has learned, asked by names."""
 
+import copy
 import csv
 import io
 import json
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -186,6 +191,49 @@ def test_a_new_class_comes_at_any_time(tmp_path):
     assert "never seen" in model.classes and "never seen" in model.predict_proba(rows[0])
     again = dl.load(model.save(tmp_path / "again"))
     assert again.classes == model.classes and again.predict(rows) == model.predict(rows)
+
+
+def test_threads_may_predict_and_save_while_one_learns(tmp_path):
+    """Classes come all the time: names and learner must be of the same moment."""
+    rows = [row | {"usage": 1.0} for row in people(60)]
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, label="will", learner="fast")
+    model.learn(rows)
+    learned, switch = threading.Event(), sys.getswitchinterval()
+
+    def again(do):
+        while not learned.is_set():
+            do()
+
+    def reload():
+        dl.load(model.save(tmp_path / "now")).predict(rows[:3])
+
+    asked = [lambda: model.predict_proba(rows[:3]), lambda: model.predict(rows[:3]), reload]
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor() as pool:
+            waiting = [pool.submit(again, do) for do in asked]
+            try:
+                for i in range(150):
+                    model.learn(rows[i % 60], f"class {i}")
+            finally:
+                learned.set()
+            for done in waiting:
+                done.result()
+    finally:
+        sys.setswitchinterval(switch)
+    assert model.rounds == 210 and dl.load(model.save(tmp_path / "now")).rounds == 210
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_go_on_by_themselves(tmp_path, way):
+    model, rows, _ = run(tmp_path, "classes")
+    before, other = saved(model, tmp_path), way(model)
+    assert saved(other, tmp_path) == before
+    other.learn(rows[0], "never seen")
+    assert saved(model, tmp_path) == before
+    model.learn(rows[0], "never seen")
+    assert saved(model, tmp_path) == saved(other, tmp_path)
 
 
 def test_tags_are_given_as_names_or_flags(tmp_path):

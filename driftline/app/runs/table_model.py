@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from driftline.app.tables import Batch, Options, guess
 from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows
 from driftline.committee import Committee
-from driftline.committee.pooling import log_chances
+from driftline.committee.pooling import log_chances, softened
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.typing import Inputs, Json
@@ -33,6 +35,8 @@ class TableModel:
     answer, several rows give a list. A value that is not given is missing; columns of the label
     and those that were left out when the model was made may be there or not. Where the table had
     index:value pairs, rows are an array or a CSR matrix, and those of a ranking are one query.
+
+    Threads may predict while one learns; those that learn or save wait for each other.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class TableModel:
 
     def __init__(self, model: Model):
         self._model = model
+        self._lock = RLock()  # held while columns and learner change together
 
     @classmethod
     def new(
@@ -158,17 +163,16 @@ class TableModel:
 
     def predict_proba(self, rows: Any) -> Any:
         """Return the probability of every class, level or tag, by name: a dict a row."""
-        given, model = self._given(rows), self._model
-        names = model.encoder.labels.outcomes
+        given, (learner, names) = self._given(rows), self._learner_and_names()
         if not names:
             raise InputError("a ranking has no probabilities: ask for predict")
         inputs = self._inputs(self._batch(given, labelled=False, learning=False))
         if not len(given):
             return []
-        chances = np.exp(log_chances(model.learner, inputs))
-        if len(names) < chances.shape[1]:  # the second class has no name yet
-            chances = np.ones((len(given), 1))
-        made = [dict(zip(names, row, strict=True)) for row in chances.tolist()]
+        logs = log_chances(learner, inputs)
+        if len(names) < logs.shape[1]:  # the second class has no name yet
+            logs = softened(logs[:, : len(names)])
+        made = [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
         return self._answer(given, made)
 
     def learn(self, rows: Any, labels: Any = None) -> Any:
@@ -182,8 +186,7 @@ class TableModel:
             Of one row, or a list of them: names of classes or levels, for tags a list of those that
             are set, or a 0 or 1 for each; grades. Default: the label's columns of the rows.
         """
-        model, given = self._model, self._given(rows)
-        codec, columns = model.encoder.labels, model.encoder.columns
+        given, codec = self._given(rows), self._model.encoder.labels
         if labels is not None:
             given = given.with_columns(self._label_cells(given, labels))
         absent = [name for name in codec.names if name not in given.columns]
@@ -193,6 +196,14 @@ class TableModel:
             )
         if not len(given):
             return []
+        with self._lock:
+            made = self._learn(given)
+        return self._answer(given, self._named(made))
+
+    def _learn(self, given: GivenRows) -> Any:
+        """Learn from rows with labels and return what was predicted; if refused, change nothing."""
+        model = self._model
+        codec, columns = model.encoder.labels, model.encoder.columns
         known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
         if scaling is not None:
@@ -211,7 +222,7 @@ class TableModel:
                 columns.sums, columns.counts = before
             raise
         model.baselines.losses(grades)
-        return self._answer(given, self._named(made))
+        return made
 
     def explain(self, rows: Any = None) -> Explanation:
         """Say which columns matter most, and how chances depend on them: see :func:`explain`.
@@ -221,18 +232,22 @@ class TableModel:
         rows
             Whose predictions are explained, 2 or more. Default: the last ones learned from.
         """
-        model, inputs = self._model, None
+        inputs, (learner, labels) = None, self._learner_and_names()
         if rows is not None:
             batch = self._batch(self._given(rows), labelled=False, learning=False)
             inputs = self._inputs(batch)
-        encoder = model.encoder
-        return explain(
-            model.learner, inputs, names=encoder.feature_names, labels=encoder.labels.outcomes
-        )
+        return explain(learner, inputs, names=self._model.encoder.feature_names, labels=labels)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data, for :func:`driftline.load`."""
-        return self._model.save(path)
+        with self._lock:
+            return self._model.save(path)
+
+    def __reduce__(self) -> tuple[Callable[..., TableModel], tuple[Any, ...]]:
+        """Pickle and copy the saved form."""
+        with self._lock:
+            about, arrays = self._model.to_saved()
+            return type(self).from_saved, ("a copy", *copy.deepcopy((about, arrays)))
 
     @classmethod
     def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> TableModel:
@@ -254,6 +269,12 @@ class TableModel:
                 f"the model does not know the column {new[0]!r}{close_to(new[0], self.columns)}"
             )
         return given.with_missing(self.columns)
+
+    def _learner_and_names(self) -> tuple[Committee, list[str]]:
+        """Return the learner and the names of what it predicts, while others may add classes."""
+        learner = self._model.learner  # first: names of new classes are known before it grows
+        codec = self._model.encoder.labels
+        return learner, list(codec.outcomes[: learner.task.dim] if codec.grows else codec.outcomes)
 
     def _batch(self, given: GivenRows, labelled: bool, learning: bool) -> Batch:
         bound = self._model.encoder.bind(given, labelled=labelled, learning=learning)

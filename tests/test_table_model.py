@@ -341,6 +341,35 @@ def test_new_refuses_what_is_no_option_and_no_rows():
         dl.TableModel.new(people(5), label="plann")
 
 
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"label": 3}, "label must be a list of texts, not 3"),
+        ({"label": None}, "label must be a list of texts"),
+        ({"ignore": 3}, "ignore must be a list of texts"),
+        ({"levels": "1,2"}, "levels must be a list of texts, not '1,2'"),
+        ({"task": "sorting"}, "a task is one of classes, tags, levels, ranking; not 'sorting'"),
+        ({"query": 5}, "query must be a text, not 5"),
+        ({"missing": 0}, "missing must be a text, not 0"),
+        ({"query": "plan", "highest": "4"}, "the highest grade is a whole number from 1"),
+    ],
+)
+def test_new_refuses_options_of_another_kind(options, words):
+    rows = people(20)
+    labelled("classes", rows)
+    with pytest.raises(InputError, match=words):
+        dl.TableModel.new(rows, **({"label": "will", "missing": "mean"} | options))
+
+
+def test_an_option_for_several_columns_takes_one_by_name():
+    rows = people(20)
+    labelled("levels", rows)
+    for row in rows:
+        row["id"] = row["age"]
+    model = dl.TableModel.new(rows, "will", ignore="id", missing="mean", levels=[1, 2, 3])
+    assert "id" not in model.columns and model.classes == ["1", "2", "3"]
+
+
 def test_rankings_have_no_probabilities(tmp_path):
     model, rows, _ = run(tmp_path, "ranking")
     with pytest.raises(InputError, match="a ranking has no probabilities"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from threading import RLock
@@ -15,11 +15,13 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.queries import Queries
 from driftline.app.tables import Batch, Options, guess
 from driftline.app.tables.encoder import close_to
-from driftline.app.tables.given import GivenRows
+from driftline.app.tables.given import GivenRows, text_of
+from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
 from driftline.committee.pooling import log_chances, softened
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
+from driftline.features.compiled import check_whole
 from driftline.typing import Inputs, Json
 
 __all__ = ["TableModel"]
@@ -88,12 +90,7 @@ class TableModel:
             ``missing``, ``highest``.
         """
         given = GivenRows.of(rows, ())
-        labels = [label] if isinstance(label, str) else list(label)
-        try:
-            wishes = Options(label=labels, **options)
-        except TypeError as error:
-            names = ", ".join(field.name for field in fields(Options))
-            raise InputError(f"options are {names}: {error}") from error
+        wishes = _options(label=label, **options)
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
         encoder, _ = guess(given, given, wishes)
@@ -310,6 +307,26 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _options(**given: Any) -> Options:
+    """Return options, if each is of its kind; a text stands for a list of it."""
+    names = [field.name for field in fields(Options)]
+    if unknown := [name for name in given if name not in names]:
+        raise InputError(f"options are {', '.join(names)}; not {unknown[0]}")
+    for name in {"label", "ignore", "text", "levels"} & given.keys():
+        texts = [given[name]] if isinstance(given[name], str) else given[name]
+        if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
+            raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
+        given[name] = [text_of(text) for text in texts]
+    for name in {"query", "task", "missing", "decimal"} & given.keys():
+        if not isinstance(given[name], str | None):
+            raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
+    if given.get("task") not in (None, *CODECS):
+        raise InputError(f"a task is one of {', '.join(CODECS)}; not {given['task']!r:.80}")
+    if given.get("highest") is not None:
+        check_whole("the highest grade", given["highest"], 1, 2**31 - 1)
+    return Options(**given)
 
 
 def _listed(labels: Any) -> list[Any]:

@@ -243,7 +243,12 @@ def test_a_committee_does_not_go_on_after_a_trusted_model_has_raised():
     saved = committee.state
     with pytest.raises(dl.InputError, match="no such shop"):
         committee.step([101.0, 0.0, 0.0, 0.0], 1)
-    for call in (lambda: committee.step(X[21], y[21]), lambda: committee.predict(X[21])):
+    calls = [
+        lambda: committee.step(X[21], y[21]),
+        lambda: committee.predict(X[21]),
+        lambda: committee.grown(classes=4),
+    ]
+    for call in calls:
         with pytest.raises(dl.InputError, match="different rounds"):
             call()
     committee.restore(saved)

@@ -382,6 +382,7 @@ class Committee(Shell):
         True
         """
         with self._turn.lock:
+            self._check_whole()
             known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
             longer = features if known is not None else None
             if features is not None:

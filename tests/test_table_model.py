@@ -236,6 +236,20 @@ def test_copies_go_on_by_themselves(tmp_path, way):
     assert saved(model, tmp_path) == saved(other, tmp_path)
 
 
+def test_a_model_of_one_class_answers_and_meets_others(tmp_path):
+    rows = [{"x": float(i), "will": "stay"} for i in range(30)]
+    model = dl.TableModel.new(rows, "will", learner="fast")
+    assert set(model.learn(rows)) <= {"stay", "(other)"}
+    assert model.predict(rows[0]) == "stay" and model.predict_proba(rows[0]) == {"stay": 1.0}
+    assert set(model.explain(rows).labels) == {"stay", "(other)"}
+    model = dl.load(model.save(tmp_path / "one"))
+    for label in ("leave", "return"):
+        model.learn({"x": 3.0}, label)
+    chances = model.predict_proba(rows[:2])[1]
+    assert list(chances) == ["stay", "leave", "return"]
+    assert sum(chances.values()) == pytest.approx(1.0)
+
+
 def test_tags_are_given_as_names_or_flags(tmp_path):
     rows = people(50)
     labelled("tags", rows)

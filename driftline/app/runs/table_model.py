@@ -230,6 +230,8 @@ class TableModel:
             Whose predictions are explained, 2 or more. Default: the last ones learned from.
         """
         inputs, (learner, labels) = None, self._learner_and_names()
+        if len(labels) == 1 and self._model.encoder.labels.grows:  # the second has no name yet
+            labels = [*labels, "(other)"]
         if rows is not None:
             batch = self._batch(self._given(rows), labelled=False, learning=False)
             inputs = self._inputs(batch)

@@ -271,7 +271,7 @@ def test_tags_are_given_as_names_or_flags(tmp_path):
 
 
 def test_a_table_of_index_value_pairs_takes_arrays(tmp_path):
-    from scipy.sparse import csr_array
+    from scipy.sparse import coo_array, csr_array
 
     random = np.random.default_rng(0)
     X = random.standard_normal((80, 4)) * (random.random((80, 4)) < 0.5)
@@ -291,6 +291,20 @@ def test_a_table_of_index_value_pairs_takes_arrays(tmp_path):
     assert set(made) <= {"0", "1"} and model.learn(rows[0], 1) in ("0", "1")
     with pytest.raises(InputError, match=f"rows have 2 features, but the model knows {width}"):
         model.predict(np.zeros((1, 2)))
+    for odd in ([{"a": 1.0}], ["1:2.0"], [None], coo_array(np.zeros(width))):
+        with pytest.raises(InputError, match="inputs must be real numbers"):
+            model.predict(odd)
+
+
+def test_data_frames_have_a_cell_for_every_row():
+    rows = people(30)
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, "will", learner="fast", missing="mean")
+    model.learn(rows)
+    uneven = Frame(rows)
+    uneven["plan"].pop()
+    with pytest.raises(InputError, match="column 'plan' has 29 cells, but there are 30 rows"):
+        model.predict(uneven)
 
 
 GOOD = {"age": 3, "plan": "pro", "usage": 1.0, "active": True}

@@ -43,6 +43,12 @@ class GivenRows(Piece):
             columns = {str(name): list(given[name]) for name in names}
             if len(columns) < len(names):
                 raise InputError(f"a data frame must have different names of columns, not {names}")
+            uneven = [name for name, cells in columns.items() if len(cells) != len(given)]
+            if uneven:
+                raise InputError(
+                    f"column {uneven[0]!r} has {len(columns[uneven[0]])} cells, but there are "
+                    f"{len(given)} rows"
+                )
             return cls(columns, len(given))
         if isinstance(given, np.ndarray):
             given = given.tolist()
@@ -74,7 +80,7 @@ class GivenRows(Piece):
         from scipy.sparse import csr_array
 
         single = not hasattr(given, "indptr") and np.ndim(given) == 1
-        rows = rows_of(np.atleast_2d(np.asarray(given, dtype=np.float64)) if single else given)
+        rows = rows_of(np.atleast_2d(np.asarray(given)) if single else given)
         if rows.features != width:
             raise InputError(f"rows have {rows.features} features, but the model knows {width}")
         if (bad := rows.first_bad_row()) is not None:

@@ -48,7 +48,8 @@ def test_the_last_thousand_are_kept_and_all_are_counted():
 
 
 @pytest.mark.parametrize(
-    "place, value", [(0, 0.5), (0, 1e9), (1, 1e9), (4, 3.0), (5, -1.0), (2, np.nan)]
+    "place, value",
+    [(0, 0.5), (0, 1e9), (1, 1e9), (4, 3.0), (4, 1e300), (5, -1.0), (5, 1e300), (2, np.nan)],
 )
 def test_edited_logs_are_refused(place, value):
     log = AlarmLog()
@@ -96,6 +97,16 @@ def test_a_refused_run_leaves_alarms_as_they_were():
     assert len(learner.alarms) > len(before.alarms.rounds)
     learner.restore(before)
     assert np.array_equal(learner.alarms, before.alarms.rounds)
+
+
+@pytest.mark.parametrize("alarms", [3, "x", np.zeros(5)])
+def test_a_state_with_something_else_for_alarms_is_refused(alarms):
+    stream = STREAMS["classes"]
+    learner = dl.auto(stream.task, effort="fast")
+    learner.run(stream.inputs[:50], stream.labels[:50])
+    with pytest.raises(InputError, match="expected a log of alarms"):
+        learner.restore(learner.state.replaced(alarms=alarms))
+    learner.step(stream.inputs[50], stream.labels[50])
 
 
 def test_losses_are_shares_of_the_largest_one():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.committee import Shares
 from driftline.committee.beliefs import SHARE_VALUES, Beliefs
+from driftline.committee.pooling import log_chances
 from driftline.streams import DigitTriples, LabelFlips, Planted
 
 
@@ -120,3 +121,36 @@ def test_beliefs_go_on_after_a_file(tmp_path):
     about, arrays = one.to_saved()
     with pytest.raises(dl.InputError, match="no beliefs"):
         dl.Committee.from_saved(about, arrays | {"beliefs": arrays["beliefs"] * 2.0})
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+@pytest.mark.parametrize("kind", ["classes", "sign", "levels", "tags"])
+def test_chances_are_the_mixture_written_out_and_agree_with_the_vote(kind, effort):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((200, 4))
+    level = (X[:, 0] + 0.5 * random.standard_normal(200) > [[-0.5], [0.5]]).sum(axis=0)
+    task, labels = {
+        "classes": (dl.tasks.Multiclass(3), level),
+        "sign": (dl.tasks.Binary(), np.where(level > 0, 1, -1)),
+        "levels": (dl.tasks.Ordinal(3), level),
+        "tags": (dl.tasks.Multilabel(2), np.stack([level > 0, level > 1], axis=1).astype(int)),
+    }[kind]
+    committee = dl.auto(task, effort=effort)
+    committee.run(X, labels)
+    chances = np.zeros((200, {"classes": 3, "sign": 2, "levels": 3, "tags": 2}[kind]))
+    for share, own in zip(committee.beliefs, committee.score_rows(X), strict=True):
+        for t, theta in enumerate(own):
+            if kind == "tags":
+                chances[t] += share / (1.0 + np.exp(-theta))
+                continue
+            scores = {"classes": theta, "sign": [0.0, *theta], "levels": [0.0, *theta.cumsum()]}
+            odds = np.exp(np.array(scores[kind]) - np.max(scores[kind]))
+            chances[t] += share * odds / odds.sum()
+    np.testing.assert_allclose(np.exp(log_chances(committee, X, vote=False)), chances, rtol=1e-9)
+    voted = np.exp(log_chances(committee, X))
+    if kind != "tags":
+        np.testing.assert_allclose(np.sort(voted), np.sort(chances), rtol=1e-9)
+    for own, x in zip(voted, X, strict=True):
+        said = committee.predict(x)
+        top = (own > 0.5).tolist() if kind == "tags" else own.argmax()
+        assert np.array_equal(said, 2 * top - 1 if kind == "sign" else top)

@@ -1,5 +1,6 @@
 """Transformers that were fitted elsewhere: the laws of maps, names in files, and refusals."""
 
+import copy
 import subprocess
 import sys
 import threading
@@ -277,3 +278,34 @@ def test_looking_and_first_rows():
     assert mapper.features is None and mapper.to_saved() == ({"features": None}, {})
     mapper.remember(rows_of(ROWS[4:5]))
     np.testing.assert_array_equal(mapper.to_saved()[1]["row"], ROWS[4])
+
+
+class Times:
+    """Multiplies by a number."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def transform(self, rows):
+        return rows * self.factor
+
+
+@pytest.mark.parametrize("played", [0, 40])
+@pytest.mark.parametrize("committee", [False, True])
+def test_another_transformer_of_the_same_name_changes_no_learner_in_memory(played, committee):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((60, 3)), random.integers(0, 3, 60)
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    learner = dl.OGD(loss, features=Fitted(Times(1.0), "times", columns=3))
+    learner = dl.Committee([learner]) if committee else learner
+    for x, label in zip(X[:played], y[:played], strict=True):
+        learner.step(x, label)
+    trace = learner.copy().run(X, y)
+    Fitted(Times(5.0), "times", columns=3)
+    for made in (learner.copy(), copy.deepcopy(learner), learner.grown(classes=3)):
+        assert np.array_equal(made.run(X, y).target_loss, trace.target_loss)
+    if played:
+        assert learner.snapshot().predict(X[0]) == learner.predict(X[0])
+    none = None if committee else dl.comparators.Fixed(np.zeros((3, 3)))
+    assert dl.certify(trace, none, X, y).valid
+    assert Fitted(name="times", columns=3).transformer.factor == 5.0

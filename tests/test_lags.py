@@ -166,6 +166,32 @@ def test_a_refused_row_leaves_labels_as_they_were():
         assert laws.saved(one) == before
 
 
+@pytest.mark.parametrize(
+    "part",
+    [Lags(2, classes=3), Union(Standardise(), Lags(2, classes=3)), Chain(Hats(3), Lags(1, 2))],
+    ids=repr,
+)
+def test_labels_that_are_no_classes_are_refused_before_a_step_learns(part):
+    task = dl.tasks.Multilabel(3)
+    learner = dl.OGD(dl.losses.Logistic(task), features=part)
+    for call in (learner.step, learner.learn_row, lambda x, y: learner.tell(learner.ask(x), y)):
+        with pytest.raises(InputError, match="is for labels that are classes or signs"):
+            call(ROWS[0], [1, 0, 1])
+        assert learner.rounds == 0 and learner.features is None
+
+
+@pytest.mark.parametrize(
+    "part", [Lags(2, classes=3), Standardise(), Union(Hats(3), Lags(1, classes=3))], ids=repr
+)
+def test_labels_of_tasks_without_kernels_reach_maps_in_steps(part):
+    task = dl.tasks.CostSensitive(1.0 - np.eye(3))
+    first = dl.auto(task, effort="fast").members[0]
+    run, steps = (dl.OGD(first.loss, first.decoder, features=part) for _ in range(2))
+    trace = run.run(ROWS, LABELS)
+    made = [steps.step(x, int(y)).prediction for x, y in zip(ROWS, LABELS, strict=True)]
+    assert made == list(trace.prediction) and laws.saved(run.mapper) == laws.saved(steps.mapper)
+
+
 def test_more_features_and_classes_leave_lags_as_they_are():
     learner = laws.learner(MAPS[3])
     learner.run(ROWS, LABELS)

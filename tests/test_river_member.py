@@ -243,7 +243,12 @@ def test_a_committee_does_not_go_on_after_a_trusted_model_has_raised():
     saved = committee.state
     with pytest.raises(dl.InputError, match="no such shop"):
         committee.step([101.0, 0.0, 0.0, 0.0], 1)
-    for call in (lambda: committee.step(X[21], y[21]), lambda: committee.predict(X[21])):
+    calls = [
+        lambda: committee.step(X[21], y[21]),
+        lambda: committee.predict(X[21]),
+        lambda: committee.grown(classes=4),
+    ]
+    for call in calls:
         with pytest.raises(dl.InputError, match="different rounds"):
             call()
     committee.restore(saved)
@@ -281,6 +286,25 @@ def test_scores_are_chances_of_which_a_little_is_even():
     assert learner.model.seen == naive.seen
     assert np.exp(learner.scores(X[0])).sum() == pytest.approx(1.0)
     np.testing.assert_allclose(learner.score_rows(X)[0], learner.scores(X[0]))
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1.0, 1e300, 1.7e308])
+def test_chances_of_any_size_are_shares_of_their_sum(size):
+    class Sized(Last):
+        def predict_proba_one(self, x):
+            return {0: size, 1: size, 2: size / 2}
+
+    scores = River(TASK, Sized()).scores([1.0])
+    np.testing.assert_allclose(np.exp(scores), 0.999 * np.array([0.4, 0.4, 0.2]) + 0.001 / 3)
+
+
+def test_a_chance_that_no_float_can_be_is_refused():
+    class Huge(Last):
+        def predict_proba_one(self, x):
+            return {0: 10**400}
+
+    with pytest.raises(dl.InputError, match="the model Huge predicted"):
+        River(TASK, Huge()).step([1.0], 0)
 
 
 def test_the_model_that_was_given_is_left_alone_and_signs_are_false_or_true():

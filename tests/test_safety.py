@@ -306,6 +306,31 @@ def test_a_busy_learner_refuses_another_thread(make):
     learner.step(X[0], 0)
 
 
+def test_an_interrupt_at_any_call_of_a_run_does_not_leave_the_learner_busy():
+    """Interrupts are raised where Python functions begin: at each of them in turn."""
+    for number in range(10**6):
+        learner, calls = dl.OGD(L), iter(range(10**6))
+
+        def interrupt(frame, event, arg, calls=calls, number=number):
+            if "driftline" in frame.f_code.co_filename and next(calls) == number:
+                raise KeyboardInterrupt
+
+        before = sys.gettrace()
+        try:
+            sys.settrace(interrupt)
+            learner.run(X, Y)
+            done = True
+        except KeyboardInterrupt:
+            done = False
+        finally:
+            sys.settrace(before)
+        learner.step(X[0], 0)
+        assert learner.rounds in (1, len(Y) + 1)
+        if done:
+            break
+    assert number > 20
+
+
 @pytest.mark.parametrize("make", [lambda: dl.OGD(L), lambda: dl.auto(TASK, effort="fast")])
 def test_a_callback_may_look_but_not_learn(make):
     learner, seen = make(), []

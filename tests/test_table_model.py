@@ -1,8 +1,13 @@
 """Models of tables in Python: what ``driftline run`` has learned, asked by names."""
 
+import copy
 import csv
 import io
 import json
+import pickle
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -188,6 +193,63 @@ def test_a_new_class_comes_at_any_time(tmp_path):
     assert again.classes == model.classes and again.predict(rows) == model.predict(rows)
 
 
+def test_threads_may_predict_and_save_while_one_learns(tmp_path):
+    """Classes come all the time: names and learner must be of the same moment."""
+    rows = [row | {"usage": 1.0} for row in people(60)]
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, label="will", learner="fast")
+    model.learn(rows)
+    learned, switch = threading.Event(), sys.getswitchinterval()
+
+    def again(do):
+        while not learned.is_set():
+            do()
+
+    def reload():
+        dl.load(model.save(tmp_path / "now")).predict(rows[:3])
+
+    asked = [lambda: model.predict_proba(rows[:3]), lambda: model.predict(rows[:3]), reload]
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor() as pool:
+            waiting = [pool.submit(again, do) for do in asked]
+            try:
+                for i in range(40):
+                    model.learn(rows[i % 60], f"class {i}")
+            finally:
+                learned.set()
+            for done in waiting:
+                done.result()
+    finally:
+        sys.setswitchinterval(switch)
+    assert model.rounds == dl.load(model.save(tmp_path / "now")).rounds == 100
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_copies_go_on_by_themselves(tmp_path, way):
+    model, rows, _ = run(tmp_path, "classes")
+    before, other = saved(model, tmp_path), way(model)
+    assert saved(other, tmp_path) == before
+    other.learn(rows[0], "never seen")
+    assert saved(model, tmp_path) == before
+    model.learn(rows[0], "never seen")
+    assert saved(model, tmp_path) == saved(other, tmp_path)
+
+
+def test_a_model_of_one_class_answers_and_meets_others(tmp_path):
+    rows = [{"x": float(i), "will": "stay"} for i in range(30)]
+    model = dl.TableModel.new(rows, "will", learner="fast")
+    assert set(model.learn(rows)) <= {"stay", "(other)"}
+    assert model.predict(rows[0]) == "stay" and model.predict_proba(rows[0]) == {"stay": 1.0}
+    assert set(model.explain(rows).labels) == {"stay", "(other)"}
+    model = dl.load(model.save(tmp_path / "one"))
+    for label in ("leave", "return"):
+        model.learn({"x": 3.0}, label)
+    chances = model.predict_proba(rows[:2])[1]
+    assert list(chances) == ["stay", "leave", "return"]
+    assert sum(chances.values()) == pytest.approx(1.0)
+
+
 def test_tags_are_given_as_names_or_flags(tmp_path):
     rows = people(50)
     labelled("tags", rows)
@@ -209,7 +271,7 @@ def test_tags_are_given_as_names_or_flags(tmp_path):
 
 
 def test_a_table_of_index_value_pairs_takes_arrays(tmp_path):
-    from scipy.sparse import csr_array
+    from scipy.sparse import coo_array, csr_array
 
     random = np.random.default_rng(0)
     X = random.standard_normal((80, 4)) * (random.random((80, 4)) < 0.5)
@@ -229,8 +291,23 @@ def test_a_table_of_index_value_pairs_takes_arrays(tmp_path):
     assert set(made) <= {"0", "1"} and model.learn(rows[0], 1) in ("0", "1")
     with pytest.raises(InputError, match=f"rows have 2 features, but the model knows {width}"):
         model.predict(np.zeros((1, 2)))
+    for odd in ([{"a": 1.0}], ["1:2.0"], [None], coo_array(np.zeros(width))):
+        with pytest.raises(InputError, match="inputs must be real numbers"):
+            model.predict(odd)
 
 
+def test_data_frames_have_a_cell_for_every_row():
+    rows = people(30)
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, "will", learner="fast", missing="mean")
+    model.learn(rows)
+    uneven = Frame(rows)
+    uneven["plan"].pop()
+    with pytest.raises(InputError, match="column 'plan' has 29 cells, but there are 30 rows"):
+        model.predict(uneven)
+
+
+GOOD = {"age": 3, "plan": "pro", "usage": 1.0, "active": True}
 REFUSED = [
     ({"age": 3}, "stay", "column usage: the value is missing$|column plan: the value is missing$"),
     ({"age": 3, "plan": "pro", "usage": 1.0, "active": True, "Plan": 1}, "stay", "did you mean"),
@@ -245,6 +322,14 @@ REFUSED = [
     (None, "stay", "expected a dict, a list of dicts, a data frame or an array"),
     ("age", "stay", "expected a dict"),
     ([{"age": 3}, 4], ["stay", "stay"], "row 1 is 4: expected a dict"),
+    (GOOD, ["stay"], r"column will: expected a text or a number, but saw \['stay'\]"),
+    (GOOD, np.array(["stay"]), "expected a text or a number, but saw array"),
+    (GOOD, b"stay", "expected a text or a number"),
+    ([GOOD, GOOD], np.array([["stay"], ["leave"]]), "row 0, column will: expected a text"),
+    (GOOD | {"plan": ["pro"]}, "stay", "column plan: expected a text or a number"),
+    (GOOD | {"age": 10**400}, "stay", "column age: a whole number of 1329 bits is too large"),
+    (GOOD, 2**1024, "column will: a whole number of 1025 bits is too large"),
+    ([GOOD, {1: 2}, {"1": 2}], ["stay"] * 3, "both 1 and '1' are names of columns"),
 ]
 
 
@@ -261,6 +346,20 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path, rows, l
     assert saved(model, tmp_path) == before
 
 
+def test_rows_that_are_refused_bring_no_new_class(tmp_path):
+    rows = [row | {"usage": 1.0} for row in people(60)]
+    labelled("classes", rows)
+    model = dl.TableModel.new(rows, label="will", learner="fast")
+    model.learn(rows)
+    before = saved(model, tmp_path)
+    huge = [rows[0] | {"usage": 1e200}, rows[1] | {"usage": -1e308}]
+    with pytest.raises(InputError, match="too large"):
+        model.learn(huge, ["never seen", "stay"])
+    assert model.learner.task.dim == len(model.classes) == 2
+    assert saved(model, tmp_path) == before
+    assert dl.load(tmp_path / "now").predict(rows) == model.predict(rows)
+
+
 def test_new_refuses_what_is_no_option_and_no_rows():
     with pytest.raises(InputError, match="options are label, task"):
         dl.TableModel.new(people(5), label="age", colour="red")
@@ -268,6 +367,35 @@ def test_new_refuses_what_is_no_option_and_no_rows():
         dl.TableModel.new([], label="age")
     with pytest.raises(InputError, match="did you mean 'plan'"):
         dl.TableModel.new(people(5), label="plann")
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"label": 3}, "label must be a list of texts, not 3"),
+        ({"label": None}, "label must be a list of texts"),
+        ({"ignore": 3}, "ignore must be a list of texts"),
+        ({"levels": "1,2"}, "levels must be a list of texts, not '1,2'"),
+        ({"task": "sorting"}, "a task is one of classes, tags, levels, ranking; not 'sorting'"),
+        ({"query": 5}, "query must be a text, not 5"),
+        ({"missing": 0}, "missing must be a text, not 0"),
+        ({"query": "plan", "highest": "4"}, "the highest grade is a whole number from 1"),
+    ],
+)
+def test_new_refuses_options_of_another_kind(options, words):
+    rows = people(20)
+    labelled("classes", rows)
+    with pytest.raises(InputError, match=words):
+        dl.TableModel.new(rows, **({"label": "will", "missing": "mean"} | options))
+
+
+def test_an_option_for_several_columns_takes_one_by_name():
+    rows = people(20)
+    labelled("levels", rows)
+    for row in rows:
+        row["id"] = row["age"]
+    model = dl.TableModel.new(rows, "will", ignore="id", missing="mean", levels=[1, 2, 3])
+    assert "id" not in model.columns and model.classes == ["1", "2", "3"]
 
 
 def test_rankings_have_no_probabilities(tmp_path):

@@ -314,6 +314,8 @@ class Committee(Shell):
             raise InputError(f"expected states of members, but got {state.members!r:.80}")
         if not isinstance(state.shares, Shares):
             raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
+        if not isinstance(state.alarms, AlarmLog | None):
+            raise InputError(f"expected a log of alarms, but got {state.alarms!r:.80}")
         State(key=state.key, tickets=state.tickets, rounds=state.rounds).check()
         rounds, count = [member.rounds for member in state.members], state.shares.members
         seats = self._seats_of(state)
@@ -380,6 +382,7 @@ class Committee(Shell):
         True
         """
         with self._turn.lock:
+            self._check_whole()
             known, scaling = self.features, None if self.scaling is None else self.scaling.copy()
             longer = features if known is not None else None
             if features is not None:

@@ -54,7 +54,7 @@ def log_chances(learner: Member | Committee, X: Inputs, vote: bool = True) -> np
     if not vote:
         return logs
     codes = voted(learner, scores)
-    return agreed(logs, codes if codes is None or task.kind != "sign" else codes > 0)
+    return agreed(logs, codes if codes is None or task.kind != "sign" else (codes + 1) // 2)
 
 
 def tag_chances(

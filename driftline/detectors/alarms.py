@@ -93,17 +93,18 @@ class AlarmLog:
     @classmethod
     def from_array(cls, state: np.ndarray, rounds: int) -> AlarmLog:
         """Return the log of a learner after so many rounds, if it can be one."""
-        log, size = cls(), len(state)
-        good = state.ndim == 1 and state.dtype == np.float64 and HEAD <= size <= HEAD + MOST
+        log, size = cls(), np.size(state)
+        good = isinstance(state, np.ndarray) and state.ndim == 1 and state.dtype == np.float64
+        good = good and HEAD <= size <= HEAD + MOST
         good = good and bool(np.isfinite(state).all() and (state >= 0.0).all())
         if good:
-            log.state[:size] = state
             whole = np.r_[state[[ROUNDS, MEMORY, FOUND]], state[HEAD:]]
             good = bool((whole == np.rint(whole)).all()) and state[ROUNDS] <= rounds
             good = good and state[MEMORY] <= state[ROUNDS] and state[MEMORY + 1] <= state[MEMORY]
-            good = good and size == HEAD + min(log.count, MOST) and log.count <= rounds
-            at = log.rounds
-            good = good and bool((np.diff(at) > 0).all() and (at < state[ROUNDS]).all())
+            good = good and state[FOUND] <= rounds and bool((state[HEAD:] < state[ROUNDS]).all())
+        if good:
+            log.state[:size] = state
+            good = size == HEAD + min(log.count, MOST) and bool((np.diff(log.rounds) > 0).all())
         if not good:
             raise InputError("this is no log of alarms")
         return log

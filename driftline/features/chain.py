@@ -276,6 +276,7 @@ class ChainMapper(_SeveralMapper):
         made = first.look_at(rows, start, stop)
         with _later():
             for mapper in later:
+                made.labels = None if rows.labels is None else rows.labels[start:stop]
                 made = mapper.look_at(made)
         return made
 

@@ -9,7 +9,8 @@ scikit-learn 0.1 to 1.5 milliseconds a row: where a map of this library does, pr
 
 Files hold plain data, and a transformer is code: what is saved is its name. In another process the
 transformer has to be given again under its name before a learner is loaded. The first row that was
-mapped, and what became of it, are saved too, so that another transformer is found out.
+mapped, and what became of it, are saved too, so that another transformer is found out. In memory a
+name brings its transformer along, so that copies and audits do not depend on what was given since.
 """
 
 from __future__ import annotations
@@ -35,6 +36,19 @@ MOST = 10**8
 
 #: How far numbers may be from those of another machine, as a share of the largest.
 SAME = 1e-6
+
+
+class _Name(str):
+    """A name that knows its transformer; in a file or a pickle it is a text."""
+
+    __slots__ = ("transformer",)
+    transformer: Any
+
+    def __deepcopy__(self, memo: object) -> _Name:
+        return self
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
 class Fitted(Map):
@@ -75,10 +89,12 @@ class Fitted(Map):
             )
         if columns is not None:
             check_whole("the number of columns", columns, 1, MOST)
-        self.name, self.columns = name, columns
+        self.name, self.columns = _Name(name), columns
         self.transformer = _found(name) if transformer is None else _frozen(transformer)
         self.outputs = _outputs(self.transformer) if columns is None else columns
-        self.known[name] = self.transformer
+        self.name.transformer = self.transformer
+        if transformer is not None:
+            self.known[str(name)] = self.transformer
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Fitted) or self.transformer is not other.transformer:
@@ -221,7 +237,9 @@ class FittedMapper(Mapper):
 
 
 def _found(name: str) -> Any:
-    """Return the transformer of this name."""
+    """Return the transformer of this name: its own, or the one that was given last."""
+    if isinstance(name, _Name):
+        return name.transformer
     if name not in Fitted.known:
         raise InputError(
             f"no transformer is known as {name!r}: files hold its name alone, so make "

@@ -101,9 +101,14 @@ class LagsMapper(Mapper):
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:
-        """Map each of rows ``start`` to ``stop`` as if it came next: all by the same labels."""
+        """Map each of rows ``start`` to ``stop`` as if it came next: all by the same labels.
+
+        Rows that are to be remembered next have labels of their own, which are refused here.
+        """
         stop = rows.rounds if stop is None else stop
         self._check(rows, start, stop)
+        if rows.labels is not None:
+            self._codes(rows, start, stop)
         return self._made(np.tile(self.past[::-1], (stop - start, 1)))
 
     def _check(self, rows: Rows, start: int, stop: int) -> None:

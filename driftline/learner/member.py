@@ -272,8 +272,8 @@ class Member(Shell):
         self._check_features(row)
         if self.mapper is None:
             return self._learn_one_mapped(row, label, number)
+        row.labels = [label]  # which a map may refuse
         played = self._learn_one_mapped(self._mapped(row), label, number)
-        row.labels = label[np.newaxis]
         self.mapper.remember(row)
         return played
 

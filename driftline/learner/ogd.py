@@ -577,10 +577,11 @@ class OGD(Member):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round by a uniform number; return its prediction, and what is recorded."""
         self._check_features(row)
+        if self.mapper is None:
+            return self._play_one_mapped(row, label, uniforms)
+        row.labels = [label]  # which a map may refuse
         played = self._play_one_mapped(self._mapped(row), label, uniforms)
-        if self.mapper is not None:
-            row.labels = label[np.newaxis]
-            self.mapper.remember(row)
+        self.mapper.remember(row)
         return played
 
     def _play_one_mapped(

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Self
 
 import numpy as np
@@ -133,8 +134,10 @@ class Shell(Learner):
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         rows.labels = labels
-        self._turn.begin()
+        turn, player = self._turn, get_ident()
+        turn.check()  # a callback's stream must not end the one that it is called from
         try:
+            turn.begin()
             with self._turn.lock:
                 self._check_features(rows)
                 copied = self._copies(rows)
@@ -155,7 +158,8 @@ class Shell(Learner):
                         _add_kept(error, kept, self._torn)
                 raise
         finally:
-            self._turn.end()
+            if turn.player == player:  # by no call, at which an interrupt could be raised
+                turn.player = 0
 
     def _played(
         self,

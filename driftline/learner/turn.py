@@ -31,22 +31,24 @@ class Turn:
     Traceback (most recent call last):
     ...
     driftline.errors.BusyError: the learner plays a stream: a callback may predict, not learn
-    >>> turn.end()
+    >>> turn.player = 0
+    >>> turn.check()
     """
 
-    __slots__ = ("_paused", "_player", "lock")
+    __slots__ = ("_paused", "lock", "player")
 
     def __init__(self) -> None:
         #: Held while the state is read or changed.
         self.lock = RLock()
-        self._player = 0  # the thread that plays a stream
+        #: The thread that plays a stream, which sets it to 0 at the end; 0 if none does.
+        self.player = 0
         self._paused = 0.0  # when it last let others in
 
     def check(self) -> None:
         """Refuse to learn while a stream is being played."""
-        if self._player == get_ident():
+        if self.player == get_ident():
             raise BusyError("the learner plays a stream: a callback may predict, not learn")
-        if self._player:
+        if self.player:
             raise BusyError(
                 "the learner is busy in another thread: use one learner a thread, or a lock of "
                 "your own around this one"
@@ -56,12 +58,7 @@ class Turn:
         """Begin to play a stream, unless another one is being played."""
         with self.lock:
             self.check()
-            self._player = get_ident()
-
-    def end(self) -> None:
-        """Let others learn again, if it was this thread's stream."""
-        if self._player == get_ident():
-            self._player = 0
+            self.player = get_ident()
 
     def pause(self) -> None:
         """Free the lock for a moment, now and then, for other threads, if there are any."""

@@ -138,16 +138,17 @@ class River(ClassMember):
         try:
             for label, chance in found.items():
                 chances[self._codes[label]] = chance
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise self._refusal(
                 rows, t, f"predicted {found!r:.80}: expected chances of {list(self._codes)!r:.80}"
             ) from None
         if not (np.isfinite(chances).all() and (chances >= 0.0).all()):
             raise self._refusal(rows, t, f"gave the chances {found!r:.80}")
-        total = float(chances.sum())
-        if total == 0.0:
+        largest = float(chances.max())
+        if largest == 0.0:
             return np.full(self._classes, -math.log(self._classes))
-        scores: np.ndarray = np.log((1.0 - EVEN) * chances / total + EVEN / self._classes)
+        chances /= largest  # sums of huge or tiny ones are not to be trusted
+        scores: np.ndarray = np.log((1.0 - EVEN) * chances / chances.sum() + EVEN / self._classes)
         return scores
 
     def _call(self, rows: Any, t: int, method: Callable[..., Any], *given: Any) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,13 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.queries import Queries
 from driftline.app.tables import Batch, Options, guess
 from driftline.app.tables.encoder import close_to
-from driftline.app.tables.given import GivenRows
+from driftline.app.tables.given import GivenRows, text_of
+from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
-from driftline.committee.pooling import log_chances
+from driftline.committee.pooling import log_chances, softened
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
+from driftline.features.compiled import check_whole
 from driftline.typing import Inputs, Json
 
 __all__ = ["TableModel"]
@@ -33,6 +37,8 @@ class TableModel:
     answer, several rows give a list. A value that is not given is missing; columns of the label
     and those that were left out when the model was made may be there or not. Where the table had
     index:value pairs, rows are an array or a CSR matrix, and those of a ranking are one query.
+
+    Threads may predict while one learns; those that learn or save wait for each other.
 
     Examples
     --------
@@ -56,6 +62,7 @@ class TableModel:
 
     def __init__(self, model: Model):
         self._model = model
+        self._lock = RLock()  # held while columns and learner change together
 
     @classmethod
     def new(
@@ -83,12 +90,7 @@ class TableModel:
             ``missing``, ``highest``.
         """
         given = GivenRows.of(rows, ())
-        labels = [label] if isinstance(label, str) else list(label)
-        try:
-            wishes = Options(label=labels, **options)
-        except TypeError as error:
-            names = ", ".join(field.name for field in fields(Options))
-            raise InputError(f"options are {names}: {error}") from error
+        wishes = _options(label=label, **options)
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
         encoder, _ = guess(given, given, wishes)
@@ -158,17 +160,16 @@ class TableModel:
 
     def predict_proba(self, rows: Any) -> Any:
         """Return the probability of every class, level or tag, by name: a dict a row."""
-        given, model = self._given(rows), self._model
-        names = model.encoder.labels.outcomes
+        given, (learner, names) = self._given(rows), self._learner_and_names()
         if not names:
             raise InputError("a ranking has no probabilities: ask for predict")
         inputs = self._inputs(self._batch(given, labelled=False, learning=False))
         if not len(given):
             return []
-        chances = np.exp(log_chances(model.learner, inputs))
-        if len(names) < chances.shape[1]:  # the second class has no name yet
-            chances = np.ones((len(given), 1))
-        made = [dict(zip(names, row, strict=True)) for row in chances.tolist()]
+        logs = log_chances(learner, inputs)
+        if len(names) < logs.shape[1]:  # the second class has no name yet
+            logs = softened(logs[:, : len(names)])
+        made = [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
         return self._answer(given, made)
 
     def learn(self, rows: Any, labels: Any = None) -> Any:
@@ -182,8 +183,7 @@ class TableModel:
             Of one row, or a list of them: names of classes or levels, for tags a list of those that
             are set, or a 0 or 1 for each; grades. Default: the label's columns of the rows.
         """
-        model, given = self._model, self._given(rows)
-        codec, columns = model.encoder.labels, model.encoder.columns
+        given, codec = self._given(rows), self._model.encoder.labels
         if labels is not None:
             given = given.with_columns(self._label_cells(given, labels))
         absent = [name for name in codec.names if name not in given.columns]
@@ -193,8 +193,18 @@ class TableModel:
             )
         if not len(given):
             return []
-        known = len(codec.values)
+        with self._lock:
+            made = self._learn(given)
+        return self._answer(given, self._named(made))
+
+    def _learn(self, given: GivenRows) -> Any:
+        """Learn from rows with labels and return what was predicted; if refused, change nothing."""
+        model = self._model
+        codec, columns = model.encoder.labels, model.encoder.columns
+        known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
+        if scaling is not None:
+            model.scaling = scaling.copy()
         try:
             batch = self._batch(given, labelled=True, learning=True)
             inputs, grades = self._rounds(batch)
@@ -203,12 +213,13 @@ class TableModel:
             else:
                 made = model.learn(model.scaled(inputs), grades).prediction
         except BaseException:
+            model.learner, model.scaling = learner, scaling  # from before new classes and rows
             codec.forget(known)
             if not isinstance(columns, int) and before is not None:
                 columns.sums, columns.counts = before
             raise
         model.baselines.losses(grades)
-        return self._answer(given, self._named(made))
+        return made
 
     def explain(self, rows: Any = None) -> Explanation:
         """Say which columns matter most, and how chances depend on them: see :func:`explain`.
@@ -218,18 +229,24 @@ class TableModel:
         rows
             Whose predictions are explained, 2 or more. Default: the last ones learned from.
         """
-        model, inputs = self._model, None
+        inputs, (learner, labels) = None, self._learner_and_names()
+        if len(labels) == 1 and self._model.encoder.labels.grows:  # the second has no name yet
+            labels = [*labels, "(other)"]
         if rows is not None:
             batch = self._batch(self._given(rows), labelled=False, learning=False)
             inputs = self._inputs(batch)
-        encoder = model.encoder
-        return explain(
-            model.learner, inputs, names=encoder.feature_names, labels=encoder.labels.outcomes
-        )
+        return explain(learner, inputs, names=self._model.encoder.feature_names, labels=labels)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data, for :func:`driftline.load`."""
-        return self._model.save(path)
+        with self._lock:
+            return self._model.save(path)
+
+    def __reduce__(self) -> tuple[Callable[..., TableModel], tuple[Any, ...]]:
+        """Pickle and copy the saved form."""
+        with self._lock:
+            about, arrays = self._model.to_saved()
+            return type(self).from_saved, ("a copy", *copy.deepcopy((about, arrays)))
 
     @classmethod
     def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> TableModel:
@@ -251,6 +268,12 @@ class TableModel:
                 f"the model does not know the column {new[0]!r}{close_to(new[0], self.columns)}"
             )
         return given.with_missing(self.columns)
+
+    def _learner_and_names(self) -> tuple[Committee, list[str]]:
+        """Return the learner and the names of what it predicts, while others may add classes."""
+        learner = self._model.learner  # first: names of new classes are known before it grows
+        codec = self._model.encoder.labels
+        return learner, list(codec.outcomes[: learner.task.dim] if codec.grows else codec.outcomes)
 
     def _batch(self, given: GivenRows, labelled: bool, learning: bool) -> Batch:
         bound = self._model.encoder.bind(given, labelled=labelled, learning=learning)
@@ -286,6 +309,26 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _options(**given: Any) -> Options:
+    """Return options, if each is of its kind; a text stands for a list of it."""
+    names = [field.name for field in fields(Options)]
+    if unknown := [name for name in given if name not in names]:
+        raise InputError(f"options are {', '.join(names)}; not {unknown[0]}")
+    for name in {"label", "ignore", "text", "levels"} & given.keys():
+        texts = [given[name]] if isinstance(given[name], str) else given[name]
+        if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
+            raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
+        given[name] = [text_of(text) for text in texts]
+    for name in {"query", "task", "missing", "decimal"} & given.keys():
+        if not isinstance(given[name], str | None):
+            raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
+    if given.get("task") not in (None, *CODECS):
+        raise InputError(f"a task is one of {', '.join(CODECS)}; not {given['task']!r:.80}")
+    if given.get("highest") is not None:
+        check_whole("the highest grade", given["highest"], 1, 2**31 - 1)
+    return Options(**given)
 
 
 def _listed(labels: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +43,12 @@ class GivenRows(Piece):
             columns = {str(name): list(given[name]) for name in names}
             if len(columns) < len(names):
                 raise InputError(f"a data frame must have different names of columns, not {names}")
+            uneven = [name for name, cells in columns.items() if len(cells) != len(given)]
+            if uneven:
+                raise InputError(
+                    f"column {uneven[0]!r} has {len(columns[uneven[0]])} cells, but there are "
+                    f"{len(given)} rows"
+                )
             return cls(columns, len(given))
         if isinstance(given, np.ndarray):
             given = given.tolist()
@@ -74,7 +80,7 @@ class GivenRows(Piece):
         from scipy.sparse import csr_array
 
         single = not hasattr(given, "indptr") and np.ndim(given) == 1
-        rows = rows_of(np.atleast_2d(np.asarray(given, dtype=np.float64)) if single else given)
+        rows = rows_of(np.atleast_2d(np.asarray(given)) if single else given)
         if rows.features != width:
             raise InputError(f"rows have {rows.features} features, but the model knows {width}")
         if (bad := rows.first_bad_row()) is not None:
@@ -88,6 +94,11 @@ class GivenRows(Piece):
     def _of_dicts(cls, rows: Sequence[Mapping[Any, Any]], single: bool = False) -> Self:
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {str(name): [row.get(name) for row in rows] for name in names}
+        if len(columns) < len(names):
+            twice = next(name for name in names if not isinstance(name, str) and str(name) in names)
+            raise InputError(
+                f"both {twice!r} and {str(twice)!r} are names of columns: expected one"
+            )
         return cls(columns, len(rows), single)
 
     def with_columns(self, more: Mapping[str, Sequence[Any]]) -> GivenRows:
@@ -109,14 +120,24 @@ class GivenRows(Piece):
 
     def texts(self, column: int) -> Sequence[str]:
         """Return one column as it would be written to a file."""
-        return [text_of(cell) for cell in self.cells[column]]
+        made = []
+        for row, cell in enumerate(self.cells[column]):
+            try:
+                made.append(text_of(cell))
+            except InputError as error:
+                raise self.error(row, self.columns[column], str(error)) from error
+        return made
 
     def numbers(self, columns: Sequence[int]) -> np.ndarray | None:
         """Return columns as numbers, one row each; None unless all cells are numbers."""
         cells = [self.cells[j] for j in columns]
         if any(isinstance(cell, bool) or not _is_number(cell) for own in cells for cell in own):
             return None
-        return np.array(cells, dtype=np.float64).reshape(len(columns), self.count).T
+        try:
+            with np.errstate(over="ignore"):
+                return np.array(cells, dtype=np.float64).reshape(len(columns), self.count).T
+        except OverflowError:  # of a whole number: as text it is refused, with its row
+            return None
 
     def line(self, row: int) -> int:
         """Return the number of a row, from 0."""
@@ -129,10 +150,14 @@ def text_of(cell: object) -> str:
     >>> [text_of(cell) for cell in (None, float("nan"), True, 3.0, 0.5, "pro", np.int64(4))]
     ['', '', 'true', '3', '0.5', 'pro', '4']
     """
-    if isinstance(cell, np.generic):
+    if isinstance(cell, np.generic) or (isinstance(cell, np.ndarray) and cell.ndim == 0):
         cell = cell.item()
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, Iterable):
+        raise InputError(f"expected a text or a number, but saw {cell!r:.40}")
+    if isinstance(cell, int) and abs(cell) >= 2**1024:
+        raise InputError(f"a whole number of {cell.bit_length()} bits is too large")
     if cell is None or str(cell) in ("nan", "<NA>", "NaT"):  # those of data frames, too
         return ""
     if isinstance(cell, bool):

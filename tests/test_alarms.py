@@ -147,11 +147,14 @@ def test_a_run_tells_its_alarms_in_all_places(tmp_path):
     assert f"losses were seen to rise after round {told[0]}" in done.output
     report = (tmp_path / "out" / "report.html").read_text()
     assert f"Losses were seen to rise after round {told[0]} (dotted lines)." in report
-    done = call("run", table, "--resume", tmp_path / "out" / "model.driftline", "--out",
-                tmp_path / "on", "--fresh", "--skip", "0")  # fmt: skip
-    if done.exit_code == 0:
-        on = json.loads((tmp_path / "on" / "summary.json").read_text())
-        assert all(1 <= t <= on["rounds"] for t in on["alarms"])
+    more = write_csv(tmp_path / "more.csv", inputs[::-1], labels[::-1])
+    done = call(
+        "run", more, "--resume", tmp_path / "out" / "model.driftline", "--out", tmp_path / "on"
+    )
+    assert done.exit_code == 0, done.output
+    on = json.loads((tmp_path / "on" / "summary.json").read_text())["alarms"]
+    again = dl.load(tmp_path / "on" / "model.driftline")
+    assert on == [t + 1 - 600 for t in again.alarms if t >= 600] and len(again.alarms) > 1
 
 
 def test_a_baseline_that_was_not_beaten_is_said_first(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import finalize
 
+from driftline.app.tables.live import LiveLines
 from driftline.errors import InputError
 
 __all__ = ["Source"]
@@ -30,6 +31,9 @@ OTHERS = {
     b"(\xb5/\xfd": "compressed by zstd: decompress it first",
     b"SQLite format 3": "a database: save the table as CSV",
 }
+#: What columns hold is guessed from so many first lines of a pipe, or those of so many seconds;
+#: later a line is taken as soon as it is there.
+PATIENCE, HURRY = (100, 5.0), (1, 0.0)
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -45,10 +49,20 @@ class Source:
         The encoding of the text. A byte order mark of UTF-8 is removed.
     marked
         Whether a digest is kept of all that was read, for :meth:`digest`.
+    follow
+        Whether to wait for more at the end of a file: it may grow.
     """
 
-    def __init__(self, path: str | Path, encoding: str = "utf-8", marked: bool = False):
+    def __init__(
+        self,
+        path: str | Path,
+        encoding: str = "utf-8",
+        marked: bool = False,
+        follow: bool = False,
+    ):
         self.path, self.encoding, self.marked = path, encoding, marked
+        #: For how many lines of a pipe the first of many lines wait, and how many seconds at most.
+        self.patience = PATIENCE
         self._oldest, self._recent, self._hash = 0, list[str](), hashlib.sha256()
         self.name = "standard input" if str(path) == "-" else str(path)
         #: How many lines were read, and how many bytes the file has, None if unknown.
@@ -68,7 +82,12 @@ class Source:
             first = self._guarded(lambda: whole.peek(16))[:16]
         self._refuse_others(first)
         plain = codecs.lookup(encoding).name == "utf-8"
-        self._text = io.TextIOWrapper(whole, "utf-8-sig" if plain else encoding)
+        encoding = "utf-8-sig" if plain else encoding
+        live = follow or (self.size is None and _has_descriptor(self._raw))
+        if follow and whole is not self._raw:
+            raise InputError(f"{self.name} is compressed: only plain files can be followed")
+        self._live = LiveLines(self._raw, encoding, follow) if live and whole is self._raw else None
+        self._text = None if self._live else io.TextIOWrapper(whole, encoding)
 
     def _open(self) -> Any:
         if str(self.path) == "-":
@@ -94,7 +113,7 @@ class Source:
         """Return the next lines, without their ends; fewer or none at the end of the file."""
         taken: list[str] = []
         try:
-            self._guarded(lambda: taken.extend(islice(self._text, count)))
+            self._guarded(lambda: self._take(taken, count))
         except UnicodeDecodeError as error:
             # A chunk is decoded when all lines of those before it were taken.
             line = self.number + len(taken) + error.object.count(b"\n", 0, error.start) + 1
@@ -108,6 +127,20 @@ class Source:
         if self.marked:
             self._recent += made
         return made
+
+    @property
+    def live(self) -> bool:
+        """Whether lines come as they are written, and not all of them are there yet."""
+        return self._live is not None
+
+    def _take(self, taken: list[str], count: int) -> None:
+        if self._live is None:
+            assert self._text is not None
+            taken.extend(islice(self._text, count))
+            return
+        self._live.take(taken, count, *self.patience)
+        if count > 1:
+            self.patience = HURRY
 
     # -- positions
 
@@ -173,6 +206,13 @@ class Source:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _has_descriptor(raw: Any) -> bool:
+    try:
+        return raw.fileno() >= 0
+    except (OSError, AttributeError):
+        return False
 
 
 def _add(digest: Any, lines: list[str]) -> None:

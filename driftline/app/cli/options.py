@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILE",
+    "FILLS",
     "MODEL",
     "about_columns",
     "names",
@@ -28,6 +29,8 @@ __all__ = [
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+#: What may become of missing values.
+FILLS = ["refuse", "zero", "mean"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -86,7 +89,7 @@ COLUMNS = (
     click.option("--text", default="", metavar="NAMES", help="Numbers to be taken as text."),
     click.option(
         "--missing",
-        type=click.Choice(["refuse", "zero", "mean"]),
+        type=click.Choice(FILLS),
         default="refuse",
         show_default=True,
         help="What a missing value becomes; mean is that of the rows before.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,9 @@ class Rounds(NamedTuple):
     """Some rounds as a learner takes them; labels are None where there are none.
 
     ``played`` is the number of rounds, ``rows`` that of the table's rows in them, and ``memory``
-    the state of the columns after these, None if there is none.
+    the state of the columns after these, None if there is none. ``unlabelled`` is which rows have
+    no label, None if all have one; ``problems`` say by their places, among all rows of the piece,
+    which others were refused and why.
     """
 
     inputs: Inputs
@@ -33,6 +35,8 @@ class Rounds(NamedTuple):
     played: int
     rows: int
     memory: Memory | None = None
+    unlabelled: np.ndarray | None = None
+    problems: Mapping[int, str] = {}
 
 
 class Position(NamedTuple):
@@ -63,6 +67,9 @@ class Reading:
         The mark at which reading starts, to which the table has been moved.
     queries
         Names of queries before that, which must not come again.
+    lenient
+        Whether rows without a label and rows that are refused are told beside the others, and do
+        not end the reading. All rows of a ranking are needed, and none of them may be refused.
     """
 
     def __init__(
@@ -77,11 +84,15 @@ class Reading:
         skip: int = 0,
         start: Mark = BEGINNING,
         queries: Sequence[str] = (),
+        lenient: bool = False,
     ):
         self.table, self.head, self.skip = table, head, skip
         self._drop = start.drop
         self._mark: Callable[[], Mark] = lambda: start
-        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled, learning=learning)
+        self.lenient = table.lenient = lenient and encoder.query is None
+        self.bound = encoder.bind(
+            table, ignore=ignore, labelled=labelled, learning=learning, gaps=self.lenient
+        )
         self.queries = None if encoder.query is None else Queries(encoder.query, queries)
         self.seconds = 0.0
 
@@ -102,7 +113,7 @@ class Reading:
             self.seconds += time.perf_counter() - start
             if part is None:
                 return
-            if part.played:
+            if part.played or part.problems:
                 yield part
 
     def _rounds(self) -> Iterator[Rounds]:
@@ -116,6 +127,9 @@ class Reading:
                 if start == len(piece):
                     continue
                 piece = piece.after(start)
+            if self.lenient:
+                yield self._lenient(piece)
+                continue
             batch = self.bound.batch(piece)
             if self.queries is None:
                 yield from self._batches(batch, drop)
@@ -144,6 +158,20 @@ class Reading:
             self._mark = self.table.marker(drop + b)
             labels = None if batch.labels is None else batch.labels[a:b]
             yield Rounds(batch.inputs[a:b], labels, b - a, b - a, self._memory(b))
+
+    def _lenient(self, piece: Piece) -> Rounds:
+        """Return the rows of a piece, with what is the matter with some of them."""
+        problems = dict(piece.problems)
+        places = [i for i in range(len(piece)) if i not in problems]
+        part = piece.take(places) if problems else piece
+        try:
+            batch = self.bound.batch(part)
+        except InputError:
+            more = self.bound.problems(part)
+            batch = self.bound.batch(part.take([i for i in range(len(part)) if i not in more]))
+            problems |= {places[i]: problem for i, problem in more.items()}
+        count, absent = len(batch.piece), batch.unlabelled
+        return Rounds(batch.inputs, batch.labels, count, count, None, absent, problems)
 
     def _pieces(self) -> Iterator[Piece]:
         if self.head is not None:

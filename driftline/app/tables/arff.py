@@ -45,6 +45,7 @@ class ArffTable(LineTable):
 
     width: int | None = None
     notes: Sequence[str] = ()
+    lenient = False
 
     def __init__(
         self, path: str | Path, *, encoding: str = "utf-8", rows: int = 4096, marked: bool = False

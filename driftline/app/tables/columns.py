@@ -114,7 +114,7 @@ class Columns:
     ) -> np.ndarray | csr_array:
         """Return the features, one row each.
 
-        Where missing values become means, values of these rows count in them if ``learning``.
+        Values of these rows count in the means of later ones if ``learning``.
         """
         if not self.sparse:
             return self._encode(piece, positions, learning)
@@ -141,9 +141,7 @@ class Columns:
         for (column, at), codes in zip(self._placed, self._codes, strict=True):
             if column.kind != "number":
                 self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
-        if self.missing == "mean" and not learning:
-            return np.where(np.isnan(out), self.sums / np.maximum(self.counts, 1.0), out)
-        return self._filled(out)
+        return self._filled(out, learning)
 
     def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
         value = number(text, self.decimal)
@@ -195,18 +193,33 @@ class Columns:
                     row, column.name, f"expected true or false, but saw {text[:40]!r}"
                 )
 
-    def _filled(self, out: np.ndarray) -> np.ndarray:
-        """Return features with missing values filled in."""
-        if self.missing == "mean":
-            there = ~np.isnan(out)
-            known = np.where(there, out, 0.0)
+    def _filled(self, out: np.ndarray, learning: bool) -> np.ndarray:
+        """Return features with missing values filled in.
+
+        Means are kept whatever becomes of missing values, since a later command may ask for them.
+        """
+        there = ~np.isnan(out)
+        sums, counts = self.sums, self.counts
+        if learning:
             # One after the other, so that pieces of any size give the same bits.
-            sums = np.cumsum(np.vstack([self.sums, known]), axis=0)
-            counts = np.cumsum(np.vstack([self.counts, there]), axis=0)
+            sums = np.cumsum(np.vstack([sums, np.where(there, out, 0.0)]), axis=0)
+            counts = np.cumsum(np.vstack([counts, there]), axis=0)
             self.sums, self.counts = sums[-1], counts[-1]
             self._running = Memory(sums, counts)
-            return np.where(there, out, sums[:-1] / np.maximum(counts[:-1], 1.0))
-        return np.nan_to_num(out, copy=False, nan=0.0) if self.missing == "zero" else out
+            sums, counts = sums[:-1], counts[:-1]
+        if there.all():
+            return out
+        mean = self.missing == "mean"
+        return np.where(there, out, sums / np.maximum(counts, 1.0) if mean else 0.0)
+
+    def fill_by(self, missing: str) -> None:
+        """Treat missing values in another way from here on."""
+        if missing == "mean" and not self.counts.any():
+            raise InputError(
+                "the model has no means of its columns, since its rows were sparse or it was "
+                "made by an older version: say --missing zero"
+            )
+        self.missing = missing
 
     def memory(self, rows: int | None = None) -> Memory | None:
         """Return the state after ``rows`` rows of the last piece, None if there is none."""

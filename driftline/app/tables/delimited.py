@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from driftline.app.tables.delimited_piece import DelimitedPiece
 from driftline.app.tables.line_table import LineTable
@@ -39,6 +40,7 @@ class DelimitedTable(LineTable):
     width: int | None = None
     sparse = False
     notes: Sequence[str] = ()
+    lenient = False
 
     def __init__(
         self,
@@ -107,8 +109,8 @@ class DelimitedTable(LineTable):
             kept = [i for i, line in enumerate(lines) if line.strip()]
             numbers, lines = [first + i for i in kept], [lines[i] for i in kept]
         piece = DelimitedPiece(self.name, lines, numbers, self.delimiter, len(self.columns))
-        self._check_widths([line.count(self.delimiter) + 1 for line in lines], piece)
-        return piece
+        widths = [line.count(self.delimiter) + 1 for line in lines]
+        return self._checked(piece, widths, lines, self.delimiter * (len(self.columns) - 1))
 
     def _quoted(self, lines: list[str], first: int) -> Piece:
         """Read rows whose quoted values may hold delimiters and line ends."""
@@ -128,8 +130,7 @@ class DelimitedTable(LineTable):
         except csv.Error as error:
             raise self._quote_error(error, number) from None
         piece = Piece(self.name, rows, numbers)
-        self._check_widths([len(row) for row in rows], piece)
-        return piece
+        return self._checked(piece, [len(row) for row in rows], rows, [""] * len(self.columns))
 
     def _quote_error(self, error: csv.Error, line: int) -> InputError:
         return self.source.error(f"a quote is not closed, or closed too early ({error})", line)
@@ -140,19 +141,26 @@ class DelimitedTable(LineTable):
         except csv.Error as error:
             raise self._quote_error(error, self._header_line) from None
 
-    def _check_widths(self, widths: Sequence[int], piece: Piece) -> None:
+    def _checked(
+        self, piece: Piece, widths: Sequence[int], rows: list[Any], empty: str | list[str]
+    ) -> Piece:
+        """Refuse rows of another width than the header, or put empty ones in their place."""
         expected = len(self.columns)
-        if set(widths) <= {expected}:
-            return
-        row = next(i for i, width in enumerate(widths) if width != expected)
-        hint = "a value is missing, or a line is cut off"
-        if widths[row] > expected:
-            hint = f"put values that hold {self.delimiter!r} in double quotes"
-            if self.delimiter == ",":
-                hint += ", or is it a decimal comma?"
-        raise piece.error(
-            row, "", f"expected {expected} values, as in the header, but saw {widths[row]}: {hint}"
-        )
+        odd = [] if set(widths) <= {expected} else [w != expected for w in widths]
+        problems: dict[int, str] = {}
+        for row in (i for i, is_odd in enumerate(odd) if is_odd):
+            hint = "a value is missing, or a line is cut off"
+            if widths[row] > expected:
+                hint = f"put values that hold {self.delimiter!r} in double quotes"
+                if self.delimiter == ",":
+                    hint += ", or is it a decimal comma?"
+            said = f"expected {expected} values, as in the header, but saw {widths[row]}: {hint}"
+            if not self.lenient:
+                raise piece.error(row, "", said)
+            problems[row], rows[row] = f"line {piece.line(row)}: {said}", empty
+        if problems:
+            piece.problems = problems
+        return piece
 
 
 def _sniffed(line: str) -> str:

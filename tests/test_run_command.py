@@ -447,13 +447,13 @@ def test_a_bad_row_does_not_keep_others_from_being_predicted(tmp_path, model):
 def test_predict_can_fill_in_what_the_model_was_not_learned_with(tmp_path, model):
     inputs, _ = data()
     mean = float(inputs[:, 0].mean())
-    lines = ["?,1,1,u", f"{mean!r},1,1,u", "0,1,1,u"]
+    lines = ["?,1,1,u", f"{mean!r},1,1,u", "0,1,1,u", "-INF,1,1,u"]
     path = spoilt(tmp_path, lines)
     for how, same in (("mean", 1), ("zero", 2)):
         done = call("predict", model, path, "--missing", how)
         assert done.exit_code == 0, done.output
         made = [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())]
-        assert made[0] == made[same]
+        assert made[0] == made[3] == made[same]
     loaded = Model.load(model).encoder.columns
     assert loaded.missing == "refuse"  # the model stays as it is
     assert np.allclose(loaded.sums / loaded.counts, inputs.mean(axis=0))

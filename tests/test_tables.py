@@ -251,6 +251,17 @@ def test_missing_values_become_the_mean_of_those_before(tmp_path, size):
     assert zero.tolist() == [[1, 2], [2, 0], [0, 4], [3, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_infinite_values_are_filled_in_as_missing_ones_are(tmp_path, size):
+    head, body = "a,b,y\n", "1,2,u\n2,{0},v\n{1},4,u\n3,{0},v\n{1},1,u\n"
+    empty = write(tmp_path / "empty.csv", head + body.format("", ""))
+    path = write(tmp_path / "t.csv", head + body.format("inf", "-Infinity"))
+    for how in ("mean", "zero"):
+        first, _, encoder = read(empty, Options(missing=how), rows=size)
+        found, _, other = read(path, Options(missing=how), rows=size)
+        assert np.array_equal(found, first) and other.config() == encoder.config()
+
+
 def test_whole_numbers_are_one_class_however_written(tmp_path):
     _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,1\n2,0\n3,1.0\n4, 1\n"))
     assert labels.tolist() == [1, 0, 1, 1] and encoder.labels.values == ["0", "1"]

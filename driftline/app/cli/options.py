@@ -92,7 +92,7 @@ COLUMNS = (
         type=click.Choice(FILLS),
         default="refuse",
         show_default=True,
-        help="What a missing value becomes; mean is that of the rows before.",
+        help="What a missing or infinite value becomes; mean is that of the rows before.",
     ),
     click.option(
         "--decimal",

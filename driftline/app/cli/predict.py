@@ -34,7 +34,7 @@ Examples:
 @click.option(
     "--missing",
     type=click.Choice(FILLS),
-    help="What a missing value becomes; by default what the model was learned with.",
+    help="What a missing or infinite value becomes; by default what the model was learned with.",
 )
 @click.option(
     "--out",

@@ -149,19 +149,23 @@ class Columns:
             return value
         if is_missing(text):
             return self._absent(piece, row, column)
+        if value is not None:
+            said = f"expected a number, but saw {text.strip()[:40]!r}"
+            return self._absent(piece, row, column, said)
         hint = f"mend it, or leave the column out by --ignore {column.name}"
         if decimal_comma(text):
             hint = "if that is a decimal comma, say --decimal ,"
-        elif value is not None:
-            hint = "mend it, or leave the row out"
         raise piece.error(row, column.name, f"expected a number, but saw {text[:40]!r}", hint)
 
-    def _absent(self, piece: Piece, row: int, column: Column) -> float:
+    def _absent(
+        self, piece: Piece, row: int, column: Column, said: str = "the value is missing"
+    ) -> float:
+        """Return NaN for a value to be filled in, or refuse it."""
         if self.missing == "refuse":
             raise piece.error(
                 row,
                 column.name,
-                "the value is missing",
+                said,
                 "say --missing zero or --missing mean to fill it in, or "
                 f"--ignore {column.name} to leave the column out",
             )

@@ -455,7 +455,7 @@ def test_columns_are_left_out_by_pattern_and_labels_too(tmp_path):
     bound = encoder.bind(table, ignore=["id_*", "y"], labelled=None)
     assert not bound.labelled and bound.batch(next(table.pieces())).inputs.tolist() == [[1]]
     table = open_table(tmp_path / "b.csv")
-    with pytest.raises(InputError, match="left out by --ignore y"):
+    with pytest.raises(InputError, match="--unlabelled skip"):
         encoder.bind(table, ignore=["id_*"], labelled=None).batch(next(table.pieces()))
 
 

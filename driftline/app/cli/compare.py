@@ -67,9 +67,11 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     if not options["quiet"]:
         for note in said:
             notes.print(note, style="dim", soft_wrap=True)
-    source = Reading(table, encoder, head, ignore=ignore)
+    source = Reading(table, encoder, head, ignore=ignore, unlabelled=options["unlabelled"])
     with Progress(notes, options["quiet"]) as bar:
         for rounds in source:
+            if rounds.labels is None:
+                continue
             for run in runs:
                 if not run.rounds:  # the first batch loads compiled code, which is not counted
                     Run(Model.new(run.model.about, encoder)).learn(rounds)

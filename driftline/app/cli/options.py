@@ -95,6 +95,14 @@ COLUMNS = (
         help="What a missing or infinite value becomes; mean is that of the rows before.",
     ),
     click.option(
+        "--unlabelled",
+        type=click.Choice(["refuse", "skip", "predict"]),
+        default="refuse",
+        show_default=True,
+        help="What becomes of rows without a label: skip leaves them out, predict predicts them "
+        "without learning.",
+    ),
+    click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
@@ -164,7 +172,14 @@ def refuse_fixed(more: Sequence[str] = ()) -> None:
 def reading_arguments(options: dict[str, Any]) -> list[str]:
     """Return the options on reading as command-line arguments."""
     made = ["--no-header"] if options["no_header"] else []
-    usual = {"format": None, "delimiter": None, "encoding": "utf-8", "features": None, "ignore": ""}
+    usual: dict[str, str | None] = {
+        "format": None,
+        "delimiter": None,
+        "encoding": "utf-8",
+        "features": None,
+        "ignore": "",
+    }
+    usual["unlabelled"] = "refuse"
     for name, value in usual.items():
         given = options["form" if name == "format" else name]
         if given != value:

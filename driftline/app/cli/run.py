@@ -198,6 +198,7 @@ def _begin(
         skip=skip,
         start=start.known.mark,
         queries=queries,
+        unlabelled=options["unlabelled"],
     )
     return Started(source, run, Outputs(lock, run, start, learning), notes)
 
@@ -209,7 +210,8 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
     _, run, outputs, notes = started
     trouble, signal = _learn(started, options["quiet"])
     if not run.rounds:
-        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from")
+        none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
+        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
         what = f"What was learned from {rows:,} rows is saved. To go on:"
@@ -322,6 +324,9 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
     lines.append(f"  alarms       {alarms_in_words(run.alarms).lower()}")
     lines += far_lines(run.model.far_outside)
+    if run.unlabelled:
+        what = {"skip": "left out", "predict": "predicted only"}.get(options["unlabelled"], "")
+        lines.append(f"  unlabelled   {run.unlabelled:,} rows were {what or 'not learned from'}")
     lines += guarantee_lines(guarantee, _where(guarantee, run))
     saving = outputs.schedule
     times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"

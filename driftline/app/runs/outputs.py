@@ -117,11 +117,11 @@ class Outputs:
         self._predictions.write(text.encode("utf-8", "surrogatepass"))
 
     def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
-        """Append some rounds, which the model has just learned from, up to a position."""
+        """Append some rounds, which were just played, up to a position."""
         if self._text is None:
-            self._open(self.run.model.rounds - rounds.played + 1)
+            self._open(self.run.model.rounds + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
-        self._text.write(learned.trace.prediction, rounds, learned.trace.target_loss)
+        self._text.write(learned.prediction, rounds, learned.losses)
         self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)

@@ -45,8 +45,14 @@ class PredictionFile:
         self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
     def write(self, predictions: CheckedLabels, rounds: Rounds, losses: Any = None) -> None:
-        """Write some rounds; what is not known of a row is empty."""
+        """Write some rounds; what is not known of a row is empty.
+
+        Where the table has labels and these rows have none, they are no rounds and have no number.
+        """
         columns = [self._shown(predictions)]
+        if self.labelled and rounds.labels is None and not rounds.problems:
+            self._rows(["", "", prediction, ""] for prediction in columns[0])
+            return
         if self.labelled:
             shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
             columns = [self._shown(rounds.labels), *columns, shown]

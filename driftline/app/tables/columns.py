@@ -110,11 +110,12 @@ class Columns:
         return {column.name: place for column, place in self._plain}
 
     def encode(
-        self, piece: Piece, positions: Mapping[str, int], learning: bool = True
+        self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray = True
     ) -> np.ndarray | csr_array:
         """Return the features, one row each.
 
-        Values of these rows count in the means of later ones if ``learning``.
+        Values of these rows count in the means of later ones if ``learning``, which may be said for
+        every row.
         """
         if not self.sparse:
             return self._encode(piece, positions, learning)
@@ -127,7 +128,9 @@ class Columns:
             made = csr_array(self._encode(piece, positions, learning))
         return made
 
-    def _encode(self, piece: Piece, positions: Mapping[str, int], learning: bool) -> np.ndarray:
+    def _encode(
+        self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray
+    ) -> np.ndarray:
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -197,17 +200,18 @@ class Columns:
                     row, column.name, f"expected true or false, but saw {text[:40]!r}"
                 )
 
-    def _filled(self, out: np.ndarray, learning: bool) -> np.ndarray:
+    def _filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
         """Return features with missing values filled in.
 
         Means are kept whatever becomes of missing values, since a later command may ask for them.
         """
         there = ~np.isnan(out)
         sums, counts = self.sums, self.counts
-        if learning:
+        if learning is not False:
+            counted = there if learning is True else there & np.reshape(learning, (-1, 1))
             # One after the other, so that pieces of any size give the same bits.
-            sums = np.cumsum(np.vstack([sums, np.where(there, out, 0.0)]), axis=0)
-            counts = np.cumsum(np.vstack([counts, there]), axis=0)
+            sums = np.cumsum(np.vstack([sums, np.where(counted, out, 0.0)]), axis=0)
+            counts = np.cumsum(np.vstack([counts, counted]), axis=0)
             self.sums, self.counts = sums[-1], counts[-1]
             self._running = Memory(sums, counts)
             sums, counts = sums[:-1], counts[:-1]

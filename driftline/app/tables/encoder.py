@@ -167,11 +167,12 @@ class Bound(NamedTuple):
         columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
         known, absent = len(labels.values), self.unlabelled(piece) if self.gaps else None
         made = self._labels(piece, absent) if self.labelled else None
+        learning = ~absent if self.learning and absent is not None else self.learning
         try:
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
-                inputs = columns.encode(piece, self.positions, self.learning)
+                inputs = columns.encode(piece, self.positions, learning)
         except InputError:
             labels.forget(known)
             raise

@@ -159,8 +159,8 @@ class LabelCodec(ABC):
                 row,
                 name,
                 "the label is missing",
-                "fill it in, or leave the row out; driftline predict takes rows without labels if "
-                f"the column is left out by --ignore {name}",
+                "fill it in, or say --unlabelled skip to leave such rows out, or --unlabelled "
+                "predict to predict them without learning",
             )
         try:
             return self.code(text)

@@ -401,6 +401,25 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
     assert peak(40_000) < peak(20_000) + 500_000
 
 
+def test_refused_files_leave_no_folders(tmp_path, model, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.csv").write_text("a,b,a\n1,2,3\n")
+    assert call("run", "bad.csv").exit_code == 2
+    assert call("predict", model, "bad.csv", "--out", "new/folder/p.csv").exit_code == 2
+    assert not (tmp_path / "results").exists() and not (tmp_path / "new").exists()
+    (tmp_path / "kept").mkdir()
+    assert call("run", "bad.csv", "--out", "kept/a/b").exit_code == 2
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_labels_that_came_later_and_differ_in_case_are_pointed_out(tmp_path):
+    rows = [f"{i % 3},{'yes' if i % 3 else 'no'}" for i in range(5000)] + ["1,Yes"] * 5
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    done = call("run", tmp_path / "t.csv", "--out", tmp_path / "out")
+    assert "labels 'yes' and 'Yes' differ only in case or blanks" in done.stdout
+    assert "differ only" not in done.stderr
+
+
 # -- rows that cannot be predicted
 
 

@@ -137,6 +137,17 @@ def test_arff_values_that_were_not_declared(tmp_path):
     assert "line 5: y must be one of 'u, v', but is 'w'" in refused(path)
 
 
+def test_arff_columns_that_are_left_out_may_hold_anything(tmp_path):
+    head = "@attribute id string\n@attribute t date 'yyyy'\n@attribute c {p,q}\n@attribute a real\n"
+    path = write(
+        tmp_path / "t.arff", head + "@attribute y {u,v}\n@data\nx1,'1999',p,1,u\nx2,?,r,2,v\n"
+    )
+    ignore = ["id", "t", "c"]
+    inputs, labels, _ = read(path, Options(ignore=ignore), ignore=ignore)
+    assert inputs.tolist() == [[1], [2]] and labels.tolist() == [0, 1]
+    assert "c must be one of" in refused(path, Options(ignore=["id", "t"]), ignore=["id", "t"])
+
+
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_svmlight_in_pieces(tmp_path, size):
     path = write(tmp_path / "t.svm", "1 qid:1 1:0.5 3:2\n0 qid:1 2:1 # note\n\n2 qid:2 1:-1\n")
@@ -292,6 +303,16 @@ def test_classes_are_sorted_so_that_the_first_row_gives_nothing_away(tmp_path):
     _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,v\n2,u\n3,w\n4,a\n"), rows=3)
     assert encoder.labels.values == ["u", "v", "w", "a"]  # the last one came later
     assert labels.tolist() == [1, 0, 2, 3]
+
+
+def test_labels_that_differ_in_case_alone_are_pointed_out(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,Yes\n2, yes\n3,no\n4,YES\n5,no \n")
+    table = open_table(path)
+    encoder, notes = guess(table, next(table.pieces()), Options())
+    assert encoder.labels.values == ["YES", "Yes", "no", "yes"]
+    said = [note for note in notes if "differ only in case" in note]
+    assert said == encoder.labels.alike and len(said) == 1
+    assert said[0].startswith("labels 'YES' and 'Yes' and 'yes' differ")
 
 
 # -- what does not fit

@@ -148,6 +148,7 @@ def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Calla
     from driftline.app import tables
 
     said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
+    said["ignore"] = names(options["ignore"])
     return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
 
 

@@ -51,17 +51,18 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
     A row that cannot be predicted has no prediction, and the reason in the column problem; the exit
     status is 3 then. Rows without a label are predicted, and have no loss.
     """
+    from driftline.app.runs.lock import ResultFolder
     from driftline.files import drafted
 
     if out is None:
         problems = _predict(model, file, sys.stdout, quiet, options)
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if out.exists() and not out.is_file():  # a pipe, which is written to at once
-            problems = _write(out, model, file, quiet, options)
-        else:
-            with drafted(out) as draft:
-                problems = _write(draft, model, file, quiet, options)
+        with ResultFolder(out.parent):
+            if out.exists() and not out.is_file():  # a pipe, which is written to at once
+                problems = _write(out, model, file, quiet, options)
+            else:
+                with drafted(out) as draft:
+                    problems = _write(draft, model, file, quiet, options)
     if problems:
         raise click.exceptions.Exit(PROBLEMS)
 

@@ -324,6 +324,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
     lines.append(f"  alarms       {alarms_in_words(run.alarms).lower()}")
     lines += far_lines(run.model.far_outside)
+    lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
     if run.unlabelled:
         what = {"skip": "left out", "predict": "predicted only"}.get(options["unlabelled"], "")
         lines.append(f"  unlabelled   {run.unlabelled:,} rows were {what or 'not learned from'}")

@@ -45,6 +45,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
     made = guess_codec(table, head, labels, query, options)
+    notes += made.alike
     if made.grows and len(made.values) == 1:
         notes.append(
             f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "

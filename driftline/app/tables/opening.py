@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ def open_table(
     delimiter: str | None = None,
     header: bool = True,
     features: int | None = None,
+    ignore: Sequence[str] = (),
     rows: int = 4096,
     marked: bool = False,
 ) -> Table:
     """Open a table for reading; ``form`` is one of csv, arff, svmlight and parquet.
 
     By default the suffix of the name decides, before that of gzip; all else is CSV. ``features`` is
-    the number of features in svmlight, if it cannot be found by a first pass. ``marked`` is whether
+    the number of features in svmlight, if it cannot be found by a first pass; ``ignore`` are the
+    columns of ARFF whose values need not be those declared. ``marked`` is whether
     the table has positions, which needs a digest of everything that is read.
     """
     if form is None:
@@ -55,7 +58,7 @@ def open_table(
     if form == "arff":
         from driftline.app.tables.arff import ArffTable
 
-        return ArffTable(path, encoding=encoding, **options)
+        return ArffTable(path, encoding=encoding, ignore=ignore, **options)
     if form == "svmlight":
         from driftline.app.tables.svmlight import SvmlightTable
 

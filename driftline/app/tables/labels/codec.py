@@ -126,6 +126,19 @@ class LabelCodec(ABC):
         """How many scores an input has."""
         return max(2, len(self.outcomes))
 
+    @property
+    def alike(self) -> list[str]:
+        """Remarks on names that differ only in case or blanks, such as yes and Yes."""
+        groups: dict[str, list[str]] = {}
+        for value in self.values:
+            groups.setdefault("".join(value.casefold().split()), []).append(value)
+        return [
+            f"labels {' and '.join(map(repr, group))} differ only in case or blanks, and are "
+            "different classes: correct the file if they are meant to be one"
+            for group in groups.values()
+            if len(group) > 1
+        ]
+
     def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
         """Return the labels of all rows as the task takes them; if one is refused, none is new."""
         made = np.empty((len(piece), len(self.names)), dtype=np.int64)

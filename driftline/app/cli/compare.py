@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from driftline.app.cli.learners import TABLE
-from driftline.app.cli.options import FILE, about_columns, names, reading, table_of, table_options
+from driftline.app.cli.options import (
+    FILE,
+    about_columns,
+    names,
+    reading,
+    table_of,
+    table_options,
+    with_command,
+)
 
 __all__ = ["compare"]
 
@@ -44,7 +52,8 @@ def compare(file: Path, **options: Any) -> None:
     All see the same rows in the same order, and predict each before they learn from it. Shown
     are their mean losses beside the baselines, best first. Nothing is written.
     """
-    _compare(file, options)
+    with with_command():
+        _compare(file, options)
 
 
 def _compare(file: Path, options: dict[str, Any]) -> None:

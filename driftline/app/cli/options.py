@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +27,7 @@ __all__ = [
     "command_arguments",
     "table_of",
     "table_options",
+    "with_command",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
@@ -44,9 +47,10 @@ READING = (
     click.option(
         "--delimiter",
         metavar="SIGN",
-        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe. By "
+        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe, space. By "
         "default told by the first line.",
     ),
+    click.option("--comment", metavar="SIGN", help="How lines of a CSV begin that are left out."),
     click.option(
         "--no-header", is_flag=True, help="The first line is a row; columns are called 1, 2, ..."
     ),
@@ -147,7 +151,9 @@ def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Calla
     """Return a function that opens the table; ``marked`` is whether it has positions."""
     from driftline.app import tables
 
-    said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
+    said = {
+        name: options[name] for name in ("form", "delimiter", "encoding", "features", "comment")
+    }
     said["ignore"] = names(options["ignore"])
     return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
 
@@ -180,7 +186,7 @@ def reading_arguments(options: dict[str, Any]) -> list[str]:
         "features": None,
         "ignore": "",
     }
-    usual["unlabelled"] = "refuse"
+    usual |= {"unlabelled": "refuse", "comment": None}
     for name, value in usual.items():
         given = options["form" if name == "format" else name]
         if given != value:
@@ -188,12 +194,41 @@ def reading_arguments(options: dict[str, Any]) -> list[str]:
     return made
 
 
-def command_arguments(context: click.Context) -> list[str]:
-    """Return the command and its arguments as given, without ``--fresh``."""
+@contextmanager
+def with_command() -> Iterator[None]:
+    """Add the whole command to refusals that know which options would help."""
+    from driftline.app.tables.table_error import TableError
+    from driftline.errors import InputError
+
+    try:
+        yield
+    except TableError as refusal:
+        if not refusal.changes:
+            raise
+        words = ["driftline", *command_arguments(click.get_current_context(), refusal.changes)]
+        command = f"To go on with what is suggested:\n  {shlex.join(words)}"
+        raise InputError(f"{refusal}\n{command}") from None
+
+
+def _said(before: Any, value: Any) -> Any:
+    """Return the value of an option; names of columns are added to those before.
+
+    >>> _said("a", ["b", "c,d"]), _said(None, "mean")
+    ('a,b,c?d', 'mean')
+    """
+    if not isinstance(value, list):
+        return value
+    return ",".join([*names(before or ""), *(name.replace(",", "?") for name in value)])
+
+
+def command_arguments(context: click.Context, changes: Mapping[str, Any] = {}) -> list[str]:
+    """Return the command and its arguments as given, without ``--fresh``, and with some changes."""
     made = [context.info_name or ""]
     for param in context.command.params:
         value = context.params.get(param.name or "")
-        if context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
+        if param.name in changes:
+            value = _said(value, changes[param.name])
+        elif context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
             continue
         if isinstance(param, click.Argument):
             made.insert(1, str(value))
@@ -208,5 +243,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     from driftline.app.tables import Options
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
-    rest = {name: options[name] for name in ("task", "query", "missing", "decimal")}
+    rest = {name: options[name] for name in ("task", "query", "missing", "decimal", "unlabelled")}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

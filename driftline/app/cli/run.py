@@ -21,6 +21,7 @@ from driftline.app.cli.options import (
     reading_arguments,
     refuse_fixed,
     table_options,
+    with_command,
 )
 from driftline.app.cli.trouble import FAILURES, Trouble, failing
 
@@ -110,7 +111,8 @@ def run(file: Path, **options: Any) -> None:
     """
     if options["resume"] is not None:
         refuse_fixed(("learner", "seed"))
-    _run(file, options)
+    with with_command():
+        _run(file, options)
 
 
 class Started(NamedTuple):

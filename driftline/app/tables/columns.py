@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from driftline.app.tables.piece import Piece
-from driftline.app.tables.values import FLAGS, decimal_comma, is_missing, number
+from driftline.app.tables.values import FLAGS, amount, decimal_comma, is_missing, number
 from driftline.errors import InputError
 from driftline.typing import Json
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Column", "Columns", "Memory"]
 
 FILLS = ("refuse", "zero", "mean")
+KINDS = ("number", "amount", "flag", "text")
 
 
 class Column(NamedTuple):
-    """A column by name: a ``number``, a ``flag`` (true or false), or a ``text``.
+    """A column by name: a ``number``, an ``amount``, a ``flag`` (true or false), or a ``text``.
 
-    A text becomes one feature for each of its ``categories``, and one for all others.
+    An amount is a number with a unit, such as $1,200 or 12%. A text becomes one feature for each of
+    its ``categories``, and one for all others.
     """
 
     name: str
@@ -183,7 +185,7 @@ class Columns:
         out: np.ndarray,
         at: int,
     ) -> None:
-        """Write the features of a flag or a text."""
+        """Write the features of a flag, an amount or a text."""
         other = len(column.categories)
         for row, text in enumerate(texts):
             text = text.strip()
@@ -193,12 +195,16 @@ class Columns:
                 out[row, at : at + column.width] = self._absent(piece, row, column)
             elif column.kind == "text":
                 out[row, at + other] = 1.0
-            elif (flag := FLAGS.get(text.lower())) is not None:
-                out[row, at] = flag
+            elif (value := self._value(column.kind, text)) is not None:
+                out[row, at] = value
             else:
-                raise piece.error(
-                    row, column.name, f"expected true or false, but saw {text[:40]!r}"
-                )
+                expected = "true or false" if column.kind == "flag" else "an amount"
+                raise piece.error(row, column.name, f"expected {expected}, but saw {text[:40]!r}")
+
+    def _value(self, kind: str, text: str) -> float | None:
+        """Return the number of a flag or an amount, None if it is none."""
+        value = amount(text, self.decimal) if kind == "amount" else FLAGS.get(text.lower())
+        return None if value is None or not np.isfinite(value) else value
 
     def _filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
         """Return features with missing values filled in.
@@ -254,8 +260,8 @@ class Columns:
     def from_config(cls, config: Json) -> Columns:
         """Return the object from what :meth:`config` returned."""
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
-        if any(column.kind not in ("number", "flag", "text") for column in columns):
-            raise InputError("a column is a number, a flag or a text")
+        if any(column.kind not in KINDS for column in columns):
+            raise InputError(f"a column is one of {', '.join(KINDS)}")
         sparse = bool(config.get("sparse", False))
         made = cls(columns, config["missing"], config["decimal"], sparse)
         sums, counts = np.array(config["sums"], float), np.array(config["counts"], float)

@@ -30,6 +30,7 @@ def open_table(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     header: bool = True,
+    comment: str | None = None,
     features: int | None = None,
     ignore: Sequence[str] = (),
     rows: int = 4096,
@@ -51,6 +52,7 @@ def open_table(
             encoding=encoding,
             delimiter=delimiter,
             header=header,
+            comment=comment,
             rows=rows,
             marked=marked,
         )

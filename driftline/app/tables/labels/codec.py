@@ -166,15 +166,19 @@ class LabelCodec(ABC):
         """Return labels from the codes of their columns."""
         return codes[:, 0]
 
+    def missing(self, piece: Piece, row: int, name: str) -> InputError:
+        """Return the error of a label that is missing."""
+        return piece.error(
+            row,
+            name,
+            "the label is missing",
+            "fill it in, or say --unlabelled skip to leave such rows out, or --unlabelled predict "
+            "to predict them without learning",
+        )
+
     def _code_of(self, piece: Piece, row: int, name: str, text: str) -> int:
         if not is_label(text):
-            raise piece.error(
-                row,
-                name,
-                "the label is missing",
-                "fill it in, or say --unlabelled skip to leave such rows out, or --unlabelled "
-                "predict to predict them without learning",
-            )
+            raise self.missing(piece, row, name)
         try:
             return self.code(text)
         except InputError as error:

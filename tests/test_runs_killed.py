@@ -113,6 +113,14 @@ def documents_skipped(folder):
     return path, ("--query", "q", "--unlabelled", "skip", "--trace")
 
 
+def json_lines(folder):
+    rows = zip(*data(240), strict=True)
+    lines = [f'{{"a": {x[0]}, "b": {x[1]}, "y": "{"uv"[y]}"}}' for x, y in rows]
+    path = folder / "t.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path, ("--trace",)
+
+
 def resumed(folder):
     """Go on from a model, in its own folder, after some rows that are passed over."""
     second = write_csv(folder / "second.csv", *data(240, seed=1))
@@ -120,7 +128,8 @@ def resumed(folder):
 
 
 WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped)
-KINDS = (audited, classes, drawn, means, tags, ranking, sparse, resumed, *WITHOUT_LABELS)
+KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, resumed)
+KINDS += WITHOUT_LABELS
 
 
 class Case:
@@ -181,7 +190,7 @@ def test_killed_at_any_moment(tmp_path, killed):
         case.try_(*({"after": float(random.uniform(0, 0.1))} for _ in range(3)))
 
 
-@pytest.mark.parametrize("kind", WITHOUT_LABELS)
+@pytest.mark.parametrize("kind", [json_lines, *WITHOUT_LABELS])
 def test_killed_among_rows_without_labels(tmp_path, killed, kind):
     learner = () if "paper" in kind(tmp_path)[1] else FAST
     case = Case(tmp_path, kind, killed, learner)

@@ -41,7 +41,7 @@ READING = (
     click.option(
         "--format",
         "form",
-        type=click.Choice(["csv", "arff", "svmlight", "parquet"]),
+        type=click.Choice(["csv", "jsonl", "arff", "svmlight", "parquet"]),
         help="By default told by the ending of the name; all else is CSV.",
     ),
     click.option(

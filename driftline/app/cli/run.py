@@ -100,8 +100,8 @@ def run(file: Path, **options: Any) -> None:
     before the label was used. Only what columns hold, their categories and the classes are looked
     up in the first piece, some thousand rows, before it is played.
 
-    FILE is CSV, ARFF, svmlight or Parquet, plain or compressed by gzip; - is standard input. It is
-    read in pieces and may be larger than memory.
+    FILE is CSV, JSON lines, ARFF, svmlight or Parquet, plain or compressed by gzip; - is standard
+    input. It is read in pieces and may be larger than memory.
 
     The score is printed beside two baselines that look at no inputs: the last label again, and
     the most frequent one so far. Text columns become a feature per category.
@@ -207,6 +207,7 @@ def _begin(
 
 def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
     """Learn, save, and print the results."""
+    from driftline.app.tables.table_error import TableError
     from driftline.errors import InputError
 
     _, run, outputs, notes = started
@@ -220,6 +221,8 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
         words = _words(file, again, outputs, rows)
         notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
+        if isinstance(trouble, TableError):
+            trouble.changes = {}  # the run has begun: other options would be refused
         raise trouble
     try:
         if not signal:

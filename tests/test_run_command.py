@@ -420,6 +420,23 @@ def test_labels_that_came_later_and_differ_in_case_are_pointed_out(tmp_path):
     assert "differ only" not in done.stderr
 
 
+def test_the_example_runs_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call("run", "--example")
+    assert done.exit_code == 0 and "wrote weather.csv: 6,000 rows" in done.stderr
+    summary = json.loads((tmp_path / "results/run/weather/summary.json").read_text())
+    assert summary["label"] == ["rain"] and summary["beaten_by"] is None
+    assert summary["mean_loss"]["learner"] < 0.5 * summary["mean_loss"]["majority"]
+    for again in (["--example"], ["weather.csv"]):
+        assert "Nothing to do: all 6,000 rows" in call("run", *again).output
+    (tmp_path / "weather.csv").write_text("mine\n")
+    done = call("run", "--example", "--fresh")
+    assert done.exit_code == 2 and "is not the example" in done.output
+    assert (tmp_path / "weather.csv").read_text() == "mine\n"
+    assert "Missing argument 'FILE'" in call("run").output
+    assert "leave the file out" in call("run", "weather.csv", "--example").output
+
+
 # -- rows that cannot be predicted
 
 

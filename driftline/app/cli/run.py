@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 #: Options that do not change what is learned.
-ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
+ANYWAY = ("resume", "out", "fresh", "as_json", "quiet", "example")
 
 
 @click.command(
@@ -48,6 +48,7 @@ ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
 
 \b
 Examples:
+  driftline run --example
   driftline run weather.csv
   driftline run weather.csv.gz --label rain --ignore station,date
   zcat big.csv.gz | driftline run - --label class --out results/big
@@ -55,7 +56,7 @@ Examples:
   driftline run tomorrow.csv --resume results/run/weather/model.driftline
 """,
 )
-@click.argument("file", type=FILE)
+@click.argument("file", type=FILE, required=False)
 @about_columns
 @reading
 @click.option(
@@ -91,9 +92,14 @@ Examples:
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
+@click.option(
+    "--example",
+    is_flag=True,
+    help="Write a small table that changes, weather.csv, to this folder, and learn from it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress, no notes.")
-def run(file: Path, **options: Any) -> None:
+def run(file: Path | None, **options: Any) -> None:
     """Learn from the rows of FILE, in order, and keep the score.
 
     Every row is predicted first and learned from then: the score is that of predictions made
@@ -112,7 +118,23 @@ def run(file: Path, **options: Any) -> None:
     if options["resume"] is not None:
         refuse_fixed(("learner", "seed"))
     with with_command():
-        _run(file, options)
+        _run(_example(file, options) if options["example"] or file is None else file, options)
+
+
+def _example(file: Path | None, options: dict[str, Any]) -> Path:
+    """Write the example, and return where it is."""
+    from driftline.app.cli.screen import console_of
+    from driftline.app.tables import example
+
+    if not options["example"]:
+        raise click.UsageError("Missing argument 'FILE'; or say --example to try a table of ours.")
+    if file is not None:
+        raise click.UsageError("--example is a table of its own: leave the file out, or --example.")
+    path = Path(example.NAME)
+    if example.write_example(path) and not options["quiet"]:
+        said = f"wrote {path}: {example.ROWS:,} rows, in which the weather changes three times"
+        console_of(err=True).print(said, style="dim")
+    return path
 
 
 class Started(NamedTuple):

@@ -58,6 +58,27 @@ def test_all_columns_are_told_at_once(tmp_path, monkeypatch):
     assert call(*words).exit_code == 0
 
 
+def test_what_would_come_up_later_is_told_as_well(tmp_path):
+    text = people(tmp_path / "t.csv", when=DATES, gap=GAPS).read_text()
+    (tmp_path / "t.csv").write_text("# by hand\n" + text)
+    done = call("run", tmp_path / "t.csv", "--out", tmp_path / "out")
+    for part in (
+        "has 3 things to decide",
+        "line 1: '# by hand' looks like a comment",
+        "gap",
+        "when",
+    ):
+        assert part in done.output
+    assert call(*second(done)).exit_code == 0
+
+
+def test_a_suggestion_that_would_be_refused_is_no_command(tmp_path):
+    (tmp_path / "t.csv").write_text("5.1,3.5,u\n4.9,3.0,v\n")
+    done = call("run", tmp_path / "t.csv", "--label", "will", "--out", tmp_path / "out")
+    assert done.exit_code == 2 and "--no-header" in done.output
+    assert "has no column 'will'" in done.output and "driftline run" not in done.output
+
+
 def test_columns_that_were_left_out_stay_out(tmp_path):
     path = people(tmp_path / "t.csv", when=DATES, id=IDS)
     words = second(call("run", path, "--ignore", "when", "--out", tmp_path / "out"))

@@ -52,7 +52,7 @@ def compare(file: Path, **options: Any) -> None:
     All see the same rows in the same order, and predict each before they learn from it. Shown
     are their mean losses beside the baselines, best first. Nothing is written.
     """
-    with with_command():
+    with with_command(file, options):
         _compare(file, options)
 
 

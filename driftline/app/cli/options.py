@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from driftline.app.tables import Options, Table
+    from driftline.app.tables.table_error import TableError
 
 __all__ = [
     "FILE",
@@ -195,19 +196,51 @@ def reading_arguments(options: dict[str, Any]) -> list[str]:
 
 
 @contextmanager
-def with_command() -> Iterator[None]:
-    """Add the whole command to refusals that know which options would help."""
+def with_command(file: Path, options: dict[str, Any]) -> Iterator[None]:
+    """Add the whole command to errors of a table that know which options would help."""
     from driftline.app.tables.table_error import TableError
     from driftline.errors import InputError
 
     try:
         yield
-    except TableError as refusal:
-        if not refusal.changes:
+    except TableError as error:
+        if not error.changes:
             raise
-        words = ["driftline", *command_arguments(click.get_current_context(), refusal.changes)]
+        whole = _looked_on(file, options, error)
+        if not whole.changes:
+            raise whole from None
+        words = ["driftline", *command_arguments(click.get_current_context(), whole.changes)]
         command = f"To go on with what is suggested:\n  {shlex.join(words)}"
-        raise InputError(f"{refusal}\n{command}") from None
+        raise InputError(f"{whole}\n{command}") from None
+
+
+def _looked_on(file: Path, options: dict[str, Any], error: TableError) -> TableError:
+    """Return an error with all that would come up after it, with what is suggested."""
+    from driftline.app.runs.inputs import is_pipe
+    from driftline.app.tables import guess
+    from driftline.app.tables.table_error import TableError, joined
+    from driftline.errors import InputError
+
+    if is_pipe(file) or options.get("resume") is not None:
+        return error
+    found = [error]
+    while True:
+        said = {name: _said(options[name], value) for name, value in found[-1].changes.items()}
+        if all(options[name] == value for name, value in said.items()):
+            return joined(str(file), found)
+        options = options | said
+        try:
+            table = table_of(file, options)
+            head = next(table.pieces(), None)
+            if head is not None:
+                guess(table, head, table_options(options, names(options["ignore"])))
+            return joined(str(file), found)
+        except TableError as more:
+            found.append(more)
+        except InputError as other:  # which needs a decision of another kind
+            made = joined(str(file), [*found, TableError(str(other))])
+            made.changes = {}
+            return made
 
 
 def _said(before: Any, value: Any) -> Any:

@@ -117,8 +117,10 @@ def run(file: Path | None, **options: Any) -> None:
     """
     if options["resume"] is not None:
         refuse_fixed(("learner", "seed"))
-    with with_command():
-        _run(_example(file, options) if options["example"] or file is None else file, options)
+    if options["example"] or file is None:
+        file = _example(file, options)
+    with with_command(file, options):
+        _run(file, options)
 
 
 def _example(file: Path | None, options: dict[str, Any]) -> Path:

@@ -399,3 +399,113 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
 
     peak(5_000)  # compiled code is loaded
     assert peak(40_000) < peak(20_000) + 500_000
+
+
+def test_refused_files_leave_no_folders(tmp_path, model, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.csv").write_text("a,b,a\n1,2,3\n")
+    assert call("run", "bad.csv").exit_code == 2
+    assert call("predict", model, "bad.csv", "--out", "new/folder/p.csv").exit_code == 2
+    assert not (tmp_path / "results").exists() and not (tmp_path / "new").exists()
+    (tmp_path / "kept").mkdir()
+    assert call("run", "bad.csv", "--out", "kept/a/b").exit_code == 2
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_labels_that_came_later_and_differ_in_case_are_pointed_out(tmp_path):
+    rows = [f"{i % 3},{'yes' if i % 3 else 'no'}" for i in range(5000)] + ["1,Yes"] * 5
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    done = call("run", tmp_path / "t.csv", "--out", tmp_path / "out")
+    assert "labels 'yes' and 'Yes' differ only in case or blanks" in done.stdout
+    assert "differ only" not in done.stderr
+
+
+def test_the_example_runs_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = call("run", "--example")
+    assert done.exit_code == 0 and "wrote weather.csv: 6,000 rows" in done.stderr
+    summary = json.loads((tmp_path / "results/run/weather/summary.json").read_text())
+    assert summary["label"] == ["rain"] and summary["beaten_by"] is None
+    assert summary["mean_loss"]["learner"] < 0.5 * summary["mean_loss"]["majority"]
+    for again in (["--example"], ["weather.csv"]):
+        assert "Nothing to do: all 6,000 rows" in call("run", *again).output
+    (tmp_path / "weather.csv").write_text("mine\n")
+    done = call("run", "--example", "--fresh")
+    assert done.exit_code == 2 and "is not the example" in done.output
+    assert (tmp_path / "weather.csv").read_text() == "mine\n"
+    assert "Missing argument 'FILE'" in call("run").output
+    assert "leave the file out" in call("run", "weather.csv", "--example").output
+
+
+# -- rows that cannot be predicted
+
+
+def spoilt(tmp_path, lines, **options):
+    path = tmp_path / "new.csv"
+    path.write_text("\n".join(["x0,x1,x2,label", *lines]) + "\n")
+    return path
+
+
+def test_a_bad_row_does_not_keep_others_from_being_predicted(tmp_path, model):
+    inputs, labels = data(60, seed=1)
+    whole = write_csv(tmp_path / "whole.csv", inputs, labels)
+    lines = whole.read_text().splitlines()[1:]
+    expected = list(csv.DictReader(call("predict", model, whole).stdout.splitlines()))
+    assert all(row["problem"] == "" for row in expected)
+    bad = {
+        4: (",0.5,1,u", "line 6, column x0: the value is missing"),
+        5: ("1,abc,1,u", "line 7, column x1: expected a number, but saw 'abc'"),
+        20: ("1,2,u", "line 22: expected 4 values, as in the header, but saw 3"),
+        59: ("1,inf,1,u", "line 61, column x1: expected a number, but saw 'inf'"),
+    }
+    for row, (text, _) in bad.items():
+        lines[row] = text
+    lines[30] = lines[30].rsplit(",", 1)[0] + ","  # no label, which is no problem
+    done = call("predict", model, spoilt(tmp_path, lines))
+    assert done.exit_code == 3
+    assert "4 of 60 rows could not be predicted" in done.stderr and "of 55 rounds" in done.stderr
+    assert "--missing zero or --missing mean" in done.stderr
+    made = list(csv.DictReader(done.stdout.splitlines()))
+    assert [row["round"] for row in made] == [str(i) for i in range(1, 61)]
+    for i, (row, other) in enumerate(zip(made, expected, strict=True)):
+        if i in bad:
+            assert row["problem"].startswith(bad[i][1])
+            assert row["prediction"] == row["label"] == row["loss"] == ""
+        elif i == 30:
+            assert row == other | {"label": "", "loss": ""}
+        else:
+            assert row == other
+    path = tmp_path / "p.csv"
+    assert call("predict", model, tmp_path / "new.csv", "--out", path).exit_code == 3
+    assert path.read_text() == done.stdout
+
+
+def test_predict_can_fill_in_what_the_model_was_not_learned_with(tmp_path, model):
+    inputs, _ = data()
+    mean = float(inputs[:, 0].mean())
+    lines = ["?,1,1,u", f"{mean!r},1,1,u", "0,1,1,u", "-INF,1,1,u"]
+    path = spoilt(tmp_path, lines)
+    for how, same in (("mean", 1), ("zero", 2)):
+        done = call("predict", model, path, "--missing", how)
+        assert done.exit_code == 0, done.output
+        made = [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())]
+        assert made[0] == made[3] == made[same]
+    loaded = Model.load(model).encoder.columns
+    assert loaded.missing == "refuse"  # the model stays as it is
+    assert np.allclose(loaded.sums / loaded.counts, inputs.mean(axis=0))
+
+
+def test_a_model_without_means_says_so(tmp_path):
+    head = "@attribute a real\n@attribute b real\n@attribute y {u,v}\n@data\n"
+    rows = "".join(f"{{{i % 2} {i + 1}, 2 {'uv'[i % 2]}}}\n" for i in range(40))
+    (tmp_path / "t.arff").write_text(head + rows)
+    assert call("run", tmp_path / "t.arff", "--out", tmp_path / "out").exit_code == 0
+    model = tmp_path / "out" / "model.driftline"
+    done = call("predict", model, tmp_path / "t.arff", "--missing", "mean")
+    assert done.exit_code == 2 and "say --missing zero" in done.output
+
+
+def test_a_file_of_bad_rows_alone_has_no_predictions(tmp_path, model):
+    done = call("predict", model, spoilt(tmp_path, ["x,1,1,u", "1,1,1"]))
+    assert done.exit_code == 3 and "2 of 2 rows could not be predicted" in done.stderr
+    assert [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())] == ["", ""]

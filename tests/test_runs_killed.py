@@ -75,13 +75,61 @@ def sparse(folder):
     return path, ("--features", "8", "--trace")
 
 
+def without_labels(folder, *options):
+    """Every seventh label is missing, as are all of a piece; a class comes up on the way."""
+    inputs, labels = data(240)
+    labels[150:170] = 2
+    path = write_csv(folder / "t.csv", inputs, labels, "uvw")
+    lines = path.read_text().splitlines()
+    for i in [1, *range(6, 240, 7), *range(81, 121), 239, 240]:
+        lines[i] = lines[i].rsplit(",", 1)[0] + ","
+    for i in range(9, 240, 11):
+        lines[i] = lines[i].replace(lines[i].split(",")[1], "", 1)
+    path.write_text("\n".join(lines) + "\n")
+    return path, ("--missing", "mean", *options)
+
+
+def skipped(folder):
+    return without_labels(folder, "--unlabelled", "skip", "--learner", "paper", "--trace")
+
+
+def predicted(folder):
+    return without_labels(folder, "--unlabelled", "predict", "--trace")
+
+
+def predicted_at_random(folder):
+    return without_labels(folder, "--unlabelled", "predict", "--learner", "paper")
+
+
+def documents_skipped(folder):
+    inputs, labels = data(240)
+    rows = zip(inputs, labels, strict=True)
+    lines = [
+        f"q{i // 17},{x[0]},{x[1]},{y if i % 5 and not 80 <= i < 120 else ''}"
+        for i, (x, y) in enumerate(rows)
+    ]
+    path = folder / "t.csv"
+    path.write_text("\n".join(["q,a,b,grade", *lines]) + "\n")
+    return path, ("--query", "q", "--unlabelled", "skip", "--trace")
+
+
+def json_lines(folder):
+    rows = zip(*data(240), strict=True)
+    lines = [f'{{"a": {x[0]}, "b": {x[1]}, "y": "{"uv"[y]}"}}' for x, y in rows]
+    path = folder / "t.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path, ("--trace",)
+
+
 def resumed(folder):
     """Go on from a model, in its own folder, after some rows that are passed over."""
     second = write_csv(folder / "second.csv", *data(240, seed=1))
     return second, ("--resume", "OUT/model.driftline", "--skip", "17", "--trace")
 
 
-KINDS = (audited, classes, drawn, means, tags, ranking, sparse, resumed)
+WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped)
+KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, resumed)
+KINDS += WITHOUT_LABELS
 
 
 class Case:
@@ -140,6 +188,14 @@ def test_killed_at_any_moment(tmp_path, killed):
     random = np.random.default_rng(0)
     while case.kills < 6:
         case.try_(*({"after": float(random.uniform(0, 0.1))} for _ in range(3)))
+
+
+@pytest.mark.parametrize("kind", [json_lines, *WITHOUT_LABELS])
+def test_killed_among_rows_without_labels(tmp_path, killed, kind):
+    learner = () if "paper" in kind(tmp_path)[1] else FAST
+    case = Case(tmp_path, kind, killed, learner)
+    for point in np.linspace(0, case.points - 1, 9).astype(int).tolist():
+        case.try_({"point": point})
 
 
 @pytest.mark.hard

@@ -164,7 +164,7 @@ def test_predictions_are_there_in_whole_or_as_before(tmp_path, table):
     call("run", table, "--out", tmp_path / "out")
     model, out = tmp_path / "out" / "model.driftline", tmp_path / "p.csv"
     out.write_text("mine\n")
-    table.write_text(table.read_text() + "1,x,3,u\n")
+    table.write_text(table.read_text() + '1,"x,3,u\n')
     assert call("predict", model, table, "--out", out).exit_code == 2
     assert out.read_text() == "mine\n" and not list(tmp_path.glob("*.part"))
 

@@ -137,6 +137,17 @@ def test_arff_values_that_were_not_declared(tmp_path):
     assert "line 5: y must be one of 'u, v', but is 'w'" in refused(path)
 
 
+def test_arff_columns_that_are_left_out_may_hold_anything(tmp_path):
+    head = "@attribute id string\n@attribute t date 'yyyy'\n@attribute c {p,q}\n@attribute a real\n"
+    path = write(
+        tmp_path / "t.arff", head + "@attribute y {u,v}\n@data\nx1,'1999',p,1,u\nx2,?,r,2,v\n"
+    )
+    ignore = ["id", "t", "c"]
+    inputs, labels, _ = read(path, Options(ignore=ignore), ignore=ignore)
+    assert inputs.tolist() == [[1], [2]] and labels.tolist() == [0, 1]
+    assert "c must be one of" in refused(path, Options(ignore=["id", "t"]), ignore=["id", "t"])
+
+
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_svmlight_in_pieces(tmp_path, size):
     path = write(tmp_path / "t.svm", "1 qid:1 1:0.5 3:2\n0 qid:1 2:1 # note\n\n2 qid:2 1:-1\n")
@@ -251,6 +262,17 @@ def test_missing_values_become_the_mean_of_those_before(tmp_path, size):
     assert zero.tolist() == [[1, 2], [2, 0], [0, 4], [3, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_infinite_values_are_filled_in_as_missing_ones_are(tmp_path, size):
+    head, body = "a,b,y\n", "1,2,u\n2,{0},v\n{1},4,u\n3,{0},v\n{1},1,u\n"
+    empty = write(tmp_path / "empty.csv", head + body.format("", ""))
+    path = write(tmp_path / "t.csv", head + body.format("inf", "-Infinity"))
+    for how in ("mean", "zero"):
+        first, _, encoder = read(empty, Options(missing=how), rows=size)
+        found, _, other = read(path, Options(missing=how), rows=size)
+        assert np.array_equal(found, first) and other.config() == encoder.config()
+
+
 def test_whole_numbers_are_one_class_however_written(tmp_path):
     _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,1\n2,0\n3,1.0\n4, 1\n"))
     assert labels.tolist() == [1, 0, 1, 1] and encoder.labels.values == ["0", "1"]
@@ -281,6 +303,16 @@ def test_classes_are_sorted_so_that_the_first_row_gives_nothing_away(tmp_path):
     _, labels, encoder = read(write(tmp_path / "t.csv", "a,y\n1,v\n2,u\n3,w\n4,a\n"), rows=3)
     assert encoder.labels.values == ["u", "v", "w", "a"]  # the last one came later
     assert labels.tolist() == [1, 0, 2, 3]
+
+
+def test_labels_that_differ_in_case_alone_are_pointed_out(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,Yes\n2, yes\n3,no\n4,YES\n5,no \n")
+    table = open_table(path)
+    encoder, notes = guess(table, next(table.pieces()), Options())
+    assert encoder.labels.values == ["YES", "Yes", "no", "yes"]
+    said = [note for note in notes if "differ only in case" in note]
+    assert said == encoder.labels.alike and len(said) == 1
+    assert said[0].startswith("labels 'YES' and 'Yes' and 'yes' differ")
 
 
 # -- what does not fit
@@ -444,7 +476,7 @@ def test_columns_are_left_out_by_pattern_and_labels_too(tmp_path):
     bound = encoder.bind(table, ignore=["id_*", "y"], labelled=None)
     assert not bound.labelled and bound.batch(next(table.pieces())).inputs.tolist() == [[1]]
     table = open_table(tmp_path / "b.csv")
-    with pytest.raises(InputError, match="left out by --ignore y"):
+    with pytest.raises(InputError, match="--unlabelled skip"):
         encoder.bind(table, ignore=["id_*"], labelled=None).batch(next(table.pieces()))
 
 

@@ -42,7 +42,20 @@ def sparse_arff(rows=200):
     return arff(0) + "".join(f"{{0 {i + 1}, 2 {'uv'[i % 2]}}}\n" for i in range(rows))
 
 
+def json_lines(rows=200):
+    lines = [f'{{"a": {i}, "b": "say {i % 5}", "label": "{"uv"[i % 2]}"}}' for i in range(rows)]
+    lines[3] = '{"label": "u", "a": 3}'
+    return "\n".join([*lines[:20], "", *lines[20:]]) + "\n"
+
+
+def commented(rows=200):
+    return "# first\n" + csv(rows).replace("\n3", "\n# more, and more\n3")
+
+
 KINDS = {
+    "json lines": ("t.jsonl", json_lines, {}),
+    "comments": ("t.csv", commented, {"comment": "#"}),
+    "blanks": ("t.txt", lambda: csv().replace(",", "  "), {"delimiter": "space"}),
     "csv": ("t.csv", csv, {}),
     "no header": ("t.csv", lambda: csv(header=False), {"header": False}),
     "quoted": ("t.csv", quoted, {}),

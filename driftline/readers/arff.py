@@ -89,8 +89,13 @@ def read_arff(path: str | Path) -> Arff:
     return Arff(names, kinds, np.array(values, dtype=np.float64).reshape(-1, len(names)))
 
 
-def read_header(lines: Lines) -> tuple[list[str], list[tuple[str, ...] | None]]:
-    """Return names and kinds of all attributes; the next lines are rows."""
+def read_header(
+    lines: Lines, texts: bool = False
+) -> tuple[list[str], list[tuple[str, ...] | None]]:
+    """Return names and kinds of all attributes; the next lines are rows.
+
+    With ``texts``, attributes of type string and date are taken as numeric ones are.
+    """
     kinds: dict[str, tuple[str, ...] | None] = {}
     for line in lines:
         text = without_comment(lines, line)
@@ -108,6 +113,8 @@ def read_header(lines: Lines) -> tuple[list[str], list[tuple[str, ...] | None]]:
         if name in kinds:
             raise lines.error(f"attribute {shorten(name)} is declared twice")
         if kind.lower() in ("numeric", "real", "integer"):
+            kinds[name] = None
+        elif texts and kind.split(maxsplit=1)[:1] and kind.split()[0].lower() in ("string", "date"):
             kinds[name] = None
         elif kind[:1] == "{" and kind[-1:] == "}":
             kinds[name] = _nominal_values(lines, kind)

@@ -21,10 +21,21 @@ __all__ = ["certify"]
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
-@click.argument("trace", type=FILE)
+@click.command(
+    short_help="Replay a recorded run and hold its loss to every bound.",
+    epilog="""
+\b
+Examples:
+  driftline run weather.csv --label rain --trace
+  driftline certify results/run/weather
+  driftline certify trace.npz --data stream.npz --comparator weights.npz
+""",
+)
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--data", required=True, type=FILE, help="An .npz file with the arrays inputs and labels."
+    "--data",
+    type=FILE,
+    help="An .npz file with the arrays inputs and labels, for a trace without a folder of a run.",
 )
 @click.option(
     "--comparator",
@@ -42,27 +53,30 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def certify(
-    trace: Path, data: Path, comparator: Path | None, plot: Path | None, as_json: bool
+    run: Path, data: Path | None, comparator: Path | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Replay the run in TRACE and hold its total loss to every bound.
+    """Replay a RUN and hold its total loss to every bound.
 
-    TRACE is a file written by Trace.save or CommitteeTrace.save. The weights are replayed from its
-    steps, and losses, risks and gradients are computed anew from the data; of a committee also
-    its weights and its votes. The exit status is 1 if the audit found something, or if a bound
-    is exceeded.
+    RUN is the folder of a run that was made with --trace; or a file written by Trace.save or
+    CommitteeTrace.save, with its stream as --data. The weights are replayed from its steps, and
+    losses, risks and gradients are computed anew from the data; of a committee also its weights
+    and its votes. Of a folder without a trace, what its audit found at the end is shown.
+
+    The exit status is 1 if the audit found something, or if a bound is exceeded.
     """
-    from driftline.certificates import certify as make
-    from driftline.certificates.recorded import makes_steps
     from driftline.errors import InputError
 
     try:
-        recorded = read_trace(trace)
-        alone = not hasattr(recorded, "members")
-        if alone and comparator is None and makes_steps(recorded):
-            raise InputError("a single learner's run needs a comparator: expected --comparator")
+        folder = _folder(run, data)
+        if folder is not None and not (folder / "trace.npz").exists():
+            _recorded(folder, as_json)
+            return
         weights = None if comparator is None else _comparator(comparator)
-        stream = _arrays(data, ("inputs", "labels"))
-        made = make(recorded, weights, stream["inputs"], stream["labels"])
+        if folder is not None:
+            made = _of_folder(folder, weights)
+        else:
+            assert data is not None
+            made = _of_trace(run, data, weights)
         if plot is not None:
             made.plot(plot)
     except InputError as error:
@@ -71,6 +85,95 @@ def certify(
     if plot is not None:
         click.echo(f"Wrote {plot}", err=True)
     if not made.valid:
+        raise click.exceptions.Exit(1)
+
+
+def _folder(run: Path, data: Path | None) -> Path | None:
+    """Return the folder of the run, None if a trace is given with its data."""
+    from driftline.errors import InputError
+
+    if data is not None:
+        if run.is_dir():
+            raise InputError(f"{run} is a folder, which has its own data: leave --data out")
+        return None
+    if run.is_dir():
+        return run
+    read_trace(run)  # or it is said that it is none
+    if not (run.parent / "inputs.npz").exists() or run.name != "trace.npz":
+        raise InputError(
+            f"{run} is a trace without its inputs: name the folder of a run made with --trace, or "
+            "give inputs and labels by --data"
+        )
+    return run.parent
+
+
+def _of_trace(trace: Path, data: Path, comparator: Piecewise | None) -> Any:
+    """Return the certificate of a trace and its stream."""
+    from driftline.certificates import certify as make
+    from driftline.certificates.recorded import makes_steps
+    from driftline.errors import InputError
+
+    recorded = read_trace(trace)
+    alone = not hasattr(recorded, "members")
+    if alone and comparator is None and makes_steps(recorded):
+        raise InputError("a single learner's run needs a comparator: expected --comparator")
+    stream = _arrays(data, ("inputs", "labels"))
+    return make(recorded, comparator, stream["inputs"], stream["labels"])
+
+
+def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
+    """Return the certificate of a run from its folder, by default against weights in hindsight."""
+    from driftline.app.runs import Model
+    from driftline.app.runs.audit_buffer import AuditBuffer
+    from driftline.app.runs.audit_file import load_inputs
+    from driftline.app.runs.guarantee import audited
+    from driftline.app.runs.outputs import INPUTS, TRACE
+    from driftline.app.runs.start import MODEL
+    from driftline.certificates import certify as make
+    from driftline.errors import InputError
+
+    for name in (MODEL, INPUTS):
+        if not (folder / name).exists():
+            raise InputError(
+                f"{folder} has no {name}, which belongs to its trace: expected the folder of a run "
+                "made with --trace by this version; make it again by driftline run --trace --fresh"
+            )
+    trace, rounds = read_trace(folder / TRACE), load_inputs(folder / INPUTS)
+    if comparator is not None:
+        return make(trace, comparator, rounds.inputs, rounds.labels)
+    buffer = AuditBuffer(None)
+    buffer.rounds, buffer.traces = [rounds], [trace]
+    return audited(Model.load(folder / MODEL), buffer, thorough=True)[0]
+
+
+def _recorded(folder: Path, as_json: bool) -> None:
+    """Show what the audit at the end of a run found, which left no trace."""
+    from driftline.app.runs.outputs import SUMMARY
+    from driftline.errors import InputError
+
+    again = "to replay it now, make it again by driftline run --trace --fresh"
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        found = summary["certificate"]
+        lines = [f"{found['rounds']:,} rounds, paid {found['paid']:,.6g}"]
+        bounds = {**found["bounds"], "committee": found["bound"]}
+        lines += [f"  {form}: at most {b:,.6g}" for form, b in bounds.items() if b is not None]
+        lines += list(found["findings"]) or ["audit: every round replayed, nothing to object to"]
+        is_audited, valid, reason = found["audited"], found["valid"], found["reason"]
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} holds no finished run: expected the folder that driftline run wrote to"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder / SUMMARY} is damaged or was edited: {error}") from error
+    if not is_audited:
+        raise InputError(f"{folder} has no trace and was not audited: {reason}; {again}")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        click.echo("\n".join([f"as recorded at the end of the run, {folder}", *lines]))
+    click.echo(f"There is no trace in {folder}: {again}", err=True)
+    if not valid:
         raise click.exceptions.Exit(1)
 
 
@@ -85,8 +188,11 @@ def _arrays(
     try:
         with np.load(path, allow_pickle=False) as file:
             have = {name: file[name] for name in file.files}
-    except Exception as error:
-        raise InputError(f"{path} is not an .npz file of plain arrays: {error}") from error
+    except Exception as error:  # NumPy's own advice is about pickles, which are never read
+        raise InputError(
+            f"{path} is not an .npz file of plain arrays: expected {' and '.join(names)}, as "
+            "numpy.savez writes them"
+        ) from error
     missing = [name for name in names if name not in have]
     if missing:
         raise InputError(

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from driftline.app.cli.learners import TABLE
-from driftline.app.cli.options import FILE, about_columns, names, reading, table_of, table_options
+from driftline.app.cli.options import (
+    FILE,
+    about_columns,
+    names,
+    reading,
+    table_of,
+    table_options,
+    with_command,
+)
 
 __all__ = ["compare"]
 
@@ -44,7 +52,8 @@ def compare(file: Path, **options: Any) -> None:
     All see the same rows in the same order, and predict each before they learn from it. Shown
     are their mean losses beside the baselines, best first. Nothing is written.
     """
-    _compare(file, options)
+    with with_command(file, options):
+        _compare(file, options)
 
 
 def _compare(file: Path, options: dict[str, Any]) -> None:
@@ -67,9 +76,11 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     if not options["quiet"]:
         for note in said:
             notes.print(note, style="dim", soft_wrap=True)
-    source = Reading(table, encoder, head, ignore=ignore)
+    source = Reading(table, encoder, head, ignore=ignore, unlabelled=options["unlabelled"])
     with Progress(notes, options["quiet"]) as bar:
         for rounds in source:
+            if rounds.labels is None:
+                continue
             for run in runs:
                 if not run.rounds:  # the first batch loads compiled code, which is not counted
                     Run(Model.new(run.model.about, encoder)).learn(rounds)

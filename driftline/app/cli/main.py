@@ -50,7 +50,7 @@ class Commands(click.Group):
 def main() -> None:
     """Online structured prediction under drift, with a guarantee.
 
-    Begin with: driftline run FILE.csv
+    Begin with: driftline run --example, or driftline run FILE.csv
     """
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,9 +13,11 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from driftline.app.tables import Options, Table
+    from driftline.app.tables.table_error import TableError
 
 __all__ = [
     "FILE",
+    "FILLS",
     "MODEL",
     "about_columns",
     "names",
@@ -24,10 +28,13 @@ __all__ = [
     "command_arguments",
     "table_of",
     "table_options",
+    "with_command",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+#: What may become of missing values.
+FILLS = ["refuse", "zero", "mean"]
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -35,15 +42,16 @@ READING = (
     click.option(
         "--format",
         "form",
-        type=click.Choice(["csv", "arff", "svmlight", "parquet"]),
+        type=click.Choice(["csv", "jsonl", "arff", "svmlight", "parquet"]),
         help="By default told by the ending of the name; all else is CSV.",
     ),
     click.option(
         "--delimiter",
         metavar="SIGN",
-        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe. By "
+        help="What parts the values of a CSV: one sign, or comma, semicolon, tab, pipe, space. By "
         "default told by the first line.",
     ),
+    click.option("--comment", metavar="SIGN", help="How lines of a CSV begin that are left out."),
     click.option(
         "--no-header", is_flag=True, help="The first line is a row; columns are called 1, 2, ..."
     ),
@@ -86,10 +94,18 @@ COLUMNS = (
     click.option("--text", default="", metavar="NAMES", help="Numbers to be taken as text."),
     click.option(
         "--missing",
-        type=click.Choice(["refuse", "zero", "mean"]),
+        type=click.Choice(FILLS),
         default="refuse",
         show_default=True,
-        help="What a missing value becomes; mean is that of the rows before.",
+        help="What a missing or infinite value becomes; mean is that of the rows before.",
+    ),
+    click.option(
+        "--unlabelled",
+        type=click.Choice(["refuse", "skip", "predict"]),
+        default="refuse",
+        show_default=True,
+        help="What becomes of rows without a label: skip leaves them out, predict predicts them "
+        "without learning.",
     ),
     click.option(
         "--decimal",
@@ -136,7 +152,10 @@ def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Calla
     """Return a function that opens the table; ``marked`` is whether it has positions."""
     from driftline.app import tables
 
-    said = {name: options[name] for name in ("form", "delimiter", "encoding", "features")}
+    said = {
+        name: options[name] for name in ("form", "delimiter", "encoding", "features", "comment")
+    }
+    said["ignore"] = names(options["ignore"])
     return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
 
 
@@ -161,7 +180,14 @@ def refuse_fixed(more: Sequence[str] = ()) -> None:
 def reading_arguments(options: dict[str, Any]) -> list[str]:
     """Return the options on reading as command-line arguments."""
     made = ["--no-header"] if options["no_header"] else []
-    usual = {"format": None, "delimiter": None, "encoding": "utf-8", "features": None, "ignore": ""}
+    usual: dict[str, str | None] = {
+        "format": None,
+        "delimiter": None,
+        "encoding": "utf-8",
+        "features": None,
+        "ignore": "",
+    }
+    usual |= {"unlabelled": "refuse", "comment": None}
     for name, value in usual.items():
         given = options["form" if name == "format" else name]
         if given != value:
@@ -169,12 +195,73 @@ def reading_arguments(options: dict[str, Any]) -> list[str]:
     return made
 
 
-def command_arguments(context: click.Context) -> list[str]:
-    """Return the command and its arguments as given, without ``--fresh``."""
+@contextmanager
+def with_command(file: Path, options: dict[str, Any]) -> Iterator[None]:
+    """Add the whole command to errors of a table that know which options would help."""
+    from driftline.app.tables.table_error import TableError
+    from driftline.errors import InputError
+
+    try:
+        yield
+    except TableError as error:
+        if not error.changes:
+            raise
+        whole = _looked_on(file, options, error)
+        if not whole.changes:
+            raise whole from None
+        words = ["driftline", *command_arguments(click.get_current_context(), whole.changes)]
+        command = f"To go on with what is suggested:\n  {shlex.join(words)}"
+        raise InputError(f"{whole}\n{command}") from None
+
+
+def _looked_on(file: Path, options: dict[str, Any], error: TableError) -> TableError:
+    """Return an error with all that would come up after it, with what is suggested."""
+    from driftline.app.runs.inputs import is_pipe
+    from driftline.app.tables import guess
+    from driftline.app.tables.table_error import TableError, joined
+    from driftline.errors import InputError
+
+    if is_pipe(file) or options.get("resume") is not None:
+        return error
+    found = [error]
+    while True:
+        said = {name: _said(options[name], value) for name, value in found[-1].changes.items()}
+        if all(options[name] == value for name, value in said.items()):
+            return joined(str(file), found)
+        options = options | said
+        try:
+            table = table_of(file, options)
+            head = next(table.pieces(), None)
+            if head is not None:
+                guess(table, head, table_options(options, names(options["ignore"])))
+            return joined(str(file), found)
+        except TableError as more:
+            found.append(more)
+        except InputError as other:  # which needs a decision of another kind
+            made = joined(str(file), [*found, TableError(str(other))])
+            made.changes = {}
+            return made
+
+
+def _said(before: Any, value: Any) -> Any:
+    """Return the value of an option; names of columns are added to those before.
+
+    >>> _said("a", ["b", "c,d"]), _said(None, "mean")
+    ('a,b,c?d', 'mean')
+    """
+    if not isinstance(value, list):
+        return value
+    return ",".join([*names(before or ""), *(name.replace(",", "?") for name in value)])
+
+
+def command_arguments(context: click.Context, changes: Mapping[str, Any] = {}) -> list[str]:
+    """Return the command and its arguments as given, without ``--fresh``, and with some changes."""
     made = [context.info_name or ""]
     for param in context.command.params:
         value = context.params.get(param.name or "")
-        if context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
+        if param.name in changes:
+            value = _said(value, changes[param.name])
+        elif context.get_parameter_source(param.name or "") != ParameterSource.COMMANDLINE:
             continue
         if isinstance(param, click.Argument):
             made.insert(1, str(value))
@@ -189,5 +276,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     from driftline.app.tables import Options
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
-    rest = {name: options[name] for name in ("task", "query", "missing", "decimal")}
+    rest = {name: options[name] for name in ("task", "query", "missing", "decimal", "unlabelled")}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

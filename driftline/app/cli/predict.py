@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from driftline.app.cli.options import FILE, MODEL, names, reading, table_of
+from driftline.app.cli.options import FILE, FILLS, MODEL, names, reading, table_of
+
+if TYPE_CHECKING:
+    from driftline.app.tables import Encoder
 
 __all__ = ["predict"]
+
+#: The exit status if some rows were not predicted.
+PROBLEMS = 3
 
 
 @click.command(
@@ -26,6 +32,11 @@ Examples:
 @click.argument("file", type=FILE)
 @reading
 @click.option(
+    "--missing",
+    type=click.Choice(FILLS),
+    help="What a missing or infinite value becomes; by default what the model was learned with.",
+)
+@click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     help="A CSV file to write to; by default standard output.",
@@ -36,26 +47,33 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
 
     MODEL was written by driftline run. Columns are found by name, in any order. If the label is
     among them, it is compared with what is predicted, and the score is printed.
+
+    A row that cannot be predicted has no prediction, and the reason in the column problem; the exit
+    status is 3 then. Rows without a label are predicted, and have no loss.
     """
+    from driftline.app.runs.lock import ResultFolder
     from driftline.files import drafted
 
     if out is None:
-        _predict(model, file, sys.stdout, quiet, options)
-        return
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if out.exists() and not out.is_file():  # a pipe, which is written to at once
-        _write(out, model, file, quiet, options)
-        return
-    with drafted(out) as draft:
-        _write(draft, model, file, quiet, options)
+        problems = _predict(model, file, sys.stdout, quiet, options)
+    else:
+        with ResultFolder(out.parent):
+            if out.exists() and not out.is_file():  # a pipe, which is written to at once
+                problems = _write(out, model, file, quiet, options)
+            else:
+                with drafted(out) as draft:
+                    problems = _write(draft, model, file, quiet, options)
+    if problems:
+        raise click.exceptions.Exit(PROBLEMS)
 
 
-def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, Any]) -> None:
+def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, Any]) -> int:
     with out.open("w", encoding="utf-8", newline="") as target:
-        _predict(model, file, target, quiet, options)
+        return _predict(model, file, target, quiet, options)
 
 
-def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[str, Any]) -> None:
+def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[str, Any]) -> int:
+    """Write predictions; return how many rows have none."""
     import numpy as np
 
     from driftline.app.cli.screen import amount, console_of
@@ -64,22 +82,45 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
 
     model = Model.load(path)
     ignore, table = names(options["ignore"]), table_of(file, options)
-    source = Reading(table, model.encoder, ignore=ignore, labelled=None, learning=False)
-    labels = model.encoder.labels
-    writer = PredictionFile(target.write, model, source.bound.labelled)
+    columns, labels = model.encoder.columns, model.encoder.labels
+    if options["missing"] is not None and not isinstance(columns, int):
+        columns.fill_by(options["missing"])
+    source = Reading(
+        table, model.encoder, ignore=ignore, labelled=None, learning=False, lenient=True
+    )
+    writer = PredictionFile(target.write, model, source.bound.labelled, problems=True)
     writer.begin()
-    total, count = 0.0, 0
+    total, count, problems = 0.0, 0, list[str]()
     for rounds in source:
-        made, losses = model.predict(rounds.inputs), None
+        made: Any = model.predict(rounds.inputs) if rounds.played else []
+        losses = None
         if rounds.labels is not None:
             # A class that the model does not know is a mistake, whatever was predicted.
             losses = np.array(
                 [model.loss_of(p, y) for p, y in zip(made, rounds.labels, strict=True)]
             )
-            total += float(losses.sum())
-        count += rounds.played
+            known = slice(None) if rounds.unlabelled is None else ~rounds.unlabelled
+            total += float(losses[known].sum())
+            count += len(losses[known])
+        problems += rounds.problems.values()
         writer.write(made, rounds, losses)
     notes = console_of(err=True)
+    if problems:
+        counted = f"{len(problems):,} of {writer.next - 1:,} rows"
+        advice = f"; {_advice(model.encoder)}" if any("missing" in p for p in problems) else ""
+        notes.print(
+            f"{counted} could not be predicted, see the column problem; the first: {problems[0]}"
+            f"{advice}",
+            soft_wrap=True,
+        )
     if not quiet and source.bound.labelled and count:
         share = amount(labels, total / count).strip()
         notes.print(f"mean loss {share}, of {count:,} rounds")
+    return len(problems)
+
+
+def _advice(encoder: Encoder) -> str:
+    """Say how missing values could be filled in."""
+    columns = encoder.columns
+    means = not isinstance(columns, int) and columns.counts.any()
+    return f"say --missing zero{' or --missing mean' if means else ''} to fill values in"

@@ -21,6 +21,7 @@ from driftline.app.cli.options import (
     reading_arguments,
     refuse_fixed,
     table_options,
+    with_command,
 )
 from driftline.app.cli.trouble import FAILURES, Trouble, failing
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 #: Options that do not change what is learned.
-ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
+ANYWAY = ("resume", "out", "fresh", "as_json", "quiet", "example")
 
 
 @click.command(
@@ -47,6 +48,7 @@ ANYWAY = ("resume", "out", "fresh", "as_json", "quiet")
 
 \b
 Examples:
+  driftline run --example
   driftline run weather.csv
   driftline run weather.csv.gz --label rain --ignore station,date
   zcat big.csv.gz | driftline run - --label class --out results/big
@@ -54,7 +56,7 @@ Examples:
   driftline run tomorrow.csv --resume results/run/weather/model.driftline
 """,
 )
-@click.argument("file", type=FILE)
+@click.argument("file", type=FILE, required=False)
 @about_columns
 @reading
 @click.option(
@@ -90,17 +92,22 @@ Examples:
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
+@click.option(
+    "--example",
+    is_flag=True,
+    help="Write a small table that changes, weather.csv, to this folder, and learn from it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress, no notes.")
-def run(file: Path, **options: Any) -> None:
+def run(file: Path | None, **options: Any) -> None:
     """Learn from the rows of FILE, in order, and keep the score.
 
     Every row is predicted first and learned from then: the score is that of predictions made
     before the label was used. Only what columns hold, their categories and the classes are looked
     up in the first piece, some thousand rows, before it is played.
 
-    FILE is CSV, ARFF, svmlight or Parquet, plain or compressed by gzip; - is standard input. It is
-    read in pieces and may be larger than memory.
+    FILE is CSV, JSON lines, ARFF, svmlight or Parquet, plain or compressed by gzip; - is standard
+    input. It is read in pieces and may be larger than memory.
 
     The score is printed beside two baselines that look at no inputs: the last label again, and
     the most frequent one so far. Text columns become a feature per category.
@@ -110,7 +117,26 @@ def run(file: Path, **options: Any) -> None:
     """
     if options["resume"] is not None:
         refuse_fixed(("learner", "seed"))
-    _run(file, options)
+    if options["example"] or file is None:
+        file = _example(file, options)
+    with with_command(file, options):
+        _run(file, options)
+
+
+def _example(file: Path | None, options: dict[str, Any]) -> Path:
+    """Write the example, and return where it is."""
+    from driftline.app.cli.screen import console_of
+    from driftline.app.tables import example
+
+    if not options["example"]:
+        raise click.UsageError("Missing argument 'FILE'; or say --example to try a table of ours.")
+    if file is not None:
+        raise click.UsageError("--example is a table of its own: leave the file out, or --example.")
+    path = Path(example.NAME)
+    if example.write_example(path) and not options["quiet"]:
+        said = f"wrote {path}: {example.ROWS:,} rows, in which the weather changes three times"
+        console_of(err=True).print(said, style="dim")
+    return path
 
 
 class Started(NamedTuple):
@@ -198,24 +224,29 @@ def _begin(
         skip=skip,
         start=start.known.mark,
         queries=queries,
+        unlabelled=options["unlabelled"],
     )
     return Started(source, run, Outputs(lock, run, start, learning), notes)
 
 
 def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
     """Learn, save, and print the results."""
+    from driftline.app.tables.table_error import TableError
     from driftline.errors import InputError
 
     _, run, outputs, notes = started
     trouble, signal = _learn(started, options["quiet"])
     if not run.rounds:
-        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from")
+        none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
+        raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
         what = f"What was learned from {rows:,} rows is saved. To go on:"
         words = _words(file, again, outputs, rows)
         notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
+        if isinstance(trouble, TableError):
+            trouble.changes = {}  # the run has begun: other options would be refused
         raise trouble
     try:
         if not signal:
@@ -322,6 +353,10 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
     lines.append(f"  alarms       {alarms_in_words(run.alarms).lower()}")
     lines += far_lines(run.model.far_outside)
+    lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
+    if run.unlabelled:
+        what = {"skip": "left out", "predict": "predicted only"}.get(options["unlabelled"], "")
+        lines.append(f"  unlabelled   {run.unlabelled:,} rows were {what or 'not learned from'}")
     lines += guarantee_lines(guarantee, _where(guarantee, run))
     saving = outputs.schedule
     times = f"reading {source.seconds:.1f} s, learning {run.seconds:.1f} s"

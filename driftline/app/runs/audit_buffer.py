@@ -15,6 +15,8 @@ __all__ = ["AuditBuffer", "stacked"]
 
 #: The most numbers in the buffer, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
+#: How many traces are joined at once.
+TOGETHER = 128
 
 
 class AuditBuffer:
@@ -47,6 +49,16 @@ class AuditBuffer:
         else:
             self.rounds.append(rounds)
             self.traces.append(trace)
+            if len(self.traces) - self.saved >= TOGETHER:
+                self._join()
+
+    def _join(self) -> None:
+        """Make one trace of all that are not saved: objects would take more memory than numbers."""
+        rounds, traces = self.unsaved()
+        inputs, labels = stacked(rounds)
+        count, rows = sum(part.played for part in rounds), sum(part.rows for part in rounds)
+        self.rounds[self.saved :] = [Rounds(inputs, labels, count, rows)]
+        self.traces[self.saved :] = [CommitteeTrace.join(traces)]
 
     def drop(self, reason: str) -> None:
         """Drop everything."""

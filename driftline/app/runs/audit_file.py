@@ -17,10 +17,12 @@ from driftline.state import archive
 from driftline.state.loading import DAMAGE
 from driftline.typing import Inputs, Json, Labels
 
-__all__ = ["AuditFile"]
+__all__ = ["AuditFile", "load_inputs", "save_inputs"]
 
 #: How long the length before a record is.
 LENGTH = 8
+#: The kind of a file of inputs.
+KIND = "Inputs"
 
 
 class AuditFile:
@@ -72,10 +74,33 @@ def _records(file: BinaryIO, length: int) -> Iterator[bytes]:
         yield file.read(size)
 
 
+def save_inputs(path: Path, buffer: AuditBuffer) -> Path:
+    """Write inputs and labels of all rounds, as the learner took them, to one file."""
+    about, arrays = _to_saved(buffer.rounds)
+    return archive.write(path, {"kind": KIND, **about}, arrays)
+
+
+def load_inputs(path: Path) -> Rounds:
+    """Read what :func:`save_inputs` wrote, or refuse the file."""
+    about, arrays = archive.read(path)
+    if about.get("kind") != KIND:
+        raise InputError(f"{path} does not hold inputs: expected what driftline run --trace writes")
+    try:
+        return _rounds(about, arrays)
+    except DAMAGE as error:
+        raise InputError(f"{path} is damaged or was edited: {error}") from error
+
+
 def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
     about, arrays = CommitteeTrace.join(traces).to_saved()
+    more, inputs = _to_saved(rounds)
+    return archive.packed(about | more, arrays | inputs)
+
+
+def _to_saved(rounds: list[Rounds]) -> tuple[Json, dict[str, np.ndarray]]:
+    about: Json = {"rows": sum(part.rows for part in rounds)}
+    arrays: dict[str, np.ndarray] = {}
     inputs, labels = stacked(rounds)
-    about["rows"] = sum(part.rows for part in rounds)
     if isinstance(inputs, list):
         arrays["lengths"] = np.array([len(group) for group in inputs], dtype=np.int64)
         arrays |= {"inputs": np.concatenate(inputs), "labels": np.concatenate(labels)}
@@ -87,7 +112,7 @@ def _packed(rounds: list[Rounds], traces: list[CommitteeTrace]) -> bytes:
             arrays["indptr"] = inputs.indptr.astype(np.int64)
         else:
             arrays["inputs"] = inputs
-    return archive.packed(about, arrays)
+    return about, arrays
 
 
 def _rounds(about: Json, arrays: dict[str, np.ndarray]) -> Rounds:

@@ -94,6 +94,7 @@ class Checkpoint:
             "journal": journal,
             "rounds": self.run.rounds,
             "rows": self.run.rows,
+            "unlabelled": self.run.unlabelled,
             "tags": counts.tags,
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
@@ -118,6 +119,7 @@ class Checkpoint:
         journal = Journal.from_saved(about["journal"], arrays[JOURNAL])
         run = Run(model, journal=journal)
         run.rounds, run.rows = int(about["rounds"]), int(about["rows"])
+        run.unlabelled = int(about.get("unlabelled", 0))
         totals = arrays[TOTALS]
         if totals.shape != run.totals.shape or not (totals >= 0.0).all():
             raise InputError(f"losses cannot be {totals}")

@@ -15,7 +15,7 @@ from driftline.comparators import Piecewise
 from driftline.domains import Ball
 from driftline.typing import Inputs, Json, Labels
 
-__all__ = ["Guarantee", "guarantee_of"]
+__all__ = ["Guarantee", "audited", "guarantee_of"]
 
 #: The number of rounds at which weights in hindsight may change, and what a change must save.
 CANDIDATES, PENALTY = 8, 100.0
@@ -93,7 +93,7 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     made, searched, rounds = None, False, model.rounds
     reason = "nothing was kept for an audit" if buffer is None else buffer.reason
     if buffer is not None and buffer.traces:
-        made, searched = _audited(model, buffer, thorough)
+        made, searched = audited(model, buffer, thorough)
     alone = len(model.learner.members) == 1
     paid, best = model.loss, float(model.totals.min())
     average, factor = math.inf, 1.0
@@ -129,9 +129,7 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     return None if guess is None else float(guess) * rounds
 
 
-def _audited(
-    model: Model, buffer: AuditBuffer, thorough: bool
-) -> tuple[CommitteeCertificate, bool]:
+def audited(model: Model, buffer: AuditBuffer, thorough: bool) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight.
 
     The weights are for the best of the members that have weights.

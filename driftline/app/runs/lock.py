@@ -16,6 +16,30 @@ NAME = "run.lock"
 WHO = 20
 
 
+class ResultFolder:
+    """A context in which a folder is there; what was made for it is deleted if it stays empty."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._made: list[Path] = []
+
+    def __enter__(self) -> ResultFolder:
+        above = [self.folder, *self.folder.parents]
+        self._made = [folder for folder in above if not folder.exists()]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be made: {error.strerror}") from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for folder in self._made:  # the innermost first
+            try:
+                folder.rmdir()
+            except OSError:
+                return
+
+
 class Lock:
     """Keeps other processes from writing to a folder; it ends with the process, however it ends.
 
@@ -26,14 +50,11 @@ class Lock:
 
     def __init__(self, folder: Path):
         self.folder, self.path = folder, folder / NAME
-        self.left, self._handle, self._made = False, -1, False
+        self.left, self._handle = False, -1
+        self._results = ResultFolder(folder)
 
     def __enter__(self) -> Lock:
-        self._made = not self.folder.exists()
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.folder} cannot be made: {error.strerror}") from error
+        self._results.__enter__()
         while not self._taken():
             pass
         self.left = os.fstat(self._handle).st_size > WHO
@@ -81,8 +102,4 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         files.disk.remove(self.path)
         os.close(self._handle)
-        if self._made:
-            try:
-                self.folder.rmdir()  # if nothing came of it
-            except OSError:
-                pass
+        self._results.__exit__()

@@ -16,7 +16,7 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
-from driftline.typing import Input, Inputs, Json, Label, Labels, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Model"]
 
@@ -121,6 +121,16 @@ class Model:
         if all(member.takes_top for member in learner.members):
             return self._predict_together(inputs)
         return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+
+    def next_predictions(self, inputs: Inputs) -> CheckedLabels:
+        """Return what would be predicted for each row if it came next.
+
+        It depends on the state alone, also where predictions are random.
+        """
+        self._grow()
+        count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        rows = (inputs[i : i + 1] if hasattr(inputs, "indptr") else inputs[i] for i in range(count))
+        return [self.learner.predict(x) for x in rows]
 
     def _looked_at(self, documents: Inputs) -> Inputs:
         """Return the documents of a query as members see them, without learning."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from driftline import files
 from driftline.app.runs.audit_buffer import AuditBuffer
-from driftline.app.runs.audit_file import AuditFile
+from driftline.app.runs.audit_file import AuditFile, save_inputs
 from driftline.app.runs.checkpoint import Audit, Checkpoint, Extent
 from driftline.app.runs.lock import Lock
 from driftline.app.runs.predictions import PredictionFile
@@ -26,7 +26,7 @@ from driftline.typing import Json
 
 __all__ = ["Outputs", "sweep", "sweep_audit"]
 
-PREDICTIONS, JOURNAL, SUMMARY, TRACE, REPORT = RESULTS
+PREDICTIONS, JOURNAL, SUMMARY, TRACE, INPUTS, REPORT = RESULTS
 AUDIT = "audit.part"
 
 
@@ -117,11 +117,11 @@ class Outputs:
         self._predictions.write(text.encode("utf-8", "surrogatepass"))
 
     def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
-        """Append some rounds, which the model has just learned from, up to a position."""
+        """Append some rounds, which were just played, up to a position."""
         if self._text is None:
-            self._open(self.run.model.rounds - rounds.played + 1)
+            self._open(self.run.model.rounds + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
-        self._text.write(learned.trace.prediction, rounds, learned.trace.target_loss)
+        self._text.write(learned.prediction, rounds, learned.losses)
         self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)
@@ -175,9 +175,9 @@ class Outputs:
         if trace and run.audit_buffer is not None and run.audit_buffer.traces:
             with files.drafted(self.folder / TRACE) as draft:
                 run.audit_buffer.trace().save(draft)
-            made.append(self.folder / TRACE)
+            made += [self.folder / TRACE, save_inputs(self.folder / INPUTS, run.audit_buffer)]
         else:  # an older trace there has fewer rounds
-            files.remove(self.folder / TRACE)
+            files.remove(self.folder / TRACE, self.folder / INPUTS)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
         return [*made, write_report(report_data_of(run, summary), self.folder / REPORT)]

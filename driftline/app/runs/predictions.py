@@ -24,30 +24,48 @@ class PredictionFile:
     """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
 
     Without labels there are only numbers and predictions. ``write`` takes text, and ``first`` is
-    the number of the first round to come. Labels that begin like a formula are escaped.
+    the number of the first round to come. With ``problems`` a last column says why a row was not
+    predicted. Labels that begin like a formula are escaped.
     """
 
     def __init__(
-        self, write: Callable[[str], object], model: Model, labelled: bool, first: int = 1
+        self,
+        write: Callable[[str], object],
+        model: Model,
+        labelled: bool,
+        first: int = 1,
+        problems: bool = False,
     ):
         self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
-        self._write = write
+        self._write, self.problems = write, problems
 
     def begin(self) -> None:
         """Write the names of the columns."""
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
-        self._rows([["round", *more]])
+        self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
     def write(self, predictions: CheckedLabels, rounds: Rounds, losses: Any = None) -> None:
-        """Write some rounds."""
-        numbers = range(self.next, self.next + rounds.played)
-        said = self._shown(predictions)
+        """Write some rounds; what is not known of a row is empty.
+
+        Where the table has labels and these rows have none, they are no rounds and have no number.
+        """
+        columns = [self._shown(predictions)]
+        if self.labelled and rounds.labels is None and not rounds.problems:
+            self._rows(["", "", prediction, ""] for prediction in columns[0])
+            return
         if self.labelled:
             shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
-            self._rows(zip(numbers, self._shown(rounds.labels), said, shown, strict=True))
-        else:
-            self._rows(zip(numbers, said, strict=True))
-        self.next += rounds.played
+            columns = [self._shown(rounds.labels), *columns, shown]
+            if rounds.unlabelled is not None:
+                for row in np.flatnonzero(rounds.unlabelled).tolist():
+                    columns[0][row] = columns[2][row] = ""
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        if self.problems:
+            rows = [[*row, ""] for row in rows]
+            for place, problem in sorted(rounds.problems.items()):
+                rows.insert(place, [""] * len(columns) + [escaped(problem)])
+        self._rows([self.next + i, *row] for i, row in enumerate(rows))
+        self.next += len(rows)
 
     def _shown(self, codes: CheckedLabels) -> list[str]:
         texts = self.labels.show(codes)

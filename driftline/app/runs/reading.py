@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from driftline.app.runs.queries import Queries
-from driftline.app.tables import BEGINNING, Batch, Encoder, Mark, Piece, Table
+from driftline.app.tables import BEGINNING, Encoder, Mark, Piece, Table
 from driftline.app.tables.columns import Memory
 from driftline.errors import InputError
 from driftline.typing import Inputs, Labels
@@ -25,7 +26,9 @@ class Rounds(NamedTuple):
     """Some rounds as a learner takes them; labels are None where there are none.
 
     ``played`` is the number of rounds, ``rows`` that of the table's rows in them, and ``memory``
-    the state of the columns after these, None if there is none.
+    the state of the columns after these, None if there is none. ``unlabelled`` is which rows have
+    no label, None if all have one; ``problems`` say by their places, among all rows of the piece,
+    which others were refused and why. ``passed`` is how many rows without a label were left out.
     """
 
     inputs: Inputs
@@ -33,6 +36,9 @@ class Rounds(NamedTuple):
     played: int
     rows: int
     memory: Memory | None = None
+    unlabelled: np.ndarray | None = None
+    problems: Mapping[int, str] = {}
+    passed: int = 0
 
 
 class Position(NamedTuple):
@@ -63,6 +69,12 @@ class Reading:
         The mark at which reading starts, to which the table has been moved.
     queries
         Names of queries before that, which must not come again.
+    unlabelled
+        What becomes of rows without a label: ``refuse``, ``skip`` to leave them out, or ``predict``
+        to have them in rounds of their own, which have no labels.
+    lenient
+        Whether rows without a label and rows that are refused are told beside the others, and do
+        not end the reading. All rows of a ranking are needed, and none of them may be refused.
     """
 
     def __init__(
@@ -77,11 +89,26 @@ class Reading:
         skip: int = 0,
         start: Mark = BEGINNING,
         queries: Sequence[str] = (),
+        unlabelled: str = "refuse",
+        lenient: bool = False,
     ):
         self.table, self.head, self.skip = table, head, skip
         self._drop = start.drop
         self._mark: Callable[[], Mark] = lambda: start
-        self.bound = encoder.bind(table, ignore=ignore, labelled=labelled, learning=learning)
+        self.lenient = table.lenient = lenient and encoder.query is None
+        if unlabelled == "predict" and encoder.query is not None:
+            raise InputError(
+                "--unlabelled predict does not go with a ranking, whose documents are learned from "
+                "together: say --unlabelled skip to leave documents without a grade out"
+            )
+        self.unlabelled = unlabelled
+        self.bound = encoder.bind(
+            table,
+            ignore=ignore,
+            labelled=labelled,
+            learning=learning,
+            gaps=self.lenient or unlabelled == "predict",
+        )
         self.queries = None if encoder.query is None else Queries(encoder.query, queries)
         self.seconds = 0.0
 
@@ -102,11 +129,11 @@ class Reading:
             self.seconds += time.perf_counter() - start
             if part is None:
                 return
-            if part.played:
+            if part.played or part.problems or part.passed:
                 yield part
 
     def _rounds(self) -> Iterator[Rounds]:
-        passed = 0
+        passed, left = 0, 0
         for piece in self._pieces():
             drop, self._drop = self._drop, 0
             piece = piece.after(drop) if drop else piece
@@ -116,34 +143,76 @@ class Reading:
                 if start == len(piece):
                     continue
                 piece = piece.after(start)
-            batch = self.bound.batch(piece)
-            if self.queries is None:
-                yield from self._batches(batch, drop)
+            if self.lenient:
+                yield self._lenient(piece)
                 continue
-            made = self.queries.add(batch)
-            if self.queries.began is not None:  # or nothing has ended
-                self._mark = self.table.marker(drop + self.queries.began)
-                yield self._gathered(*made, self._memory(self.queries.began))
+            piece, places = self._labelled(piece)
+            if self.queries is None:
+                yield from self._batches(piece, drop, places)
+                continue
+            began = None
+            if len(piece):
+                made = self.queries.add(self.bound.batch(piece))
+                began = self.queries.began
+            if began is not None:  # or nothing has ended
+                self._mark = self.table.marker(drop + places[began])
+                ended = self._gathered(*made, self._memory(began))
+                yield ended._replace(passed=left + places[began] - began)
+                left = began - places[began]
+            left += places[-1] - len(piece)
         if self.queries is not None:
             self._mark = self.table.marker()
-            yield self._gathered(*self.queries.end(), self._memory())
+            yield self._gathered(*self.queries.end(), self._memory())._replace(passed=left)
         if passed < self.skip:
             raise InputError(
                 f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
             )
 
-    def _batches(self, batch: Batch, drop: int) -> Iterator[Rounds]:
+    def _labelled(self, piece: Piece) -> tuple[Piece, Sequence[int]]:
+        """Return the rows to play, and how many rows of the piece are before each and in all."""
+        absent = self.bound.unlabelled(piece) if self.unlabelled == "skip" else None
+        if absent is None:
+            return piece, range(len(piece) + 1)
+        kept = np.flatnonzero(~absent).tolist()
+        return piece.take(kept), [*kept, len(piece)]
+
+    def _batches(self, piece: Piece, drop: int, places: Sequence[int]) -> Iterator[Rounds]:
         """Yield the rows of a piece, in batches if they are much work, so that a run can be saved.
 
-        Batches do not depend on the first one, so that a run that goes on has the same batches.
+        Rows without a label are in batches of their own. Batches do not depend on the first one, so
+        that a run that goes on has the same batches.
         """
-        encoder = self.bound.encoder
+        if not len(piece):
+            self._mark = self.table.marker(drop + places[-1])
+            yield Rounds([], None, 0, 0, passed=places[-1])
+            return
+        batch, encoder, before = self.bound.batch(piece), self.bound.encoder, 0
         step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))
-        for a in range(0, len(batch.piece), step):
-            b = min(a + step, len(batch.piece))
-            self._mark = self.table.marker(drop + b)
-            labels = None if batch.labels is None else batch.labels[a:b]
-            yield Rounds(batch.inputs[a:b], labels, b - a, b - a, self._memory(b))
+        absent = batch.unlabelled
+        changes = [] if absent is None else (np.flatnonzero(np.diff(absent)) + 1).tolist()
+        for start, stop in pairwise([0, *changes, len(piece)]):
+            known = batch.labels is not None and (absent is None or not absent[start])
+            for a in range(start, stop, step):
+                b = min(a + step, stop)
+                self._mark = self.table.marker(drop + places[b])
+                labels = batch.labels[a:b] if known else None  # type: ignore[index]
+                passed, before = places[b] - before - (b - a), places[b]
+                memory = self._memory(b)
+                yield Rounds(batch.inputs[a:b], labels, b - a, b - a, memory, passed=passed)
+
+    def _lenient(self, piece: Piece) -> Rounds:
+        """Return the rows of a piece, with what is the matter with some of them."""
+        problems = dict(piece.problems)
+        places = [i for i in range(len(piece)) if i not in problems]
+        part = piece.take(places) if problems else piece
+        try:
+            batch = self.bound.batch(part)
+        except InputError:
+            more = self.bound.problems(part)
+            batch = self.bound.batch(part.take([i for i in range(len(part)) if i not in more]))
+            problems |= {places[i]: problem for i, problem in more.items()}
+        count, absent = len(batch.piece), batch.unlabelled
+        return Rounds(batch.inputs, batch.labels, count, count, None, absent, problems)
 
     def _pieces(self) -> Iterator[Piece]:
         if self.head is not None:

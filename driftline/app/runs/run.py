@@ -14,7 +14,7 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
-from driftline.typing import Json
+from driftline.typing import CheckedLabels, Json
 
 __all__ = ["BatchResult", "Run"]
 
@@ -23,10 +23,10 @@ PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
 
 class BatchResult(NamedTuple):
-    """What happened in some rounds: predictions and losses, beside those of the baselines."""
+    """What happened in some rounds: predictions, and losses, None where nothing was learned."""
 
-    trace: CommitteeTrace
-    baselines: np.ndarray
+    prediction: CheckedLabels
+    losses: np.ndarray | None = None
 
 
 class Run:
@@ -54,6 +54,8 @@ class Run:
         if self.journal.names != self._names:
             raise InputError("the journal is that of other members")
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
+        #: How many rows without a label were left out or only predicted.
+        self.unlabelled = 0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
 
@@ -64,7 +66,13 @@ class Run:
         return self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
 
     def learn(self, rounds: Rounds) -> BatchResult:
-        """Predict and learn from some rounds."""
+        """Predict and learn from some rounds; without labels, only predict."""
+        self.unlabelled += rounds.passed
+        if rounds.labels is None:
+            self.unlabelled += rounds.rows
+            made = self.model.next_predictions(rounds.inputs)
+            self.model.remember(rounds.memory)
+            return BatchResult(made)
         start, scaling = time.perf_counter(), self.model.scaling
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
@@ -87,7 +95,7 @@ class Run:
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(trace, beside)
+        return BatchResult(trace.prediction, trace.target_loss)
 
     @property
     def share(self) -> float:
@@ -125,6 +133,7 @@ class Run:
             "learner": self.model.about,
             "rows": self.rows,
             "rounds": self.rounds,
+            "unlabelled": self.unlabelled,
             "rounds_of_model": self.model.rounds,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,

@@ -19,7 +19,14 @@ __all__ = ["MODEL", "RESULTS", "Command", "Start", "begin"]
 
 MODEL = "model.driftline"
 #: The output files of a run beside its model.
-RESULTS = ("predictions.csv", "journal.driftline", "summary.json", "trace.npz", "report.html")
+RESULTS = (
+    "predictions.csv",
+    "journal.driftline",
+    "summary.json",
+    "trace.npz",
+    "inputs.npz",
+    "report.html",
+)
 
 ELSE = "begin again by --fresh, or name another folder by --out"
 

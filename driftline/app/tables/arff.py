@@ -7,6 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from driftline.app.tables.encoder import matching
 from driftline.app.tables.line_table import LineTable
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.source import Source
@@ -39,23 +40,36 @@ class SourceLines(Lines):
 class ArffTable(LineTable):
     """An ARFF file, plain or compressed by gzip; the first row decides whether rows are sparse.
 
-    ``rows`` is how many are read at a time, fewer if they are long; ``marked`` is whether
-    :meth:`marker` gives positions.
+    Columns of the patterns in ``ignore`` may hold values that were not declared. ``rows`` is how
+    many are read at a time, fewer if they are long; ``marked`` is whether :meth:`marker` gives
+    positions.
     """
 
     width: int | None = None
     notes: Sequence[str] = ()
+    lenient = False
 
     def __init__(
-        self, path: str | Path, *, encoding: str = "utf-8", rows: int = 4096, marked: bool = False
+        self,
+        path: str | Path,
+        *,
+        encoding: str = "utf-8",
+        ignore: Sequence[str] = (),
+        rows: int = 4096,
+        marked: bool = False,
     ):
         self.source = Source(path, encoding, marked)
         self.name = self.source.name
         self._lines: Any = SourceLines(self.source)
-        self.columns, self.kinds = read_header(self._lines)
+        self.columns, self.kinds = read_header(self._lines, texts=True)
         self.rows = max(16, min(rows, MOST_VALUES // len(self.columns)))
         self._zeros = ["0" if kind is None else kind[0] for kind in self.kinds]
-        self._known = {j: {*kind, ""} for j, kind in enumerate(self.kinds) if kind is not None}
+        out = {name for pattern in ignore for name in matching(pattern, self.columns)}
+        self._known = {
+            j: {*kind, ""}
+            for j, kind in enumerate(self.kinds)
+            if kind is not None and self.columns[j] not in out
+        }
         self._later = self._texts()
         first = next(self._later, None)
         if first is None:

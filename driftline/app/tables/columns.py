@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from driftline.app.tables.piece import Piece
-from driftline.app.tables.values import FLAGS, decimal_comma, is_missing, number
+from driftline.app.tables.values import FLAGS, amount, decimal_comma, is_missing, number
 from driftline.errors import InputError
 from driftline.typing import Json
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Column", "Columns", "Memory"]
 
 FILLS = ("refuse", "zero", "mean")
+KINDS = ("number", "amount", "flag", "text")
 
 
 class Column(NamedTuple):
-    """A column by name: a ``number``, a ``flag`` (true or false), or a ``text``.
+    """A column by name: a ``number``, an ``amount``, a ``flag`` (true or false), or a ``text``.
 
-    A text becomes one feature for each of its ``categories``, and one for all others.
+    An amount is a number with a unit, such as $1,200 or 12%. A text becomes one feature for each of
+    its ``categories``, and one for all others.
     """
 
     name: str
@@ -110,11 +112,12 @@ class Columns:
         return {column.name: place for column, place in self._plain}
 
     def encode(
-        self, piece: Piece, positions: Mapping[str, int], learning: bool = True
+        self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray = True
     ) -> np.ndarray | csr_array:
         """Return the features, one row each.
 
-        Where missing values become means, values of these rows count in them if ``learning``.
+        Values of these rows count in the means of later ones if ``learning``, which may be said for
+        every row.
         """
         if not self.sparse:
             return self._encode(piece, positions, learning)
@@ -127,7 +130,9 @@ class Columns:
             made = csr_array(self._encode(piece, positions, learning))
         return made
 
-    def _encode(self, piece: Piece, positions: Mapping[str, int], learning: bool) -> np.ndarray:
+    def _encode(
+        self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray
+    ) -> np.ndarray:
         out = np.zeros((len(piece), self.width))
         fast = None
         if self._plain and self.decimal == ".":
@@ -141,9 +146,7 @@ class Columns:
         for (column, at), codes in zip(self._placed, self._codes, strict=True):
             if column.kind != "number":
                 self._write(piece, column, piece.texts(positions[column.name]), codes, out, at)
-        if self.missing == "mean" and not learning:
-            return np.where(np.isnan(out), self.sums / np.maximum(self.counts, 1.0), out)
-        return self._filled(out)
+        return self._filled(out, learning)
 
     def _number(self, piece: Piece, row: int, column: Column, text: str) -> float:
         value = number(text, self.decimal)
@@ -151,19 +154,23 @@ class Columns:
             return value
         if is_missing(text):
             return self._absent(piece, row, column)
+        if value is not None:
+            said = f"expected a number, but saw {text.strip()[:40]!r}"
+            return self._absent(piece, row, column, said)
         hint = f"mend it, or leave the column out by --ignore {column.name}"
         if decimal_comma(text):
             hint = "if that is a decimal comma, say --decimal ,"
-        elif value is not None:
-            hint = "mend it, or leave the row out"
         raise piece.error(row, column.name, f"expected a number, but saw {text[:40]!r}", hint)
 
-    def _absent(self, piece: Piece, row: int, column: Column) -> float:
+    def _absent(
+        self, piece: Piece, row: int, column: Column, said: str = "the value is missing"
+    ) -> float:
+        """Return NaN for a value to be filled in, or refuse it."""
         if self.missing == "refuse":
             raise piece.error(
                 row,
                 column.name,
-                "the value is missing",
+                said,
                 "say --missing zero or --missing mean to fill it in, or "
                 f"--ignore {column.name} to leave the column out",
             )
@@ -178,7 +185,7 @@ class Columns:
         out: np.ndarray,
         at: int,
     ) -> None:
-        """Write the features of a flag or a text."""
+        """Write the features of a flag, an amount or a text."""
         other = len(column.categories)
         for row, text in enumerate(texts):
             text = text.strip()
@@ -188,25 +195,45 @@ class Columns:
                 out[row, at : at + column.width] = self._absent(piece, row, column)
             elif column.kind == "text":
                 out[row, at + other] = 1.0
-            elif (flag := FLAGS.get(text.lower())) is not None:
-                out[row, at] = flag
+            elif (value := self._value(column.kind, text)) is not None:
+                out[row, at] = value
             else:
-                raise piece.error(
-                    row, column.name, f"expected true or false, but saw {text[:40]!r}"
-                )
+                expected = "true or false" if column.kind == "flag" else "an amount"
+                raise piece.error(row, column.name, f"expected {expected}, but saw {text[:40]!r}")
 
-    def _filled(self, out: np.ndarray) -> np.ndarray:
-        """Return features with missing values filled in."""
-        if self.missing == "mean":
-            there = ~np.isnan(out)
-            known = np.where(there, out, 0.0)
+    def _value(self, kind: str, text: str) -> float | None:
+        """Return the number of a flag or an amount, None if it is none."""
+        value = amount(text, self.decimal) if kind == "amount" else FLAGS.get(text.lower())
+        return None if value is None or not np.isfinite(value) else value
+
+    def _filled(self, out: np.ndarray, learning: bool | np.ndarray) -> np.ndarray:
+        """Return features with missing values filled in.
+
+        Means are kept whatever becomes of missing values, since a later command may ask for them.
+        """
+        there = ~np.isnan(out)
+        sums, counts = self.sums, self.counts
+        if learning is not False:
+            counted = there if learning is True else there & np.reshape(learning, (-1, 1))
             # One after the other, so that pieces of any size give the same bits.
-            sums = np.cumsum(np.vstack([self.sums, known]), axis=0)
-            counts = np.cumsum(np.vstack([self.counts, there]), axis=0)
+            sums = np.cumsum(np.vstack([sums, np.where(counted, out, 0.0)]), axis=0)
+            counts = np.cumsum(np.vstack([counts, counted]), axis=0)
             self.sums, self.counts = sums[-1], counts[-1]
             self._running = Memory(sums, counts)
-            return np.where(there, out, sums[:-1] / np.maximum(counts[:-1], 1.0))
-        return np.nan_to_num(out, copy=False, nan=0.0) if self.missing == "zero" else out
+            sums, counts = sums[:-1], counts[:-1]
+        if there.all():
+            return out
+        mean = self.missing == "mean"
+        return np.where(there, out, sums / np.maximum(counts, 1.0) if mean else 0.0)
+
+    def fill_by(self, missing: str) -> None:
+        """Treat missing values in another way from here on."""
+        if missing == "mean" and not self.counts.any():
+            raise InputError(
+                "the model has no means of its columns, since its rows were sparse or it was "
+                "made by an older version: say --missing zero"
+            )
+        self.missing = missing
 
     def memory(self, rows: int | None = None) -> Memory | None:
         """Return the state after ``rows`` rows of the last piece, None if there is none."""
@@ -233,8 +260,8 @@ class Columns:
     def from_config(cls, config: Json) -> Columns:
         """Return the object from what :meth:`config` returned."""
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
-        if any(column.kind not in ("number", "flag", "text") for column in columns):
-            raise InputError("a column is a number, a flag or a text")
+        if any(column.kind not in KINDS for column in columns):
+            raise InputError(f"a column is one of {', '.join(KINDS)}")
         sparse = bool(config.get("sparse", False))
         made = cls(columns, config["missing"], config["decimal"], sparse)
         sums, counts = np.array(config["sums"], float), np.array(config["counts"], float)

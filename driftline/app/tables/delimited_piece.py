@@ -25,6 +25,11 @@ class DelimitedPiece(Piece):
         lines, numbers = self.lines[count:], self._later(count)
         return DelimitedPiece(self.name, lines, numbers, self.delimiter, self.width)
 
+    def take(self, rows: Sequence[int]) -> DelimitedPiece:
+        """Return some of the rows, by their places."""
+        lines, numbers = [self.lines[i] for i in rows], self._lines_of(rows)
+        return DelimitedPiece(self.name, lines, numbers, self.delimiter, self.width)
+
     def texts(self, column: int) -> Sequence[str]:
         """Return one column as it is written."""
         sign, after = self.delimiter, self.width - column

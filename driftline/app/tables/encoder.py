@@ -12,6 +12,7 @@ import numpy as np
 from driftline.app.tables.columns import Columns
 from driftline.app.tables.given import GivenRows
 from driftline.app.tables.labels import LabelCodec, codec_from_config
+from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.piece import Piece, Table
 from driftline.errors import InputError
 from driftline.typing import Inputs, Json
@@ -25,13 +26,15 @@ __all__ = ["Batch", "Encoder", "close_to", "matching"]
 class Batch(NamedTuple):
     """Inputs and labels of some rows; labels are None where there are none.
 
-    ``queries`` are the texts that say which documents belong together, None without a ranking.
+    ``queries`` are the texts that say which documents belong together, None without a ranking;
+    ``unlabelled`` is which rows have no label, None if all have one.
     """
 
     inputs: Inputs
     labels: np.ndarray | None
     piece: Piece
     queries: Sequence[str] | None = None
+    unlabelled: np.ndarray | None = None
 
 
 class Encoder:
@@ -83,11 +86,12 @@ class Encoder:
         ignore: Sequence[str] = (),
         labelled: bool | None = True,
         learning: bool = True,
+        gaps: bool = False,
     ) -> Bound:
         """Find the columns in a table; ``labelled`` is None if labels are optional.
 
         Columns that the encoder does not use must match a name or a pattern in ``ignore``. Unless
-        ``learning``, rows change no state.
+        ``learning``, rows change no state. With ``gaps``, single rows may have no label.
         """
         have = table.columns
         out = {name for pattern in ignore for name in matching(pattern, have)}
@@ -104,7 +108,7 @@ class Encoder:
         query = [] if self.query is None else [self.query]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
         self._refuse(table, wanted, out)
-        return Bound(self, {name: have.index(name) for name in wanted}, labelled, learning)
+        return Bound(self, {name: have.index(name) for name in wanted}, labelled, learning, gaps)
 
     def _refuse(self, table: Table | GivenRows, wanted: list[str], out: set[str]) -> None:
         """Refuse a table without the columns that are wanted, or with others not left out."""
@@ -156,22 +160,62 @@ class Bound(NamedTuple):
     positions: Mapping[str, int]
     labelled: bool
     learning: bool = True
+    gaps: bool = False
 
     def batch(self, piece: Piece) -> Batch:
         """Return inputs and labels of some rows; if these are refused, no state changes."""
         columns, labels, query = self.encoder.columns, self.encoder.labels, self.encoder.query
-        known = len(labels.values)
-        made = labels.encode(piece, self.positions) if self.labelled else None
+        known, absent = len(labels.values), self.unlabelled(piece) if self.gaps else None
+        made = self._labels(piece, absent) if self.labelled else None
+        learning = ~absent if self.learning and absent is not None else self.learning
         try:
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
-                inputs = columns.encode(piece, self.positions, self.learning)
+                inputs = columns.encode(piece, self.positions, learning)
         except InputError:
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
-        return Batch(inputs, made, piece, queries)
+        return Batch(inputs, made, piece, queries, absent)
+
+    def unlabelled(self, piece: Piece) -> np.ndarray | None:
+        """Return which rows have no label in one of its columns; None if all have one."""
+        absent = np.zeros(len(piece), dtype=bool)
+        for name in self.encoder.labels.names if self.labelled else ():
+            texts = piece.texts(self.positions[name])
+            absent |= np.array([not is_label(text) for text in texts], dtype=bool)
+        return absent if absent.any() else None
+
+    def _labels(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray:
+        """Return labels; where they are absent, any."""
+        labels = self.encoder.labels
+        if absent is None:
+            return labels.encode(piece, self.positions)
+        there = labels.encode(piece.take(np.flatnonzero(~absent).tolist()), self.positions)
+        made = np.zeros((len(piece), *there.shape[1:]), dtype=there.dtype)
+        made[~absent] = there
+        return made
+
+    def problems(self, piece: Piece) -> dict[int, str]:
+        """Return why rows are refused, by their places; found by halving."""
+        found: dict[int, str] = {}
+
+        def look(start: int, stop: int) -> None:
+            part = piece.take(range(start, stop))
+            part.commands = False
+            try:
+                self.batch(part)
+            except InputError as error:
+                if stop - start == 1:
+                    found[start] = str(error).removeprefix(f"{piece.name}, ")
+                else:
+                    middle = (start + stop) // 2
+                    look(start, middle)
+                    look(middle, stop)
+
+        look(0, len(piece))
+        return found
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:

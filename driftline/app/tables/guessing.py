@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from driftline.app.tables.columns import Columns
+from driftline.app.tables.columns import Column, Columns
 from driftline.app.tables.encoder import Encoder, close_to, matching
 from driftline.app.tables.given import GivenRows
-from driftline.app.tables.guess_column import guess_column
-from driftline.app.tables.labels import guess_codec
+from driftline.app.tables.guess_column import guess_column, missing_values
+from driftline.app.tables.labels import LabelCodec, guess_codec
+from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.options import Options
 from driftline.app.tables.piece import Piece, Table
+from driftline.app.tables.table_error import TableError, joined
 from driftline.errors import InputError
 
 __all__ = ["guess"]
@@ -45,6 +47,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         if table.width is None:
             notes.append(f"label: column {labels[0]!r}; another one by --label")
     made = guess_codec(table, head, labels, query, options)
+    notes += made.alike
     if made.grows and len(made.values) == 1:
         notes.append(
             f"label {labels[0]!r} is {made.values[0]!r} in all of the first {len(head):,} rows: if "
@@ -70,14 +73,57 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             "too; if values are separated by another sign, name it by --delimiter"
         )
     options = replace(options, text=_named(table, options.text, "--text"))
-    columns = []
+    found = _unlabelled(table, head, made, options)
+    columns: list[Column] = []
     for name in rest:
-        texts = head.texts(names.index(name))
-        columns.append(guess_column(head, name, texts, options, notes))
+        texts, column = head.texts(names.index(name)), None
+        try:
+            column = guess_column(head, name, texts, options, notes)
+            columns.append(column)
+        except TableError as refusal:
+            found.append(refusal)
+            if "ignore" in refusal.changes:
+                continue
+        found += missing_values(head, name, texts, column, options)
+    if found:
+        raise _all_of(table, head, found, columns, rest)
     sparse = table.sparse and all(column.kind == "number" for column in columns)
-    found = Columns(columns, options.missing, options.decimal, sparse)
-    notes.append(f"inputs: {len(columns)} columns, {found.width} features; task: {made.kind}")
-    return Encoder(found, made, query, ignored), notes
+    inputs = Columns(columns, options.missing, options.decimal, sparse)
+    notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
+    return Encoder(inputs, made, query, ignored), notes
+
+
+def _unlabelled(
+    table: Table | GivenRows, head: Piece, labels: LabelCodec, options: Options
+) -> list[TableError]:
+    """Return a refusal of the first label that is missing, where these are refused."""
+    if options.unlabelled != "refuse" or not head.commands:
+        return []
+    for name in labels.names:
+        for row, text in enumerate(head.texts(table.columns.index(name))):
+            if not is_label(text):
+                return [TableError(str(labels.missing(head, row, name)), unlabelled="skip")]
+    return []
+
+
+def _all_of(
+    table: Table | GivenRows,
+    head: Piece,
+    found: list[TableError],
+    columns: list[Column],
+    rest: list[str],
+) -> TableError:
+    """Return one refusal for all, with options that go together."""
+    numbers = [c.name for c in columns if c.kind == "number"]
+    if any("." in text for name in numbers for text in head.texts(table.columns.index(name))):
+        for refusal in found:  # a decimal comma would be that of all columns
+            if refusal.changes.pop("decimal", None):
+                name = next(n for n in rest if f", column {n}: " in str(refusal))
+                refusal.changes["ignore"] = [name]
+    made = joined(table.name, found)
+    if set(rest) <= {*made.changes.get("ignore", ())}:
+        made.changes = {}  # nothing would be left
+    return made
 
 
 def _named(table: Table | GivenRows, patterns: Sequence[str], option: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from driftline.errors import InputError
 
 __all__ = ["FORMATS", "open_table"]
 
-FORMATS = ("csv", "arff", "svmlight", "parquet")
+FORMATS = ("csv", "jsonl", "arff", "svmlight", "parquet")
 ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".arff": "arff",
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -29,14 +32,17 @@ def open_table(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     header: bool = True,
+    comment: str | None = None,
     features: int | None = None,
+    ignore: Sequence[str] = (),
     rows: int = 4096,
     marked: bool = False,
 ) -> Table:
-    """Open a table for reading; ``form`` is one of csv, arff, svmlight and parquet.
+    """Open a table for reading; ``form`` is one of csv, jsonl, arff, svmlight and parquet.
 
     By default the suffix of the name decides, before that of gzip; all else is CSV. ``features`` is
-    the number of features in svmlight, if it cannot be found by a first pass. ``marked`` is whether
+    the number of features in svmlight, if it cannot be found by a first pass; ``ignore`` are the
+    columns of ARFF and JSON lines that may hold anything. ``marked`` is whether
     the table has positions, which needs a digest of everything that is read.
     """
     if form is None:
@@ -48,14 +54,19 @@ def open_table(
             encoding=encoding,
             delimiter=delimiter,
             header=header,
+            comment=comment,
             rows=rows,
             marked=marked,
         )
     options: dict[str, Any] = {"rows": rows, "marked": marked}
+    if form == "jsonl":
+        from driftline.app.tables.json_lines import JsonLinesTable
+
+        return JsonLinesTable(path, encoding=encoding, ignore=ignore, **options)
     if form == "arff":
         from driftline.app.tables.arff import ArffTable
 
-        return ArffTable(path, encoding=encoding, **options)
+        return ArffTable(path, encoding=encoding, ignore=ignore, **options)
     if form == "svmlight":
         from driftline.app.tables.svmlight import SvmlightTable
 

@@ -24,3 +24,4 @@ class Options:
     missing: str = "refuse"
     decimal: str = "."
     highest: int | None = None
+    unlabelled: str = "refuse"

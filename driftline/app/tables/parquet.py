@@ -28,6 +28,7 @@ class ParquetTable:
     width: int | None = None
     sparse = False
     notes: Sequence[str] = ()
+    lenient = False
 
     def __init__(self, path: str | Path, *, rows: int = 4096, marked: bool = False):
         try:
@@ -138,6 +139,12 @@ class ParquetPiece(Piece):
     def after(self, count: int) -> ParquetPiece:
         """Return the rows without the first ``count``."""
         return ParquetPiece(self.name, self.batch.slice(count), self.first + count)
+
+    def take(self, rows: Sequence[int]) -> ParquetPiece:
+        """Return some of the rows, by their places."""
+        made = ParquetPiece(self.name, self.batch.take(np.array(rows, dtype=np.int64)), self.first)
+        made._lines = self._lines_of(rows)
+        return made
 
     def texts(self, column: int) -> Sequence[str]:
         """Return one column as text; missing values are empty."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,8 @@ class Piece:
     unit = "line"
     #: Whether rows come from a file of the command line: then messages name its options.
     commands = True
+    #: Rows that could not be read, by their places, and why; their values are empty.
+    problems: Mapping[int, str] = {}
     #: Entries of rows without columns, as a CSR matrix.
     matrix: Any = None
 
@@ -66,6 +68,17 @@ class Piece:
             other.matrix = self.matrix[count:]
         return other
 
+    def take(self, rows: Sequence[int]) -> Piece:
+        """Return some of the rows, by their places."""
+        other = copy(self)
+        other._rows, other._lines = [self._rows[i] for i in rows], self._lines_of(rows)
+        if self.matrix is not None:
+            other.matrix = self.matrix[list(rows)]
+        return other
+
+    def _lines_of(self, rows: Sequence[int]) -> list[int]:
+        return [self.line(row) for row in rows]
+
     def _later(self, count: int) -> int | Sequence[int]:
         return self._lines + count if isinstance(self._lines, int) else self._lines[count:]
 
@@ -93,6 +106,9 @@ class Table(Protocol):
     sparse: bool
     #: Remarks for the user.
     notes: Sequence[str]
+    #: Whether rows that cannot be read come with the reason, and do not end the reading; this is
+    #: for tables with a row a line.
+    lenient: bool
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the rows in order."""

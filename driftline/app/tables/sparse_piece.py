@@ -35,6 +35,11 @@ class SparsePiece(Piece):
         lines: Any = self._later(count)
         return SparsePiece(self.name, self.rows[count:], lines, self.zeros)
 
+    def take(self, rows: Sequence[int]) -> SparsePiece:
+        """Return some of the rows, by their places."""
+        taken = [self.rows[i] for i in rows]
+        return SparsePiece(self.name, taken, self._lines_of(rows), self.zeros)
+
     def texts(self, column: int) -> Sequence[str]:
         """Return one column as text, with zeros filled in."""
         zero = self.zeros[column]

@@ -36,6 +36,7 @@ class SvmlightTable(LineTable):
 
     sparse = True
     notes: Sequence[str] = ()
+    lenient = False
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FLAGS", "decimal_comma", "is_date", "is_missing", "number"]
+__all__ = ["FLAGS", "amount", "decimal_comma", "is_date", "is_missing", "number"]
 
 #: Texts for missing values, in lower case.
 MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
@@ -13,6 +13,11 @@ DATE = re.compile(
     r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-](\d\d|\d{4})([T ].*)?|\d\d?:\d\d(:\d\d.*)?"
 )
 COMMA = re.compile(r"[+-]?\d+,\d+")
+#: A currency or a percentage, with a sign between thousands or without.
+AMOUNT = re.compile(
+    r"[+-]?\s?([$€£]\s?)?[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?\s?([$€£%]|USD|EUR|GBP)?"
+)
+UNITS = re.compile(r"[\s$€£%,]|USD|EUR|GBP")
 
 
 def is_missing(text: str) -> bool:
@@ -40,6 +45,27 @@ def number(text: str, decimal: str = ".") -> float | None:
         return float(text if decimal == "." else text.replace(decimal, "."))
     except ValueError:
         return None
+
+
+def amount(text: str, decimal: str = ".") -> float | None:
+    """Return the number of an amount such as $1,200 or 12%, None if a text is neither.
+
+    A comma parts thousands where a unit says that it is an amount; alone it may be a decimal one.
+
+    >>> amount("$1,200.50"), amount("12 %"), amount("-3"), amount("1.200,5 €", ",")
+    (1200.5, 12.0, -3.0, 1200.5)
+    >>> amount("1,200") is None, amount("12 apples") is None
+    (True, True)
+    """
+    value = number(text, decimal)
+    if value is not None:
+        return value
+    text = text.strip()
+    if decimal == ",":
+        text = text.translate(str.maketrans(".,", ",."))
+    if not AMOUNT.fullmatch(text) or not UNITS.search(text.replace(",", "").strip()):
+        return None
+    return number(UNITS.sub("", text))
 
 
 def is_date(text: str) -> bool:

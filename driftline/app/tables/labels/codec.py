@@ -126,6 +126,19 @@ class LabelCodec(ABC):
         """How many scores an input has."""
         return max(2, len(self.outcomes))
 
+    @property
+    def alike(self) -> list[str]:
+        """Remarks on names that differ only in case or blanks, such as yes and Yes."""
+        groups: dict[str, list[str]] = {}
+        for value in self.values:
+            groups.setdefault("".join(value.casefold().split()), []).append(value)
+        return [
+            f"labels {' and '.join(map(repr, group))} differ only in case or blanks, and are "
+            "different classes: correct the file if they are meant to be one"
+            for group in groups.values()
+            if len(group) > 1
+        ]
+
     def encode(self, piece: Piece, positions: Mapping[str, int]) -> np.ndarray:
         """Return the labels of all rows as the task takes them; if one is refused, none is new."""
         made = np.empty((len(piece), len(self.names)), dtype=np.int64)
@@ -153,15 +166,19 @@ class LabelCodec(ABC):
         """Return labels from the codes of their columns."""
         return codes[:, 0]
 
+    def missing(self, piece: Piece, row: int, name: str) -> InputError:
+        """Return the error of a label that is missing."""
+        return piece.error(
+            row,
+            name,
+            "the label is missing",
+            "fill it in, or say --unlabelled skip to leave such rows out, or --unlabelled predict "
+            "to predict them without learning",
+        )
+
     def _code_of(self, piece: Piece, row: int, name: str, text: str) -> int:
         if not is_label(text):
-            raise piece.error(
-                row,
-                name,
-                "the label is missing",
-                "fill it in, or leave the row out; driftline predict takes rows without labels if "
-                f"the column is left out by --ignore {name}",
-            )
+            raise self.missing(piece, row, name)
         try:
             return self.code(text)
         except InputError as error:

@@ -85,11 +85,13 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     columns, labels = model.encoder.columns, model.encoder.labels
     if options["missing"] is not None and not isinstance(columns, int):
         columns.fill_by(options["missing"])
+    table.hurry()
     source = Reading(
         table, model.encoder, ignore=ignore, labelled=None, learning=False, lenient=True
     )
     writer = PredictionFile(target.write, model, source.bound.labelled, problems=True)
     writer.begin()
+    target.flush()
     total, count, problems = 0.0, 0, list[str]()
     for rounds in source:
         made: Any = model.predict(rounds.inputs) if rounds.played else []
@@ -104,6 +106,7 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
             count += len(losses[known])
         problems += rounds.problems.values()
         writer.write(made, rounds, losses)
+        target.flush()  # a row out for a row in, if rows come slowly
     notes = console_of(err=True)
     if problems:
         counted = f"{len(problems):,} of {writer.next - 1:,} rows"

@@ -206,6 +206,7 @@ def _begin(
         for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
     else:
+        table.hurry()
         run = state.run if start.continued else Run(state.run.model, journal=state.run.journal)
     run.audit_buffer = _audit_buffer(options)
     rows = start.known.mark.rows

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from driftline.app.tables.mark import Mark
 from driftline.app.tables.piece import Piece
-from driftline.app.tables.source import Source
+from driftline.app.tables.source import HURRY, Source
 
 __all__ = ["LineTable"]
 
@@ -19,6 +19,10 @@ class LineTable:
     _count = 0
     _last: tuple[Piece, int, int] | None = None
     _start = (0, 0)
+
+    def hurry(self) -> None:
+        """Wait for no more than one line of a pipe: what columns hold is known."""
+        self.source.patience = HURRY
 
     def _begins(self) -> None:
         """Record that the next piece begins here; the first one begins before the header."""

@@ -122,6 +122,9 @@ class ParquetTable:
         """How much was read, and how much there is, in rows."""
         return self._done, int(self._file.metadata.num_rows)
 
+    def hurry(self) -> None:
+        """Do nothing: a file of this kind is there as a whole."""
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

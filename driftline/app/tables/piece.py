@@ -134,6 +134,10 @@ class Table(Protocol):
         """How much was read, and how much there is, in the same unit."""
         ...
 
+    def hurry(self) -> None:
+        """Wait for no more than one row of a pipe: what columns hold is known."""
+        ...
+
     def close(self) -> None:
         """Close the file."""
         ...

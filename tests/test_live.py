@@ -13,7 +13,6 @@ import pytest
 from commands import call, data, write_csv
 
 from driftline.app.tables.live import LiveLines
-from driftline.app.tables.source import Source
 
 
 @pytest.fixture
@@ -91,21 +90,6 @@ def test_first_lines_are_waited_for_but_not_for_ever(pipes):
     raw, out = pipes()
     out.write(b"x\n" * 3)
     assert len(taken(LiveLines(raw, "utf-8"), 4096, 10, 0.01)) == 3
-
-
-def test_a_file_that_grows_is_followed(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a\n1\n")
-    source = Source(path, follow=True)
-    source.patience = (1, 0.0)
-    assert source.lines(10) == ["a", "1"]
-    with path.open("a") as file:
-        file.write("2\n3")
-    assert source.lines(10) == ["2"]
-    with path.open("a") as file:
-        file.write("4\n")
-    assert source.lines(10) == ["34"]
-    source.close()
 
 
 def test_a_prediction_comes_out_before_the_next_row_goes_in(tmp_path):

@@ -1,4 +1,4 @@
-"""Lines of a pipe, or of a file that grows, as soon as they are there."""
+"""Lines of a pipe, as soon as they are there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ __all__ = ["LiveLines"]
 
 #: How many bytes are read at once: at least the size of the buffer below, which is empty then.
 CHUNK = 1 << 18
-#: How often a file that is followed is looked at, in seconds.
-LOOK = 0.1
 
 
 class LiveLines:
@@ -28,14 +26,12 @@ class LiveLines:
         A buffered reader with a file descriptor.
     encoding
         Of the text; line ends of all kinds are those of Python.
-    follow
-        Whether the end of a file is not the end: it is looked at again until it has grown.
     """
 
-    def __init__(self, raw: io.BufferedReader, encoding: str, follow: bool = False):
+    def __init__(self, raw: io.BufferedReader, encoding: str):
         decoder = codecs.getincrementaldecoder(encoding)()
         self._decoder: Any = io.IncrementalNewlineDecoder(decoder, translate=True)
-        self._raw, self._follow = raw, follow
+        self._raw = raw
         self._lines: list[str] = []  # whole lines that nobody has taken yet, the last one first
         self._rest, self._ended = "", False
         self._buffered = True  # what was peeked at, which a descriptor does not tell of
@@ -60,18 +56,9 @@ class LiveLines:
 
     def _read(self, seconds: float | None) -> bool:
         """Read what is there; return whether there was anything within some seconds."""
-        until = None if seconds is None else time.monotonic() + seconds
-        while True:
-            if not self._follow and not self._buffered:
-                ready, _, _ = select.select([self._raw], [], [], seconds)
-                if not ready:
-                    return False
-            data, self._buffered = self._raw.read1(CHUNK), False
-            if data or not self._follow:
-                break
-            if until is not None and time.monotonic() >= until:
-                return False
-            time.sleep(LOOK if until is None else min(LOOK, max(0.0, until - time.monotonic())))
+        if not self._buffered and not select.select([self._raw], [], [], seconds)[0]:
+            return False
+        data, self._buffered = self._raw.read1(CHUNK), False
         self._ended = not data
         text = self._rest + self._decoder.decode(data, final=not data)
         lines = text.split("\n")

@@ -49,17 +49,9 @@ class Source:
         The encoding of the text. A byte order mark of UTF-8 is removed.
     marked
         Whether a digest is kept of all that was read, for :meth:`digest`.
-    follow
-        Whether to wait for more at the end of a file: it may grow.
     """
 
-    def __init__(
-        self,
-        path: str | Path,
-        encoding: str = "utf-8",
-        marked: bool = False,
-        follow: bool = False,
-    ):
+    def __init__(self, path: str | Path, encoding: str = "utf-8", marked: bool = False):
         self.path, self.encoding, self.marked = path, encoding, marked
         #: For how many lines of a pipe the first of many lines wait, and how many seconds at most.
         self.patience = PATIENCE
@@ -83,10 +75,8 @@ class Source:
         self._refuse_others(first)
         plain = codecs.lookup(encoding).name == "utf-8"
         encoding = "utf-8-sig" if plain else encoding
-        live = follow or (self.size is None and _has_descriptor(self._raw))
-        if follow and whole is not self._raw:
-            raise InputError(f"{self.name} is compressed: only plain files can be followed")
-        self._live = LiveLines(self._raw, encoding, follow) if live and whole is self._raw else None
+        live = self.size is None and whole is self._raw and _has_descriptor(self._raw)
+        self._live = LiveLines(self._raw, encoding) if live else None
         self._text = None if self._live else io.TextIOWrapper(whole, encoding)
 
     def _open(self) -> Any:
@@ -127,11 +117,6 @@ class Source:
         if self.marked:
             self._recent += made
         return made
-
-    @property
-    def live(self) -> bool:
-        """Whether lines come as they are written, and not all of them are there yet."""
-        return self._live is not None
 
     def _take(self, taken: list[str], count: int) -> None:
         if self._live is None:

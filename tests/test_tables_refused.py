@@ -79,6 +79,29 @@ def test_a_suggestion_that_would_be_refused_is_no_command(tmp_path):
     assert "has no column 'will'" in done.output and "driftline run" not in done.output
 
 
+@pytest.mark.parametrize(
+    ("line", "option"), [("1,,u", "--missing"), ("1,2,", "--unlabelled"), ("# so far", "--comment")]
+)
+def test_what_comes_up_after_the_first_piece_says_how_to_begin_again(tmp_path, line, option):
+    rows = [f"{i % 7},{i % 5},{'uv'[i % 2]}" for i in range(4200)]
+    rows[4150] = line
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    done = call("run", tmp_path / "t.csv", "--out", tmp_path / "out")
+    assert "What was learned from 4,096 rows is saved" in done.output
+    words = second(done)
+    assert option in words and words[-1] == "--fresh"
+    assert call(*words).exit_code == 0
+
+
+def test_no_command_is_suggested_that_a_model_would_refuse(tmp_path):
+    path = people(tmp_path / "t.csv", b=range(ROWS))
+    assert call("run", path, "--out", tmp_path / "out").exit_code == 0
+    other = people(tmp_path / "other.csv", b=GAPS)
+    done = call("run", other, "--resume", tmp_path / "out" / "model.driftline")
+    assert done.exit_code == 2 and "line 5, column b: the value is missing" in done.output
+    assert "what is suggested" not in done.output
+
+
 def test_columns_that_were_left_out_stay_out(tmp_path):
     path = people(tmp_path / "t.csv", when=DATES, id=IDS)
     words = second(call("run", path, "--ignore", "when", "--out", tmp_path / "out"))

@@ -204,13 +204,15 @@ def with_command(file: Path, options: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except TableError as error:
-        if not error.changes:
+        if not error.changes or options.get("resume") is not None:  # a model has fixed its options
             raise
-        whole = _looked_on(file, options, error)
+        whole = error if error.begun else _looked_on(file, options, error)
         if not whole.changes:
             raise whole from None
         words = ["driftline", *command_arguments(click.get_current_context(), whole.changes)]
-        command = f"To go on with what is suggested:\n  {shlex.join(words)}"
+        how = "begin again" if error.begun else "go on"
+        words += ["--fresh"] if error.begun else []
+        command = f"To {how} with what is suggested:\n  {shlex.join(words)}"
         raise InputError(f"{whole}\n{command}") from None
 
 
@@ -221,7 +223,7 @@ def _looked_on(file: Path, options: dict[str, Any], error: TableError) -> TableE
     from driftline.app.tables.table_error import TableError, joined
     from driftline.errors import InputError
 
-    if is_pipe(file) or options.get("resume") is not None:
+    if is_pipe(file):
         return error
     found = [error]
     while True:

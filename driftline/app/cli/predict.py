@@ -110,7 +110,11 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     notes = console_of(err=True)
     if problems:
         counted = f"{len(problems):,} of {writer.next - 1:,} rows"
-        advice = f"; {_advice(model.encoder)}" if any("missing" in p for p in problems) else ""
+        advice = (
+            f"; {_advice(model.encoder)}"
+            if any("the value is missing" in p for p in problems)
+            else ""
+        )
         notes.print(
             f"{counted} could not be predicted, see the column problem; the first: {problems[0]}"
             f"{advice}",

@@ -247,7 +247,7 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
         notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
         if isinstance(trouble, TableError):
-            trouble.changes = {}  # the run has begun: other options would be refused
+            trouble.begun = True
         raise trouble
     try:
         if not signal:

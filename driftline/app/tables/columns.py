@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from driftline.app.tables.piece import Piece
+from driftline.app.tables.table_error import TableError
 from driftline.app.tables.values import FLAGS, amount, decimal_comma, is_missing, number
 from driftline.errors import InputError
 from driftline.typing import Json
@@ -167,13 +168,11 @@ class Columns:
     ) -> float:
         """Return NaN for a value to be filled in, or refuse it."""
         if self.missing == "refuse":
-            raise piece.error(
-                row,
-                column.name,
-                said,
+            advice = (
                 "say --missing zero or --missing mean to fill it in, or "
-                f"--ignore {column.name} to leave the column out",
+                f"--ignore {column.name} to leave the column out"
             )
+            raise TableError(str(piece.error(row, column.name, said, advice)), missing="mean")
         return np.nan
 
     def _write(

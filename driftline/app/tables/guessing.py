@@ -102,7 +102,7 @@ def _unlabelled(
     for name in labels.names:
         for row, text in enumerate(head.texts(table.columns.index(name))):
             if not is_label(text):
-                return [TableError(str(labels.missing(head, row, name)), unlabelled="skip")]
+                return [labels.missing(head, row, name)]
     return []
 
 

@@ -17,7 +17,7 @@ class TableError(InputError):
     """What is wrong with a table, and the options that would get past it, by name.
 
     A list of columns is added to those that were named already. ``parts`` are the errors that this
-    one was made of.
+    one was made of; ``begun`` is whether rows were learned from before, with other options.
 
     >>> TableError("t.csv: column 'id' looks like a name", ignore=["id"]).changes
     {'ignore': ['id']}
@@ -27,6 +27,7 @@ class TableError(InputError):
         super().__init__(message)
         self.changes = changes
         self.parts: list[TableError] = [self]
+        self.begun = False
 
 
 def joined(name: str, errors: Sequence[TableError]) -> TableError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from driftline.app.tables.options import Options
 from driftline.app.tables.piece import Piece
+from driftline.app.tables.table_error import TableError
 from driftline.app.tables.values import is_missing, number
 from driftline.errors import InputError
 from driftline.tasks import Task
@@ -166,15 +167,14 @@ class LabelCodec(ABC):
         """Return labels from the codes of their columns."""
         return codes[:, 0]
 
-    def missing(self, piece: Piece, row: int, name: str) -> InputError:
+    def missing(self, piece: Piece, row: int, name: str) -> TableError:
         """Return the error of a label that is missing."""
-        return piece.error(
-            row,
-            name,
-            "the label is missing",
+        advice = (
             "fill it in, or say --unlabelled skip to leave such rows out, or --unlabelled predict "
-            "to predict them without learning",
+            "to predict them without learning"
         )
+        error = piece.error(row, name, "the label is missing", advice)
+        return TableError(str(error), unlabelled="skip")
 
     def _code_of(self, piece: Piece, row: int, name: str, text: str) -> int:
         if not is_label(text):

@@ -426,3 +426,26 @@ def test_data_frames_of_pandas(tmp_path):
     assert model.predict(frame) == [model.predict(row) for _, row in frame.iterrows()]
     kinds = {c.name: c.kind for c in model._model.encoder.columns.columns}
     assert (kinds["some"], kinds["flag"], kinds["plan"]) == ("number", "flag", "text")
+
+
+@pytest.mark.parametrize("kind", ["classes", "levels", "tags"])
+def test_probabilities_on_the_command_line_are_those_of_python(tmp_path, kind):
+    model, _, path = run(tmp_path, kind)
+    new = people(20, seed=1)
+    labelled(kind, new)
+    if kind == "classes":
+        new[3]["will"] = "never seen"
+    done = call("predict", path, write(tmp_path / "new.csv", new), "--proba", "--quiet")
+    assert done.exit_code == 0, done.output
+    rows = list(csv.DictReader(io.StringIO(done.output)))
+    for row, chances in zip(rows, model.predict_proba(new), strict=True):
+        assert [name for name in row if name.startswith("p(")] == [f"p({name})" for name in chances]
+        assert all(
+            float(row[f"p({name})"]) == pytest.approx(p, rel=1e-5) for name, p in chances.items()
+        )
+
+
+def test_rankings_have_no_probabilities_on_the_command_line(tmp_path):
+    _, rows, path = run(tmp_path, "ranking")
+    done = call("predict", path, write(tmp_path / "new.csv", rows), "--proba")
+    assert done.exit_code == 2 and "a ranking has no probabilities" in done.output

@@ -41,6 +41,9 @@ Examples:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A CSV file to write to; by default standard output.",
 )
+@click.option(
+    "--proba", is_flag=True, help="Add a column for the probability of every class, level or tag."
+)
 @click.option("--quiet", is_flag=True, help="Do not print the score.")
 def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: Any) -> None:
     """Predict the rows of FILE by MODEL, which stays as it is.
@@ -79,6 +82,8 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     from driftline.app.cli.screen import amount, console_of
     from driftline.app.runs import Model, Reading
     from driftline.app.runs.predictions import PredictionFile
+    from driftline.committee.pooling import log_chances
+    from driftline.errors import InputError
 
     model = Model.load(path)
     ignore, table = names(options["ignore"]), table_of(file, options)
@@ -89,7 +94,14 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     source = Reading(
         table, model.encoder, ignore=ignore, labelled=None, learning=False, lenient=True
     )
-    writer = PredictionFile(target.write, model, source.bound.labelled, problems=True)
+    asked: list[str] = []
+    if options["proba"]:
+        asked = list(labels.outcomes)  # as they are now: labels of the file may be new
+        if not asked:
+            raise InputError("a ranking has no probabilities: leave --proba out")
+    writer = PredictionFile(
+        target.write, model, source.bound.labelled, problems=True, chances=asked
+    )
     writer.begin()
     target.flush()
     total, count, problems = 0.0, 0, list[str]()
@@ -105,7 +117,12 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
             total += float(losses[known].sum())
             count += len(losses[known])
         problems += rounds.problems.values()
-        writer.write(made, rounds, losses)
+        chances = None
+        if asked:
+            chances = np.ones((0, len(asked)))
+            if rounds.played:
+                chances = np.exp(log_chances(model.learner, rounds.inputs))[:, : len(asked)]
+        writer.write(made, rounds, losses, chances)
         target.flush()  # a row out for a row in, if rows come slowly
     notes = console_of(err=True)
     if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ class PredictionFile:
     """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
 
     Without labels there are only numbers and predictions. ``write`` takes text, and ``first`` is
-    the number of the first round to come. With ``problems`` a last column says why a row was not
-    predicted. Labels that begin like a formula are escaped.
+    the number of the first round to come. ``chances`` are the labels that have a column for their
+    probability. With ``problems`` a last column says why a row was not predicted. Labels that begin
+    like a formula are escaped.
     """
 
     def __init__(
@@ -35,16 +36,24 @@ class PredictionFile:
         labelled: bool,
         first: int = 1,
         problems: bool = False,
+        chances: Sequence[str] = (),
     ):
         self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
-        self._write, self.problems = write, problems
+        self._write, self.problems, self.chances = write, problems, list(chances)
 
     def begin(self) -> None:
         """Write the names of the columns."""
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
+        more += [f"p({name})" for name in self.chances]
         self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
-    def write(self, predictions: CheckedLabels, rounds: Rounds, losses: Any = None) -> None:
+    def write(
+        self,
+        predictions: CheckedLabels,
+        rounds: Rounds,
+        losses: Any = None,
+        chances: np.ndarray | None = None,
+    ) -> None:
         """Write some rounds; what is not known of a row is empty.
 
         Where the table has labels and these rows have none, they are no rounds and have no number.
@@ -59,6 +68,8 @@ class PredictionFile:
             if rounds.unlabelled is not None:
                 for row in np.flatnonzero(rounds.unlabelled).tolist():
                     columns[0][row] = columns[2][row] = ""
+        if chances is not None:
+            columns += [[f"{p:.6g}" for p in column] for column in chances.T.tolist()]
         rows = [list(row) for row in zip(*columns, strict=True)]
         if self.problems:
             rows = [[*row, ""] for row in rows]

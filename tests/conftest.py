@@ -7,7 +7,7 @@ from driftline import files
 
 # A first call compiles, so examples have no deadline. They are few and always the same in
 # ``make test``, more in ``make test-all``, and others every time in ``make test-hard``.
-settings.register_profile("test", deadline=None, derandomize=True, max_examples=10)
+settings.register_profile("test", deadline=None, derandomize=True, max_examples=6)
 settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("hard", deadline=None, max_examples=100, print_blob=True)
 settings.load_profile(PROFILE)

@@ -90,10 +90,10 @@ class TableModel:
             ``missing``, ``highest``.
         """
         given = GivenRows.of(rows, ())
-        wishes = _options(label=label, **options)
+        chosen = _options(label=label, **options)
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
-        encoder, _ = guess(given, given, wishes)
+        encoder, _ = guess(given, given, chosen)
         return cls(Model.new(learner, encoder, seed))
 
     # -- facts

@@ -17,6 +17,10 @@ models = {
         preprocessing.StandardScaler(), linear_model.SoftmaxRegression()
     ),
 }
+
+# %%
+# Every label comes ten rows late here, as it does in life.
+
 for name, model in models.items():
     metric = metrics.Accuracy()
     steps = evaluate.iter_progressive_val_score(
@@ -25,9 +29,6 @@ for name, model in models.items():
     curve = [(step["Step"], step["Accuracy"].get()) for step in steps]
     plt.plot(*zip(*curve, strict=True), label=name)
     print(name, metric)
-
-# %%
-# Every label comes ten rows late here, as it does in life.
 
 plt.xlabel("row")
 plt.ylabel("accuracy so far")

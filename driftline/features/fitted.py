@@ -109,7 +109,7 @@ class Fitted(Map):
         return f"Fitted({type(self.transformer).__name__}, name={self.name!r})"
 
     def mapper(self) -> FittedMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return FittedMapper(self)
 
     def norm(self, features: int) -> float:

@@ -82,7 +82,7 @@ class Hashing(CompiledMap):
             object.__setattr__(self, "categories", _checked(self.categories))
 
     def mapper(self) -> HashingMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return HashingMapper(self)
 
     @property

@@ -58,7 +58,7 @@ class Lags(Map):
             raise InputError(f"{self.lags} lags of {self.classes} classes have {wide} columns")
 
     def mapper(self) -> LagsMapper:
-        """Return one that has seen nothing."""
+        """Return a mapper that has seen no rows."""
         return LagsMapper(self)
 
     @property

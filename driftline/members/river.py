@@ -107,12 +107,12 @@ class River(ClassMember):
 
     @property
     def no_theorem(self) -> str:
-        """None is known."""
+        """Why no theorem bounds the loss beforehand: the model may do anything."""
         return "nothing is known of what a model of another library does"
 
     @property
     def never_refuses(self) -> bool:
-        """Only if that is trusted."""
+        """Whether no finite row can be refused: only if the model is trusted never to raise."""
         return self.trusted
 
     def config(self) -> Json:

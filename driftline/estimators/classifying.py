@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from driftline.committee.pooling import decoded, drawn
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
-from driftline.estimators.missing import renamed
 from driftline.estimators.rows import RowEstimator
 from driftline.typing import CheckedLabels, Inputs, Json
 from driftline.typing import Labels as Given
@@ -38,7 +38,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         super().__init_subclass__(**options)
         for name in ("fit", "partial_fit", "predict", "predict_proba"):
             if name not in vars(cls):
-                method = renamed(getattr(cls, name), f"{cls.__qualname__}.{name}")
+                method = _renamed(getattr(cls, name), f"{cls.__qualname__}.{name}")
                 setattr(cls, name, method)
 
     def __init__(
@@ -188,3 +188,18 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def _from_plain(self, fitted: Json) -> None:
         self._labels = Labels.from_plain(fitted)
         self.classes_ = self._labels.sorted
+
+
+def _renamed(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a copy of a method that goes by another qualified name."""
+    made = types.FunctionType(
+        method.__code__,
+        method.__globals__,
+        method.__name__,
+        method.__defaults__,
+        method.__closure__,
+    )
+    made.__kwdefaults__, made.__doc__ = method.__kwdefaults__, method.__doc__
+    made.__annotations__, made.__module__ = method.__annotations__, method.__module__
+    made.__qualname__ = name
+    return made

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from scipy.sparse import issparse
 
 from driftline.errors import InputError
+from driftline.inputs import FILLS, running_sums
 from driftline.typing import Inputs
 
-__all__ = ["FILLS", "check_fill", "fill", "means_from", "renamed", "where_missing"]
-
-FILLS = ("refuse", "zero", "mean")
+__all__ = ["check_fill", "fill", "means_from", "where_missing"]
 
 
 def check_fill(missing: object) -> None:
@@ -52,8 +47,7 @@ def fill(
     before = np.zeros((2, X.shape[1])) if means is None else means
     if not learning:
         return np.where(there, X, before[0] / np.maximum(before[1], 1.0)), means
-    sums = np.cumsum(np.vstack([before[0], known]), axis=0, dtype=np.float64)
-    counts = np.cumsum(np.vstack([before[1], there]), axis=0, dtype=np.float64)
+    sums, counts = running_sums(X, there, *before)
     filled = np.where(there, X, sums[:-1] / np.maximum(counts[:-1], 1.0)).astype(X.dtype)
     return filled, np.stack([sums[-1], counts[-1]])
 
@@ -79,18 +73,3 @@ def where_missing(X: Inputs, names: np.ndarray | None) -> str:
         return ""
     feature = f"feature {column}" if names is None else repr(str(names[column]))
     return f"row {row} has nan as {feature}"
-
-
-def renamed(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a copy of a method that goes by another qualified name."""
-    made = types.FunctionType(
-        method.__code__,
-        method.__globals__,
-        method.__name__,
-        method.__defaults__,
-        method.__closure__,
-    )
-    made.__kwdefaults__, made.__doc__ = method.__kwdefaults__, method.__doc__
-    made.__annotations__, made.__module__ = method.__annotations__, method.__module__
-    made.__qualname__ = name
-    return made

@@ -10,6 +10,8 @@ from driftline.inputs.layout import Layout as Layout
 from driftline.inputs.layout import OneVector as OneVector
 from driftline.inputs.layout import VectorPerItem as VectorPerItem
 from driftline.inputs.layout import VectorPerPosition as VectorPerPosition
+from driftline.inputs.missing import FILLS as FILLS
+from driftline.inputs.missing import running_sums as running_sums
 from driftline.inputs.rows import Rows as Rows
 from driftline.inputs.rows import fingerprint as fingerprint
 from driftline.inputs.rows import largest_entry as largest_entry

@@ -23,11 +23,11 @@ from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
 from driftline.learner import Member, check_longer
 from driftline.members.classes import ClassMember
-from driftline.parts import check_plain, from_config
+from driftline.parts import from_config
 from driftline.state import Draws, State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label, Saved
+from driftline.typing import CheckedLabels, Json, Label
 
 __all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settle"]
 
@@ -317,33 +317,16 @@ class CountingMember(ClassMember):
 
     # -- files
 
-    def _to_saved(self) -> Saved:
-        for part in (self.task, self.map):
-            if part is not None:
-                check_plain(part)
-        state, arrays = self._state().to_saved()
-        return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
-
     @classmethod
     def from_config(cls, config: Json) -> Self:
         """Return a new member from what :meth:`config` returned."""
         fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
         return cls(**{"features": None, **fields})
 
-    @classmethod
-    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the member from what :meth:`to_saved` returned."""
-        made = cls.from_config(about["config"])
-        made.restore(State.from_saved(about["state"], arrays))
-        return made
-
     # -- what a shell asks for
 
     def _copies_cheaply(self, size: int) -> bool:
         return self.memory.size <= size
-
-    def _checkpoint(self, weights: bool) -> State:
-        return self._state()
 
     def _rollback(self, checkpoint: State) -> None:
         state = checkpoint

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -11,10 +13,11 @@ from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
 from driftline.kernels import program as at
 from driftline.learner import Member
+from driftline.parts import check_plain
 from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Prediction
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Prediction, Saved
 
 __all__ = ["ClassMember"]
 
@@ -83,7 +86,31 @@ class ClassMember(Member):
         prediction = 2 * top - 1 if self._sign else top
         return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
 
+    # -- files
+
+    def _to_saved(self) -> Saved:
+        for part in (self.task, self.map):
+            if part is not None:
+                check_plain(part)
+        state, arrays = self._state().to_saved()
+        return {"kind": type(self).__name__, "config": self.config(), "state": state}, arrays
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, config: Json) -> Self:
+        """Return a new member from what :meth:`config` returned."""
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the member from what :meth:`to_saved` returned."""
+        made = cls.from_config(about["config"])
+        made.restore(State.from_saved(about["state"], arrays))
+        return made
+
     # -- what a shell asks for
+
+    def _checkpoint(self, weights: bool) -> State:
+        return self._state()
 
     def _copies(self, rows: Rows) -> bool:
         return True

@@ -15,7 +15,7 @@ A model is code with a state that only its library knows. So it lives in memory:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -27,11 +27,11 @@ from driftline.kernels import program as at
 from driftline.learner import Member, check_longer
 from driftline.members.classes import ClassMember
 from driftline.members.models import Absent, asked, check_model, copied, row_of
-from driftline.parts import check_flag, check_plain, from_config
+from driftline.parts import check_flag, from_config
 from driftline.state import Draws, State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label, Saved
+from driftline.typing import CheckedLabels, Json, Label
 
 __all__ = ["River"]
 
@@ -248,13 +248,6 @@ class River(ClassMember):
 
     # -- copies
 
-    def _to_saved(self) -> Saved:
-        for part in (self.task, self.map):
-            if part is not None:
-                check_plain(part)
-        state, arrays = self._state().to_saved()
-        return {"kind": "River", "config": self.config(), "state": state}, arrays
-
     @classmethod
     def from_config(cls, config: Json) -> Self:
         """Return a member as :meth:`config` says it was made; a state brings the model."""
@@ -263,20 +256,10 @@ class River(ClassMember):
         made._words = str(config["model"])
         return made
 
-    @classmethod
-    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the member that :meth:`to_saved` was asked of, in this process."""
-        made = cls.from_config(about["config"])
-        made.restore(State.from_saved(about["state"], arrays))
-        return made
-
     # -- what a shell asks for
 
     def _copies_cheaply(self, size: int) -> bool:
         return True
-
-    def _checkpoint(self, weights: bool) -> State:
-        return self._state()
 
     def _rollback(self, checkpoint: State) -> None:
         state = checkpoint

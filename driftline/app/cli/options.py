@@ -34,7 +34,7 @@ __all__ = [
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: What may become of missing values.
-FILLS = ["refuse", "zero", "mean"]
+FILLS = ["refuse", "zero", "mean"]  # of inputs.missing: help must not import NumPy
 
 Command = TypeVar("Command", bound=Callable[..., object])
 

@@ -11,6 +11,7 @@ from driftline.app.tables.piece import Piece
 from driftline.app.tables.table_error import TableError
 from driftline.app.tables.values import FLAGS, amount, decimal_comma, is_missing, number
 from driftline.errors import InputError
+from driftline.inputs import FILLS, running_sums
 from driftline.typing import Json
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Columns", "Memory"]
 
-FILLS = ("refuse", "zero", "mean")
 KINDS = ("number", "amount", "flag", "text")
 
 
@@ -214,9 +214,7 @@ class Columns:
         sums, counts = self.sums, self.counts
         if learning is not False:
             counted = there if learning is True else there & np.reshape(learning, (-1, 1))
-            # One after the other, so that pieces of any size give the same bits.
-            sums = np.cumsum(np.vstack([sums, np.where(counted, out, 0.0)]), axis=0)
-            counts = np.cumsum(np.vstack([counts, counted]), axis=0)
+            sums, counts = running_sums(out, counted, sums, counts)
             self.sums, self.counts = sums[-1], counts[-1]
             self._running = Memory(sums, counts)
             sums, counts = sums[:-1], counts[:-1]

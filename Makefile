@@ -72,7 +72,8 @@ BOUNDS := .bounds
 KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.py items.py \
   passes.py precision.py convolutional.py polytopes.py committee.py committee_fused.py \
   scaling.py restarts.py certificates.py hindsight.py pairwise.py safety.py features.py members.py \
-  mixed_committees.py scaled_rounds.py hashing.py lags.py alarms.py)
+  mixed_committees.py scaled_rounds.py hashing.py lags.py alarms.py \
+  sample_weights.py)
 
 test-hard: setup
 	$(BIN)/pytest -q -s -m hard

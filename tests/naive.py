@@ -97,8 +97,13 @@ def run(
     vector=False,
     intercept=False,
     uniforms=None,
+    h=None,
 ):
-    """Play a stream; ``rate(loss, risk, grad_sq, history)`` returns the step."""
+    """Play a stream; ``rate(loss, risk, grad_sq, history)`` returns the step.
+
+    ``h`` are sample weights.
+    """
+    h = np.ones(len(y)) if h is None else h
     if intercept:
         X = np.column_stack([X, np.ones(len(X))])
     W = np.zeros((1 if vector else classes, X.shape[1]))
@@ -109,8 +114,8 @@ def run(
         losses = np.array([value for value, _ in both])
         squares = np.array([g @ g for _, g in both])
         pi = decode(theta, losses, squares, classes, vector)
-        value, grad = factor * both[label][0], factor * both[label][1]
-        risk = 1 - pi[label]
+        value, grad = h[t] * factor * both[label][0], h[t] * factor * both[label][1]
+        risk = h[t] * (1 - pi[label])
         grad_sq = grad @ grad * (x @ x)
         eta = rate(value, risk, grad_sq, etas) if grad_sq > 1e-150 else 0.0
         if eta > 0:
@@ -121,7 +126,7 @@ def run(
         etas.append(eta if eta > 0 else (etas[-1] if etas else np.nan))
         prediction = min(int(np.searchsorted(np.cumsum(pi), uniforms[t], "right")), classes - 1)
         predictions.append(prediction)
-        rows.append((value, risk, float(prediction != label), etas[-1], grad_sq))
+        rows.append((value, risk, h[t] * float(prediction != label), etas[-1], grad_sq))
     return np.array(rows).T, np.array(predictions), W
 
 
@@ -524,12 +529,12 @@ def ages(t, half_life):
     return 0.5 ** (np.arange(t)[::-1] / half_life)
 
 
-def naive_bayes(Z, y, classes, bins, half_life, smoothing):
+def naive_bayes(Z, y, classes, bins, half_life, smoothing, h=None):
     """Return the chances of naive Bayes before every round, by summing over all rows."""
     B, rounds = bin_numbers(Z, bins), len(y)
-    made = np.empty((rounds, classes))
+    made, h = np.empty((rounds, classes)), np.ones(rounds) if h is None else h
     for t in range(rounds):
-        w = ages(t, half_life)
+        w = ages(t, half_life) * h[:t]
         for k in range(classes):
             own = w * (y[:t] == k)
             made[t, k] = own.sum() + smoothing
@@ -539,8 +544,9 @@ def naive_bayes(Z, y, classes, bins, half_life, smoothing):
     return made / made.sum(axis=1, keepdims=True)
 
 
-def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
+def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing, h=None):
     """Return the chances of the best table before every round, by summing over all rows."""
+    h = np.ones(len(y)) if h is None else h
     fine, rounds, features = bin_numbers(Z, bins), len(y), Z.shape[1]
     cells = [fine[:, j] for j in range(features)]
     if coarse is not None:
@@ -549,7 +555,7 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
         cells += [C[:, i] * coarse + C[:, j] for i, j in pairs]
     wrong, made = np.zeros(len(cells)), np.empty((rounds, classes))
     for t in range(rounds):
-        w = ages(t, half_life)
+        w = ages(t, half_life) * h[:t]
         shares = np.array([(w * (y[:t] == k)).sum() + 1.0 / classes for k in range(classes)])
         chances = []
         for cell in cells:
@@ -559,20 +565,21 @@ def tables(Z, y, classes, bins, coarse, half_life, patience, smoothing):
             chances.append(own / own.sum())
         made[t] = chances[int(np.argmin(np.round(wrong, 9)))]
         missed = np.array([int(np.argmax(own)) != y[t] for own in chances])
-        wrong = wrong * 0.5 ** (1.0 / patience) + missed
+        wrong = wrong * 0.5 ** (1.0 / patience) + h[t] * missed
     return made
 
 
-def neighbours(Z, y, classes, k, window, weighted):
+def neighbours(Z, y, classes, k, window, weighted, h=None):
     """Return the chances that the nearest of the last rows give before every round."""
-    made = np.empty((len(y), classes))
+    made, h = np.empty((len(y), classes)), np.ones(len(y)) if h is None else h
     for t in range(len(y)):
         first = max(0, t - window)
         away = np.linalg.norm(Z[first:t] - Z[t], axis=1)
         near = np.argsort(away, kind="stable")[:k]
         votes = np.zeros(classes)
         for i in near:
-            votes[y[first + i]] += 1.0 / np.sqrt(away[i] ** 2 + 1e-12) if weighted else 1.0
+            vote = 1.0 / np.sqrt(away[i] ** 2 + 1e-12) if weighted else 1.0
+            votes[y[first + i]] += h[first + i] * vote
         share = votes / votes.sum() if len(near) else np.full(classes, 1.0 / classes)
         made[t] = (len(near) * share + 1.0 / classes) / (len(near) + 1.0)
     return made
@@ -646,10 +653,11 @@ def tree(X, y, w, classes, cuts, draw, nodes, least, tried):
 
 
 def forest(
-    Z, y, classes, draws, trees, window, nodes, bins, least, subset, smoothing, restart
+    Z, y, classes, draws, trees, window, nodes, bins, least, subset, smoothing, restart, h=None
 ):  # fmt: skip
     """Return the mean chances of all trees before every round."""
     made, place = np.empty((len(y), classes)), [0]
+    h = np.ones(len(y)) if h is None else h
     first, wait, mistakes, excess = 0, 8, [], 0.0
 
     def draw():
@@ -677,7 +685,7 @@ def forest(
             first, wait, mistakes, excess, grown = t, 8, [], 0.0, empty()
             leaves = [leaf(Z[t]) for leaf in grown]
         for own in leaves:
-            own[y[t]] += 1.0
+            own[y[t]] += h[t]
         wait -= 1
         if wait == 0:
             seen = t + 1 - first
@@ -689,6 +697,6 @@ def forest(
             cuts = [cuts_of(column, bins) for column in X.T]
             grown = []
             for i in range(trees):
-                w = np.array([1.0 if i == 0 else times() for _ in ring])
+                w = np.array([h[r] * (1.0 if i == 0 else times()) for r in ring])
                 grown.append(tree(X, labels, w, classes, cuts, draw, nodes, least, tried))
     return made

@@ -374,7 +374,21 @@ def test_sampled_totals_stay_below_their_deviation():
             ones = np.ones(400)
             tally = Tally()
             quiet = np.zeros(400, dtype=bool)
-            seen = (ones, risk, drawn, ones, zeros, zeros, ones, ones, ones, zeros, quiet, quiet)
+            seen = (
+                ones,
+                risk,
+                drawn,
+                ones,
+                zeros,
+                zeros,
+                ones,
+                ones,
+                ones,
+                zeros,
+                quiet,
+                quiet,
+                ones,
+            )
             tally.add(Watched(*seen, 0.0))
             above += tally.sampled > tally.risk + tally.deviation(0.05)
             assert tally.deviation(0.05) < 8 * np.sqrt(tally.variance) + 8

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
@@ -18,13 +19,15 @@ from driftline.committee import CommitteeTrace
 from driftline.comparators import check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
-from driftline.learner import OGD
+from driftline.learner import OGD, checked_weights
 from driftline.parts import check_flag
 from driftline.regret import Tally, Watched, mark_idle
 from driftline.trace import Trace
 from driftline.typing import Inputs, Labels
 
 __all__ = ["certify"]
+
+Made = TypeVar("Made", Certificate, CommitteeCertificate)
 
 
 @overload
@@ -37,6 +40,7 @@ def certify(
     chance: float = 0.05,
     keep: bool = True,
     progress: Callable[[int], None] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> CommitteeCertificate: ...
 
 
@@ -50,6 +54,7 @@ def certify(
     chance: float = 0.05,
     keep: bool = True,
     progress: Callable[[int], None] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Certificate: ...
 
 
@@ -62,6 +67,7 @@ def certify(
     chance: float = 0.05,
     keep: bool = True,
     progress: Callable[[int], None] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Certificate | CommitteeCertificate:
     """Return the certificate of a run against a comparator.
 
@@ -92,6 +98,8 @@ def certify(
         intervals. Without them it takes constant memory.
     progress
         A callback that is given the number of rounds just replayed.
+    sample_weight
+        The sample weights of the run, to check those in the trace.
 
     Examples
     --------
@@ -120,12 +128,29 @@ def certify(
         if isinstance(trace, CommitteeTrace):
             from driftline.certificates.committee_audit import certify_committee
 
-            return certify_committee(trace, *given)
+            return _with_weights(certify_committee(trace, *given), trace, sample_weight)
         if makes_steps(trace):
-            return _certify(trace, *given)
+            return _with_weights(_certify(trace, *given), trace, sample_weight)
         if comparator is not None:
             raise InputError("the learner has no weights, and nothing to compare: give None")
-        return certify_again(trace, *given[1:])
+        return _with_weights(certify_again(trace, *given[1:]), trace, sample_weight)
+
+
+def _with_weights(
+    certificate: Made, trace: Trace | CommitteeTrace, sample_weight: npt.ArrayLike | None
+) -> Made:
+    """Compare the sample weights of a trace with those that were given, or say that none were."""
+    given, own = checked_weights(sample_weight, len(trace)), trace.sample_weight
+    if given is None:
+        if own is None:
+            return certificate
+        note = "the sample weights, which are those of the trace"
+        return replace(certificate, unchecked=(*certificate.unchecked, note))
+    wrong = np.flatnonzero(given != (1.0 if own is None else own))
+    if not len(wrong):
+        return certificate
+    found = f"{len(wrong)} sample weights are not those of the trace, the first in round {wrong[0]}"
+    return replace(certificate, findings=(*certificate.findings, found))
 
 
 def _check_options(chance: float, keep: bool, progress: Callable[[int], None] | None) -> None:
@@ -170,7 +195,7 @@ def _certify(
             parts_seen.append(seen)
         if progress is not None:
             progress(stop - start)
-    guess = task.mean_guess(labels)
+    guess = task.mean_guess(labels, trace.sample_weight)
     assert guess is not None  # None only without labels
     made = replace(premises_of(engine, replay.floor), guess_loss=guess)
     return Certificate(

@@ -114,7 +114,7 @@ class Certificate:
     @property
     def trivial(self) -> float:
         """The loss of uniform guessing: a bound above it is vacuous."""
-        return self.premises.guess_loss * self.rounds
+        return self.premises.guess_loss * self.tally.weight
 
     # -- bounds
 

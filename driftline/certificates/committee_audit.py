@@ -22,6 +22,7 @@ from driftline.certificates.recorded import (
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
+from driftline.committee.shares import stretches_of
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
@@ -69,9 +70,10 @@ def certify_committee(
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
-    weights = first.state.shares.copy().update(risk, largest)
+    counts = trace.sample_weight
+    weights = first.state.shares.copy().update(risk, largest, sample_weight=counts)
     rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
-    target = _targets(task, rows, wanted, made, losses, labels)
+    target = _targets(task, rows, wanted, made, losses, labels, counts)
     average = (weights * risk).sum(axis=1)
 
     findings = [f"member {j}: {found}" for j, m in enumerate(members) for found in m.findings]
@@ -84,7 +86,8 @@ def certify_committee(
     findings += _predicted(rows, wanted, first, made, weights)
 
     certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
-    variance = 0.0 if certain else float((average * np.maximum(largest - average, 0.0)).sum())
+    most = largest if counts is None else largest * counts
+    variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(trace),
@@ -95,16 +98,17 @@ def certify_committee(
         sampled_average=float((weights * losses).sum()),
         variance=variance,
         largest_loss=largest,
+        stretches=stretches_of(counts, len(trace)),
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
         sequences=tuple(best_sequences(risk, min(SWITCHES, len(trace) - 1)).tolist()),
         shares=first.state.shares,
-        no_regret_bound=_no_regret_bound(first.state, float(risk.max()), largest),
+        no_regret_bound=_no_regret_bound(first.state, risk, most, largest),
         scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
         unchecked=_unchecked(first, members),
         chance=chance,
-        rounds_seen=CommitteeRounds(target, weights, risk) if keep else None,
+        rounds_seen=CommitteeRounds(target, weights, risk, counts) if keep else None,
     )
 
 
@@ -162,7 +166,11 @@ def _member(
         comparator = Fixed(np.zeros(shape))
     check_comparator(comparator)
     inside = Inside(comparator, learner_of(trace).domain)
-    return certify(trace, inside, inputs, labels, chance=chance, progress=progress), inside.shrunk
+    weights = trace.sample_weight  # compared with what was given for the committee, not here
+    made = certify(
+        trace, inside, inputs, labels, chance=chance, progress=progress, sample_weight=weights
+    )
+    return made, inside.shrunk
 
 
 def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
@@ -197,6 +205,7 @@ def _targets(
     made: list[np.ndarray],
     losses: np.ndarray,
     labels: Labels,
+    sample_weight: np.ndarray | None,
 ) -> np.ndarray:
     """Return the target losses of the committee's predictions; those of members are known."""
     if rows.shape != wanted.shape:
@@ -208,6 +217,8 @@ def _targets(
     other = np.flatnonzero(np.isnan(target))
     if len(other):
         target[other] = losses_of(task, rows[other], [labels[t] for t in other])
+        if sample_weight is not None:
+            target[other] *= sample_weight[other]
     return target
 
 
@@ -242,7 +253,9 @@ def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...
     return tuple(notes)
 
 
-def _no_regret_bound(state: CommitteeState, most: float, largest: float) -> str:
+def _no_regret_bound(
+    state: CommitteeState, risk: np.ndarray, most: float | np.ndarray, largest: float
+) -> str:
     """Say why the regret of the weights is not bounded, "" if it is."""
     shares, rounds = state.shares, state.rounds
     if not np.array_equal(shares.state, Shares(shares.members).state):
@@ -250,6 +263,9 @@ def _no_regret_bound(state: CommitteeState, most: float, largest: float) -> str:
             f"the weights had seen {rounds} rounds before, and their regret is bounded only from "
             "their first round on"
         )
-    if most > largest * (1.0 + 1e-9):
-        return f"an expected loss of {most:.4g} is above the task's largest, {largest:.4g}"
+    if (risk.max(axis=1) > most * (1.0 + 1e-9)).any():
+        return (
+            f"an expected loss of {risk.max():.4g} is above the task's largest, {largest:.4g}, "
+            "times its sample weight"
+        )
     return ""

@@ -32,6 +32,7 @@ import numpy as np
 
 from driftline.certificates.certificate import FORMS, Certificate, or_reason
 from driftline.committee import Shares
+from driftline.committee.shares import Stretch
 from driftline.errors import NoGuaranteeError
 from driftline.regret import Tally
 from driftline.typing import Json
@@ -48,6 +49,7 @@ class CommitteeRounds(NamedTuple):
     target_loss: np.ndarray
     weights: np.ndarray
     member_risk: np.ndarray
+    sample_weight: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class CommitteeCertificate:
     members: tuple[Certificate, ...]
     sequences: tuple[float, ...]
     shares: Shares = field(repr=False)
+    #: Rounds of the same scale of sample weights; one stretch of scale 1 without any.
+    stretches: tuple[Stretch, ...] = field(repr=False)
     no_regret_bound: str = ""
     scaled: bool = False
     shrunk: tuple[bool, ...] = ()
@@ -119,7 +123,10 @@ class CommitteeCertificate:
         members' predictions, and a vote costs at most ``factor`` times that. If all members are
         deterministic, a vote has no deviation.
         """
-        tally = Tally(self.largest_loss, rounds=self.rounds, variance=self.variance)
+        largest = max((member.tally.most_weight for member in self.members), default=0.0)
+        tally = Tally(
+            self.largest_loss, rounds=self.rounds, variance=self.variance, most_weight=largest
+        )
         if self.combine == "draw":
             return tally.deviation(self.chance)
         return self.factor * tally.deviation(self.chance) if self.variance else 0.0
@@ -133,14 +140,14 @@ class CommitteeCertificate:
         """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
-        return float(self.largest_loss * self.shares.regret_bound(self.rounds, switches))
+        return float(self.largest_loss * self.shares.weighted_regret(self.stretches, switches))
 
     def most(self, total: float, switches: int = 0) -> float:
         """Return a bound of the average, if a sequence of members pays at most ``total``."""
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         largest = self.largest_loss
-        return largest * self.shares.loss_bound(total / largest, self.rounds, switches)
+        return largest * self.shares.weighted_bound(total / largest, self.stretches, switches)
 
     @property
     def switches(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
+from driftline.committee.shares import stretches_of
 from driftline.errors import InputError
 from driftline.plotting import COLOURS, new_figure
 
@@ -73,18 +74,22 @@ def _draw_totals(
         total = np.r_[0.0, np.cumsum(column)][edges]
         top = max(top, float(total[-1]))
         panel.plot(t, total, color=colour, linewidth=width, label=f"{label}, {total[-1]:.4g}")
-    limit = ROOM * top
+    limit, counts = ROOM * top, rounds.sample_weight
     if not certificate.no_regret_bound and math.isfinite(certificate.factor):
         sums = rounds.member_risk.cumsum(axis=0)[edges[1:] - 1].min(axis=1)
-        most, largest = certificate.shares.loss_bound, certificate.largest_loss
-        made = [most(total / largest, int(k)) for total, k in zip(sums, edges[1:], strict=True)]
+        most, largest = certificate.shares.weighted_bound, certificate.largest_loss
+        made = []
+        for total, k in zip(sums, edges[1:].tolist(), strict=True):
+            before = stretches_of(None if counts is None else counts[:k], k)
+            made.append(most(total / largest, before))
         bound = certificate.factor * largest * np.array(made)
         words = f"bound by the best member,\n{bound[-1]:.4g}"
         words += " (leaves the panel)" if bound[-1] > limit else ""
         panel.plot(t[1:], bound, color=RED, linewidth=1.2, label=words)
         top = max(top, float(bound.max()))
     if math.isfinite(certificate.trivial):
-        guess = certificate.trivial * edges / certificate.rounds
+        shares = np.full(certificate.rounds, 1.0) if counts is None else counts
+        guess = certificate.members[0].premises.guess_loss * np.r_[0.0, shares.cumsum()][edges]
         words = f"uniform guessing, {certificate.trivial:.4g}"
         words += "\n(leaves the panel)" if certificate.trivial > 1.05 * min(top, limit) else ""
         panel.plot(t, guess, ":", color="0.4", linewidth=1.2, label=words)

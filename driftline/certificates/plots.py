@@ -126,10 +126,17 @@ def _draw_totals(panel: Axes, certificate: Certificate, seen: Trace | Watched) -
     if math.isfinite(certificate.trivial):
         words = f"uniform guessing, {certificate.trivial:.4g}"
         words += "\n(leaves the panel)" if certificate.trivial > top else ""
-        guess = certificate.premises.guess_loss * edges
+        guess = certificate.premises.guess_loss * _weights_before(certificate, edges)
         panel.plot(t, guess, ":", color="0.4", linewidth=1.2, label=words)
     panel.set_ylim(1.05 * min([0.0, *_finite(curves["exact"])]), top)
     panel.set_ylabel("cumulative target loss")
+
+
+def _weights_before(certificate: Certificate, edges: np.ndarray) -> np.ndarray:
+    """Return the sum of sample weights before every edge; on a line, if rounds were not kept."""
+    if certificate.rounds_seen is None:
+        return edges * certificate.tally.weight / max(1, certificate.rounds)
+    return np.r_[0.0, certificate.rounds_seen.sample_weight.cumsum()][edges]
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

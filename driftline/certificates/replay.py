@@ -83,6 +83,7 @@ class Replay:
             columns,
             np.full((count, self.predictions.shape[1]), -1, dtype=np.int64),
             restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
+            sample_weight=None if (own := trace.sample_weight) is None else own[start:stop],
         )
         block.column("eta")[:] = trace.eta[start:stop]
         played, seen = self.watch.play(block)
@@ -109,6 +110,8 @@ class Replay:
         try:
             if len(other):
                 target[other] = losses_of(task, recorded[other], labels)
+                if block.sample_weight is not None:
+                    target[other] *= block.sample_weight[other]
         except InputError as error:
             raise InputError(f"the trace has predictions that are not valid: {error}") from error
         if self._drawn:

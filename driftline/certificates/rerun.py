@@ -64,7 +64,7 @@ def certify_again(
         0,
         len(trace),
         tally,
-        _premises(learner, labels),
+        _premises(learner, labels, trace.sample_weight),
         tuple(words),
         chance,
         Watched.join(parts) if keep else None,
@@ -86,7 +86,8 @@ def _again(
         raise InputError(
             f"inputs have {rows.features} features, but the learner had {learner.features}"
         )
-    room: Batch = learner._room(part)
+    weights = None if trace.sample_weight is None else trace.sample_weight[start:stop]
+    room: Batch = learner._room(part).weighted(weights)
     learner._play(rows, start, stop, part, learner._tickets + start, room)
     made, off = as_rows(own["prediction"]), {}
     if made.shape != room["prediction"].shape:
@@ -107,6 +108,8 @@ def _again(
         if len(other):
             theirs = [part[t] for t in other.tolist()]
             target[other] = losses_of(learner.task, made[other], theirs)
+            if weights is not None:
+                target[other] *= weights[other]
     except InputError as error:
         raise InputError(f"the trace has predictions that are not valid: {error}") from error
     off["target losses are not those of the predictions"] = own["target_loss"] != target
@@ -134,13 +137,14 @@ def _watched(room: Batch, target: np.ndarray) -> Watched:
         move=nothing,
         restarted=np.zeros(count, dtype=bool),
         idle=np.ones(count, dtype=bool),
+        sample_weight=room.columns.get("sample_weight", np.ones(count)),
         end=0.0,
     )
 
 
-def _premises(learner: Member, labels: Labels) -> Premises:
+def _premises(learner: Member, labels: Labels, sample_weight: np.ndarray | None) -> Premises:
     task = learner.task
-    guess = task.mean_guess(labels)
+    guess = task.mean_guess(labels, sample_weight)
     assert guess is not None  # None only without labels
     reason = f"{type(learner).__name__} has no theorem: {learner.no_theorem}"
     return Premises(

@@ -16,6 +16,9 @@ by at most
 
 .. math:: \ln A + \ln m + k \ln\frac m\alpha - (T - 1 - k) \ln\Big(1 - \alpha + \frac\alpha m\Big).
 
+A round of sample weight h has h times the logarithmic loss, divided by the scale of the weights of
+the vote, so that the learning rate of 1 is small enough.
+
 These are not the weights of the vote (:class:`~driftline.committee.Shares`), which follow mistakes:
 the member with the fewest mistakes need not have the best probabilities.
 """
@@ -38,12 +41,12 @@ LEAST = 1e-100
 
 
 @helper
-def believe(losses, nats, state, bets):
-    """Let the weights learn from the members' losses of one round."""
+def believe(losses, nats, scale, state, bets):
+    """Let the weights learn from the members' losses of one round, divided by a scale."""
     members, sets = nats.size, len(SHARE_VALUES)
     best = math.inf
     for j in range(members):
-        bets[j] = nats[j] * losses[j]
+        bets[j] = nats[j] * losses[j] / scale
         best = min(best, bets[j])
     for j in range(members):
         away = bets[j] - best

@@ -245,7 +245,7 @@ class Committee(Shell):
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
-        self._weigh(risks, losses, out=room["weights"])
+        self._weigh(risks, losses, room.columns.get("sample_weight"), room["weights"])
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -580,13 +580,18 @@ class Committee(Shell):
             )
 
     def _weigh(
-        self, risks: np.ndarray, losses: np.ndarray, out: np.ndarray | None = None
+        self,
+        risks: np.ndarray,
+        losses: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
             risks,
             self._largest_loss,
             out,
+            sample_weight=sample_weight,
             beliefs=self._beliefs,
             surrogate=losses,
             alarms=self._alarms,
@@ -604,6 +609,8 @@ class Committee(Shell):
         if self.combine == "vote":
             rows = vote(self.task, made, weights)
             target = self._losses(rows, labels)
+            if "sample_weight" in room.columns:
+                target *= room["sample_weight"]
             return {"risk": target, "target_loss": target, "prediction": rows}
         chosen = drawn(weights, self._draws.uniforms(number, len(risks))[:, 0])
         places = chosen, np.arange(len(chosen))
@@ -621,7 +628,8 @@ class Committee(Shell):
         traces = tuple(member._trace(own, state, "") for member, own, state in members)
         names = ("risk", "target_loss", "weights", "member_risk")
         prediction = self.task.predictions(batch["prediction"])
-        columns = {name: batch[name] for name in names}
+        columns: dict[str, Any] = {name: batch[name] for name in names}
+        columns["sample_weight"] = batch.columns.get("sample_weight")
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 
     def _losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:

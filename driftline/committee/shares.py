@@ -42,41 +42,64 @@ Hence :math:`X \le \max(c, 0) + \sqrt{A (1 - A / T) \ln K}`, and A is at most th
 .. math:: A = B + 2 \sqrt{A (1 - A / T) \ln K}, \qquad B = L + D_0 + 2 \max(c, 0),
 
 or T if B is above it. For twelve sets and :math:`D_0 = 1`, c is negative.
+
+*Sample weights.* A round of weight h has losses up to h, and is divided by a scale H, the smallest
+power of 2 that no weight so far exceeds; a round of weight 0 changes nothing. When H grows, all
+sets count alike again, but each keeps its weights of members, none of which is below
+:math:`\alpha / m`. So from there on a sequence of members has the words of one that changes once
+more, and all of the above holds with losses over the new H. The members' weights in that round were
+still the old ones, which costs H at most. With :math:`T_s` rounds of positive weight in stretch s,
+whose scale is :math:`H_s`, what is paid is at most
+
+.. math:: S + \sum_s H_s \big( R(T_s, k + [s > 0]) + [s > 0] \big),
+
+R the regret bound; and, since the rounds before the last stretch cost their weights at most, also
+these and :math:`H_s (L(S / H_s, T_s, k + [s > 0]) + [s > 0])` of the last one, L the loss bound.
+Scales double at least, so that all stretches together cost no more than twice the last.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from driftline.committee.beliefs import Beliefs, believe
-from driftline.detectors.alarms import PARAMS, AlarmLog, note
+from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
-__all__ = ["Shares"]
+__all__ = ["Shares", "Stretch", "stretches_of"]
 
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 
-#: The state begins with the mixability gap so far. It starts above 0, so that the first decisions
-#: do not depend on rounding.
-HEAD, FIRST_GAP = 1, 1.0
+#: The state begins with the mixability gap so far, and the scale of sample weights, 0 before the
+#: first. The gap starts above 0, so that the first decisions do not depend on rounding.
+GAP, SCALE, HEAD, FIRST_GAP = 0, 1, 2, 1.0
 
 #: The arguments where there are no surrogate losses, and so no beliefs.
 NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
+
+#: Sample weights of rounds that all count once.
+ONCE = np.empty(0)
 
 #: No log of alarms.
 SILENT = (PARAMS, np.empty(0))
 
 
 @kernel(SHARES)
-def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs, params, alarms):
+def update(
+    losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, params,
+    alarms,
+):  # fmt: skip
     """Write the weights before every round, and learn from its losses over the largest possible.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
-    side. ``state`` has the gap, the loss of every set, its chance, and the sets' weights. A round
+    side. ``state`` has gap and scale, the loss of every set, its chance, and the sets' weights. A
+    round
     in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
     are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
     empty.
@@ -95,21 +118,29 @@ def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs
         keeps[i] = 1.0 - grid[i // members, 1]
         gives[i] = grid[i // members, 1] / members
     for t in range(rounds):
-        if nats.size > 0:
-            believe(surrogate[t], nats, beliefs, factors)
-        best, alike = 1.0, True
         for j in range(members):
-            lost[j] = min(max(losses[t, j] / largest, 0.0), 1.0)
-            best = min(best, lost[j])
-            alike = alike and lost[j] == lost[0]
             weights[t, j] = 0.0
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
+        counts = sample_weight[t] if sample_weight.size > 0 else 1.0
+        if counts == 0.0:
+            if alarms.size > 0:
+                skip(alarms)
+            continue
+        if counts > state[SCALE]:
+            _rescale(state, totals, chances, counts)
+        if nats.size > 0:
+            believe(surrogate[t], nats, state[SCALE], beliefs, factors)
+        best, alike, most = 1.0, True, largest * state[SCALE]
+        for j in range(members):
+            lost[j] = min(max(losses[t, j] / most, 0.0), 1.0)
+            best = min(best, lost[j])
+            alike = alike and lost[j] == lost[0]
         if alarms.size > 0:
             mean = 0.0
             for j in range(members):
                 mean += weights[t, j] * lost[j]
-            note(mean, params, alarms)
+            note(mean * (state[SCALE] / counts), params, alarms)
         if not alike:
             for g in range(sets):
                 paid[g] = 0.0
@@ -138,10 +169,23 @@ def update(losses, largest, grid, state, work, weights, surrogate, nats, beliefs
 
 
 @helper
+def _rescale(state, totals, chances, counts):
+    """Let the scale be a power of 2 that is not below a weight; all sets count alike again."""
+    scale = 1.0
+    while scale < counts:
+        scale *= 2.0
+    while 0.5 * scale >= counts:
+        scale *= 0.5
+    state[GAP], state[SCALE] = FIRST_GAP, scale
+    for g in range(chances.size):
+        totals[g], chances[g] = 0.0, 1.0 / chances.size
+
+
+@helper
 def _choose(state, totals, chances, paid):
     """Let the chances of the sets learn from what each has paid."""
     sets = totals.size
-    rate = math.log(sets) / state[0]
+    rate = math.log(sets) / state[GAP]
     mean, inside, least = 0.0, 0.0, math.inf
     for g in range(sets):
         mean += chances[g] * paid[g]
@@ -149,14 +193,45 @@ def _choose(state, totals, chances, paid):
         inside += chances[g] * math.exp(-rate * (paid[g] - mean))
         totals[g] += paid[g]
         least = min(least, totals[g])
-    state[0] += max(0.0, math.log(inside) / rate)  # mean minus mix loss
-    rate, total = math.log(sets) / state[0], 0.0
+    state[GAP] += max(0.0, math.log(inside) / rate)  # mean minus mix loss
+    rate, total = math.log(sets) / state[GAP], 0.0
     for g in range(sets):
         totals[g] -= least  # differences are all that counts
         chances[g] = math.exp(-rate * totals[g])
         total += chances[g]
     for g in range(sets):
         chances[g] /= total
+
+
+class Stretch(NamedTuple):
+    """Consecutive rounds with the same scale: how many of positive weight, and their weights."""
+
+    scale: float
+    rounds: int
+    weight: float
+
+
+def stretches_of(sample_weight: np.ndarray | None, rounds: int) -> tuple[Stretch, ...]:
+    """Return the stretches of a run from its first round on.
+
+    >>> [tuple(stretch) for stretch in stretches_of(np.array([1.0, 0.0, 0.5, 3.0, 2.0]), 5)]
+    [(1.0, 2, 1.5), (4.0, 2, 5.0)]
+    """
+    if sample_weight is None:
+        return (Stretch(1.0, rounds, float(rounds)),)
+    counted = sample_weight[sample_weight > 0.0]
+    if not len(counted):
+        return ()
+    scales = np.maximum.accumulate(_power(counted))
+    starts = np.flatnonzero(np.r_[True, scales[1:] > scales[:-1]])
+    parts = zip(scales[starts], np.split(counted, starts[1:]), strict=True)
+    return tuple(Stretch(float(scale), len(own), float(own.sum())) for scale, own in parts)
+
+
+def _power(weights: np.ndarray) -> np.ndarray:
+    """Return the smallest powers of 2 that are not below weights."""
+    shares, exponents = np.frexp(weights)
+    return np.ldexp(1.0, exponents - (shares == 0.5))
 
 
 class Shares:
@@ -173,7 +248,7 @@ class Shares:
         self.grid = np.array([(eta, share) for eta in RATES for share in SHARE_VALUES])
         sets = len(self.grid)
         self.state = np.zeros(HEAD + 2 * sets + sets * members)
-        self.state[0] = FIRST_GAP
+        self.state[GAP] = FIRST_GAP
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         self.state[HEAD + 2 * sets :] = 1.0 / members
         self._work = np.empty(sets + 2 * members + 2 * sets * members)
@@ -184,18 +259,21 @@ class Shares:
         largest: float = 1.0,
         out: np.ndarray | None = None,
         *,
+        sample_weight: np.ndarray | None = None,
         beliefs: Beliefs | None = None,
         surrogate: np.ndarray | None = None,
         alarms: AlarmLog | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
-        Losses are clipped to the range from 0 to the largest one, which rounding may leave.
+        Losses are clipped to the range from 0 to the largest one, which rounding may leave; with
+        sample weights they are multiplied by these already.
         Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         weights = np.empty(losses.shape) if out is None else out
-        given = (losses, largest, self.grid, self.state, self._work, weights)
+        counts = ONCE if sample_weight is None else np.ascontiguousarray(sample_weight)
+        given = (losses, largest, counts, self.grid, self.state, self._work, weights)
         log = SILENT if alarms is None else (PARAMS, alarms.state)
         if beliefs is None or surrogate is None:
             update.compiled(*given, *NOTHING, *log)
@@ -208,18 +286,21 @@ class Shares:
         """The weights for the next round."""
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
         work = np.empty_like(self._work)  # not shared: any number of threads may call this
-        given = (nothing, 1.0, self.grid, self.state.copy(), work, weights)
+        given = (nothing, 1.0, ONCE, self.grid, self.state.copy(), work, weights)
         update.compiled(*given, *NOTHING, *SILENT)
         return weights[0]
 
     def resume(self, state: np.ndarray) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
         sets = len(self.grid)
+        if np.shape(state) == (self.state.size - 1,):  # of a version without sample weights
+            fresh = np.array_equal(state, np.delete(Shares(self.members).state, SCALE))
+            state = np.insert(state, SCALE, 0.0 if fresh else 1.0)
         good = state.shape == self.state.shape and np.isfinite(state).all() and (state >= 0.0).all()
         if good:
             chances = state[HEAD + sets : HEAD + 2 * sets].sum()
             own = state[HEAD + 2 * sets :].reshape(sets, self.members).sum(axis=1)
-            good = state[0] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
+            good = state[GAP] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
         if not good:
             raise InputError(f"these are no weights of {self.members} members")
         self.state[:] = state
@@ -262,6 +343,24 @@ class Shares:
         base = min(least + FIRST_GAP + 2.0 * max(more, 0.0), float(rounds))
         root = math.sqrt(log_sets * (log_sets + base * (1.0 - base / rounds)))
         return (base + 2.0 * log_sets + 2.0 * root) / (1.0 + 4.0 * log_sets / rounds)
+
+    def weighted_regret(self, stretches: Sequence[Stretch], switches: int = 0) -> float:
+        """Return the regret bound of rounds with sample weights."""
+        return sum(
+            scale * (self.regret_bound(rounds, switches + (i > 0)) + (i > 0))
+            for i, (scale, rounds, _) in enumerate(stretches)
+        )
+
+    def weighted_bound(
+        self, total: float, stretches: Sequence[Stretch], switches: int = 0
+    ) -> float:
+        """Return the loss bound of rounds with sample weights: for ``total``, theirs included."""
+        if not stretches:
+            return 0.0
+        (scale, rounds, _), later = stretches[-1], len(stretches) > 1
+        last = self.loss_bound(total / scale, rounds, switches + later) + later
+        before = sum(weight for _, _, weight in stretches[:-1])
+        return min(total + self.weighted_regret(stretches, switches), before + scale * last)
 
     def _words(self, rounds: int, switches: int) -> np.ndarray:
         """Return minus the log-probability that each set gives to a sequence of members."""

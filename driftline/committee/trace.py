@@ -20,6 +20,7 @@ from driftline.typing import Inputs, Json, Labels, Saved
 __all__ = ["AuditOrigin", "CommitteeTrace"]
 
 COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
+WEIGHT = "sample_weight"
 
 
 class AuditOrigin(NamedTuple):
@@ -42,7 +43,8 @@ class CommitteeTrace:
     ``target_loss`` and ``risk`` are the committee's own; for a vote, which is certain, they are the
     same. ``weights`` has a row of the members' weights before every round, ``member_risk`` a
     row of their expected losses; ``members`` are their own traces, with losses, steps and
-    gradients. ``origin`` is the committee's state before the run, so that it can be audited.
+    gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
+    losses are multiplied by the ``sample_weight`` of the round, if there is one.
     """
 
     risk: np.ndarray
@@ -52,6 +54,7 @@ class CommitteeTrace:
     member_risk: np.ndarray
     members: tuple[Trace, ...]
     origin: AuditOrigin | None = None
+    sample_weight: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -75,7 +78,8 @@ class CommitteeTrace:
 
         See :mod:`driftline.detectors.alarms`; ``committee.alarms`` are those since its first round.
         """
-        return alarms_of(self.average / (self.members[0].largest_loss if self.members else 1.0))
+        largest = self.members[0].largest_loss if self.members else 1.0
+        return alarms_of(self.average / largest, self.sample_weight)
 
     def scaled(self, inputs: Inputs) -> Inputs:
         """Return the inputs of the run as members saw them, which comparators act on."""
@@ -103,23 +107,30 @@ class CommitteeTrace:
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return all columns by name; names of a member's columns begin with its number."""
-        columns = {name: getattr(self, name) for name in COLUMNS}
-        for j, member in enumerate(self.members):
+        columns = self._own_columns()
+        for j, member in enumerate(self._plain_members()):
             columns |= {f"{j}.{name}": column for name, column in member.columns().items()}
         return columns
+
+    def _own_columns(self) -> dict[str, np.ndarray]:
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return columns if self.sample_weight is None else columns | {WEIGHT: self.sample_weight}
+
+    def _plain_members(self) -> list[Trace]:
+        """Return the members' traces without the sample weights, which are the committee's."""
+        return [replace(member, sample_weight=None) for member in self.members]
 
     @classmethod
     def join(cls, traces: Sequence[CommitteeTrace]) -> CommitteeTrace:
         """Return one trace of rounds that follow each other, with the origin of the first."""
-        rows = [{name: getattr(trace, name) for name in COLUMNS} for trace in traces]
-        own: dict[str, Any] = joined(rows)
+        own: dict[str, Any] = joined([trace._own_columns() for trace in traces])
         members = zip(*(trace.members for trace in traces), strict=True)
         return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
 
     def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""
-        arrays = {name: getattr(self, name) for name in COLUMNS}
-        saved = [member.to_saved() for member in self.members]
+        arrays = self._own_columns()
+        saved = [member.to_saved() for member in self._plain_members()]
         for j, (_, columns) in enumerate(saved):
             arrays |= {f"{j}.{name}": array for name, array in columns.items()}
         about: Json = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
@@ -136,11 +147,12 @@ class CommitteeTrace:
         rounds = len(column(arrays, "risk"))
         made = {name: column(arrays, name, rounds) for name in ("risk", "target_loss")}
         made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
+        weight = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
         for j, part in enumerate(about["members"]):
             start = f"{j}."
             own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-            members.append(Trace.from_saved(part, own))
+            members.append(Trace.from_saved(part, own | weight))
             if len(members[-1]) != rounds:
                 raise InputError(
                     f"columns differ in length: member {j} has {len(members[-1])} rounds, not "
@@ -152,7 +164,7 @@ class CommitteeTrace:
                 raise InputError(
                     f"{name!r} has the shape {made[name].shape} for {len(members)} members"
                 )
-        return cls(**made, members=tuple(members), origin=_origin(about, arrays))
+        return cls(**made, **weight, members=tuple(members), origin=_origin(about, arrays))
 
     @classmethod
     def load(cls, path: str | Path) -> CommitteeTrace:

@@ -3,7 +3,7 @@
 There is one definition for traces, committees, estimators, runs and reports: an alarm of
 ``Cusum()`` over the learner's expected target losses, as shares of the largest there is; of a
 committee, over the weighted mean of its members' expected losses, which is what drawing one of
-them would cost.
+them would cost. Losses are taken without sample weights, and rounds of weight 0 are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from driftline.detectors.cusum import Cusum, page
 from driftline.errors import InputError
 from driftline.kernels import ALARMS, helper, kernel
 
-__all__ = ["AlarmLog", "alarms_of", "note"]
+__all__ = ["AlarmLog", "alarms_of", "note", "skip"]
 
 #: A log begins with how many rounds it has seen, the detector's memory, and how many alarms there
 #: were; then come the last of these, each in the place of its number modulo their most.
@@ -34,6 +34,12 @@ def note(loss, params, log):
         log[FOUND] += 1.0
         for i in range(MEMORY, FOUND):
             log[i] = 0.0
+    log[ROUNDS] += 1.0
+
+
+@helper
+def skip(log):
+    """Count a round that the detector is not told of."""
     log[ROUNDS] += 1.0
 
 
@@ -110,8 +116,16 @@ class AlarmLog:
         return log
 
 
-def alarms_of(losses: npt.ArrayLike) -> np.ndarray:
-    """Return the rounds with an alarm, of losses as shares of the largest there is."""
+def alarms_of(losses: npt.ArrayLike, sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the rounds with an alarm, of losses as shares of the largest there is.
+
+    Losses that were multiplied by sample weights are divided by them; rounds of weight 0 are left
+    out.
+    """
     log = AlarmLog()
-    log.add(losses)
-    return log.rounds
+    if sample_weight is None:
+        log.add(losses)
+        return log.rounds
+    counted = np.flatnonzero(sample_weight)
+    log.add(np.asarray(losses)[counted] / sample_weight[counted])
+    return counted[log.rounds]

@@ -106,6 +106,18 @@ class Block(NamedTuple):
     shadow: np.ndarray | None = None  # a comparator's weights, one row per score
     comparator_gaps: np.ndarray | None = None
     restarted: np.ndarray | None = None  # whether each round was the first of a new start
+    sample_weight: np.ndarray | None = None  # how often each round counts; None for once
+
+    @property
+    def extras(self) -> np.ndarray:
+        """Uniform numbers, with sample weights beside them if there are any."""
+        if self.sample_weight is None:
+            return self.uniforms
+        return np.column_stack([self.uniforms, self.sample_weight])
+
+    def weight(self, t: int) -> float:
+        """Return the sample weight of one round."""
+        return 1.0 if self.sample_weight is None else float(self.sample_weight[t])
 
     def column(self, name: str) -> np.ndarray:
         """Return a column of the record by name: a view, through which it can be written."""
@@ -129,6 +141,7 @@ class Block(NamedTuple):
             gaps=None if self.gaps is None else self.gaps[part],
             comparator_gaps=None if self.comparator_gaps is None else self.comparator_gaps[part],
             restarted=None if self.restarted is None else self.restarted[part],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[part],
         )
 
 
@@ -314,7 +327,7 @@ class Engine:
 
     @property
     def largest_input_sq(self) -> float:
-        """The largest squared norm of an input so far."""
+        """The largest squared norm of an input so far, times its sample weight."""
         return float(self.vector[at.LARGEST_INPUT_SQ])
 
     # -- scores

@@ -133,14 +133,14 @@ class CompiledEngine(Engine):
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
-        rows, start, stop, labels, uniforms, trace, predictions, *_ = block
+        rows, start, stop, labels, _, trace, predictions, *_ = block
         rows, _, (_, program, _, buffer) = self._ready(rows)
         return rows.loop(self.dtype).compiled(
             program.code,
             program.params,
             *rows.arrays(start, stop, self.dtype),
             rows.loop_labels(labels),
-            uniforms,
+            block.extras,
             self.stored,
             self._shadow(block.shadow),
             self.vector,

@@ -35,20 +35,20 @@ class PlainEngine(Engine):
         for t in range(block.stop - block.start):
             if not self._play_round(block, t):
                 return t
-            if self._alarmed(block.trace, t):
+            if self._alarmed(block, t):
                 return t + 1
         return block.stop - block.start
 
-    def _alarmed(self, trace: np.ndarray, t: int) -> bool:
+    def _alarmed(self, block: Block, t: int) -> bool:
         """Pass the round to the detector; return whether it gives an alarm, and record that."""
-        detector, task = self.parts.restart, self.parts.loss.task
-        if detector is None:
+        detector, largest = self.parts.restart, self.parts.loss.task.largest_loss * block.weight(t)
+        if detector is None or largest == 0.0:
             return False
         own = self.vector[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
-        share = min(1.0, max(0.0, float(trace[at.RISK_ROW, t]) / task.largest_loss))
+        share = min(1.0, max(0.0, float(block.column("risk")[t]) / largest))
         given = detector.sees(share, own)
         if self.replay:
-            trace[at.OWN_ALARM_ROW, t] = given
+            block.write(t, own_alarm=given)
             return False
         if not given:
             return False
@@ -58,7 +58,7 @@ class PlainEngine(Engine):
     def _play_round(self, block: Block, t: int) -> bool:
         loss, decoder, rate, domain, intercept, _ = self.parts
         setting, state = self.parts.setting, self.vector
-        rows, index = block.rows, block.start + t
+        rows, index, weight = block.rows, block.start + t, block.weight(t)
         input_sq = rows.norm_sq(index, intercept)
         if not input_sq < FARTHEST_SQ:
             return False
@@ -67,9 +67,10 @@ class PlainEngine(Engine):
 
         label = loss.task.label(block.labels[t])
         value, grad = loss.value_and_grad(theta, label)
+        value, grad, risk = weight * value, weight * grad, weight * decoder.risk(theta, label)
         if not np.isfinite(value):
             return False
-        risk = decoder.risk(theta, label)
+        input_sq *= weight
         prediction = decoder.draw(theta, block.uniforms[t])
         gradient = rows.gradient(grad, index, intercept)
         grad_sq = float(np.vdot(gradient, gradient))
@@ -95,11 +96,11 @@ class PlainEngine(Engine):
         state[at.ROUNDS] += 1
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 
-        target_loss = loss.task.loss(prediction, label)
+        target_loss = weight * loss.task.loss(prediction, label)
         used = float(state[at.ETA])
         block.write(t, loss=value, risk=risk, target_loss=target_loss, eta=used, grad_sq=grad_sq)
         if block.gaps is not None:
-            block.gaps[t] = loss.solver_gap(theta)
+            block.gaps[t] = weight * loss.solver_gap(theta)
         written = np.ravel(prediction)
         block.predictions[t, : written.size] = written
         return True
@@ -109,8 +110,8 @@ class PlainEngine(Engine):
         loss, shadow, own = self.parts.loss, block.shadow, self.stored
         assert shadow is not None and own is not None
         theta = block.rows.scores(shadow, False, block.start + t, self.parts.intercept)
-        value, _ = loss.value_and_grad(theta, label)
+        weight, (value, _) = block.weight(t), loss.value_and_grad(theta, label)
         inner, norm_sq = float(np.vdot(own, shadow)), float(np.vdot(own, own))
-        block.write(t, comparator_loss=value, inner=inner, norm_sq=norm_sq)
+        block.write(t, comparator_loss=weight * value, inner=inner, norm_sq=norm_sq)
         if block.comparator_gaps is not None:
-            block.comparator_gaps[t] = loss.solver_gap(theta)
+            block.comparator_gaps[t] = weight * loss.solver_gap(theta)

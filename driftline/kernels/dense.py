@@ -22,7 +22,7 @@ from driftline.kernels.sweeps import sweep
 
 @kernel(DENSE)
 def play_dense(
-    code, params, inputs, labels, uniforms, weights, shadow, state, buffer, trace, predictions
+    code, params, inputs, labels, extras, weights, shadow, state, buffer, trace, predictions
 ):
     """Play until an alarm or a refused round; return how many rounds were played.
 
@@ -53,7 +53,7 @@ def play_dense(
             played = t
             break
 
-        if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
+        if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             played = t
             break
         if code[at.LOOK]:
@@ -63,8 +63,8 @@ def play_dense(
                 m.encoded[k] = dot(shadow[k, :features], x)
                 if intercept:
                     m.encoded[k] += shadow[k, features]
-            watch(m, trace, t)
-        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
+            watch(m, extras[t], trace, t)
+        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
         if eta < 0.0:
             played = t
             break
@@ -75,7 +75,7 @@ def play_dense(
                 if intercept:
                     weights[k, features] += m.steps[k]
             finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
-        if alarmed(m, trace, t):
+        if alarmed(m, extras[t], trace, t):
             played = t + 1
             break
     sweep(weights, m.steps, last, last, m.theta)

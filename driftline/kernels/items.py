@@ -25,7 +25,7 @@ def play_items(
     inputs,
     starts,
     labels,
-    uniforms,
+    extras,
     weights,
     shadow,
     state,
@@ -56,7 +56,7 @@ def play_items(
             m.theta[i - first] = scale * score
         if not input_sq < FARTHEST_SQ:
             return t
-        if not play_round(m, labels[first:stop], uniforms[t], trace, t, predictions[t]):
+        if not play_round(m, labels[first:stop], extras[t], trace, t, predictions[t]):
             return t
         if code[at.LOOK]:
             continue
@@ -65,7 +65,7 @@ def play_items(
                 m.encoded[i - first] = dot(shadow[0, :features], inputs[i])
                 if intercept:
                     m.encoded[i - first] += shadow[0, features]
-            watch(m, trace, t)
+            watch(m, extras[t], trace, t)
         for j in range(gradient.size):
             gradient[j] = 0.0
         for i in range(first, stop):
@@ -74,12 +74,12 @@ def play_items(
                 add_scaled(gradient[:features], slope, inputs[i])
                 if intercept:
                     gradient[features] += slope
-        eta = choose_step(m, dot(gradient, gradient), input_sq, trace, t)
+        eta = choose_step(m, dot(gradient, gradient), input_sq, extras[t], trace, t)
         if eta < 0.0:
             return t
         if eta > 0.0:
             add_scaled(weights[0], -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights), gradient)
             finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
-        if alarmed(m, trace, t):
+        if alarmed(m, extras[t], trace, t):
             return t + 1
     return starts.size - 1

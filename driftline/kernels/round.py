@@ -77,8 +77,17 @@ def assemble(code, params, state, buffer, size):
 
 
 @helper
-def play_round(m, label, uniforms, trace, t, prediction):
-    """Predict, see the label, pay; return whether all numbers were finite."""
+def weight_of(extras):
+    """Return the sample weight of a round, which stands behind its uniform number if not 1."""
+    return extras[1] if extras.size > 1 else 1.0
+
+
+@helper
+def play_round(m, label, extras, trace, t, prediction):
+    """Predict, see the label, pay; return whether all numbers were finite.
+
+    A round of weight h has h times the loss, with its gradient, and h times the target loss.
+    """
     code = m.code
     offset = call_encode(code[at.ENCODE], (label, m.task, m.target))
     loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
@@ -99,20 +108,30 @@ def play_round(m, label, uniforms, trace, t, prediction):
             m.mean,
         ),
     )
-    call_draw(code[at.DRAW], (m.mean, m.task, uniforms, m.scratch, prediction, m.encoded))
+    call_draw(code[at.DRAW], (m.mean, m.task, extras[:1], m.scratch, prediction, m.encoded))
+    target = max(0.0, dot(m.target, m.encoded) + offset)
+    if extras.size > 1:
+        weight = weight_of(extras)
+        loss, risk, target = weight * loss, weight * risk, weight * target
+        for k in range(m.grad.size):
+            m.grad[k] *= weight
+        if not np.isfinite(loss):
+            return False
     trace[at.LOSS_ROW, t] = loss
     trace[at.RISK_ROW, t] = risk
-    trace[at.TARGET_ROW, t] = max(0.0, dot(m.target, m.encoded) + offset)
+    trace[at.TARGET_ROW, t] = target
     return True
 
 
 @helper
-def choose_step(m, grad_sq, input_sq, trace, t):
+def choose_step(m, grad_sq, input_sq, extras, trace, t):
     """Return the step for a gradient in the weights of this squared norm: 0 for none.
 
-    A step that would be too long is :data:`REFUSED`, and nothing has changed.
+    A round of weight h has the floor of one whose squared input is h times as large: from here on
+    that is its input. A step that would be too long is :data:`REFUSED`, and nothing has changed.
     """
     eta = 0.0
+    input_sq *= weight_of(extras)
     if not grad_sq < FARTHEST_SQ:
         return REFUSED
     if grad_sq > TINY:
@@ -147,14 +166,16 @@ def choose_step(m, grad_sq, input_sq, trace, t):
 
 
 @helper
-def alarmed(m, trace, t):
+def alarmed(m, extras, trace, t):
     """Tell the detector of the round; say whether it gives an alarm, and remember it.
 
-    The first of its parameters is the largest target loss.
+    The first of its parameters is the largest target loss. It sees losses without their sample
+    weights, and no rounds of weight 0.
     """
-    if m.code[at.DETECT] == 0:
+    largest = m.detector[0] * weight_of(extras) if m.code[at.DETECT] != 0 else 0.0
+    if largest == 0.0:
         return False
-    share = min(1.0, max(0.0, trace[at.RISK_ROW, t] / m.detector[0]))
+    share = min(1.0, max(0.0, trace[at.RISK_ROW, t] / largest))
     given = call_detect(m.code[at.DETECT], (share, m.detector[1:], m.seen))
     if m.code[at.REPLAY]:
         trace[at.OWN_ALARM_ROW, t] = 1.0 if given else 0.0
@@ -166,10 +187,10 @@ def alarmed(m, trace, t):
 
 
 @helper
-def watch(m, trace, t):
+def watch(m, extras, trace, t):
     """Record the loss at a comparator's scores, which are in ``encoded``."""
     work = (m.encoded, m.target, m.loss, m.work, m.mean)
-    trace[at.THEIR_LOSS_ROW, t] = call_loss(m.code[at.LOSS], work)
+    trace[at.THEIR_LOSS_ROW, t] = weight_of(extras) * call_loss(m.code[at.LOSS], work)
     trace[at.INNER_ROW, t] = m.state[at.INNER]
     trace[at.NORM_ROW, t] = m.state[at.NORM_SQ]
 

@@ -75,8 +75,9 @@ def _input(dtype: types.Type, ndim: int) -> types.Array:
 def _loop(
     *inputs: types.Type, labels: types.Type = labels, weights: types.Type = matrix
 ) -> Signature:
-    """``play(code, params, *inputs, labels, uniforms, weights, shadow, state, buffer, trace,
-    predictions) -> rounds played``. ``shadow`` has a comparator's weights, or no entries.
+    """``play(code, params, *inputs, labels, extras, weights, shadow, state, buffer, trace,
+    predictions) -> rounds played``. ``extras`` has the uniform number of every round, and its
+    sample weight beside it unless all are 1; ``shadow`` has a comparator's weights, or no entries.
     """  # noqa: D205
     return types.int64(
         integers,
@@ -135,11 +136,22 @@ POINT = types.void(vector, vector, vector, vector)
 #: ``ranks(point, weights, uniforms, scratch, ranks)``: draw an order of weights.
 RANKS = types.void(vector, vector, vector, vector, integers)
 
-#: ``shares(losses, largest, grid, state, work, weights, surrogate, nats, beliefs, params, log)``:
-#: the weights of members, round after round; beliefs, if there are any, from surrogate losses; and
-#: a log of alarms, where the weighted mean of losses rises.
+#: ``shares(losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs,
+#: params, log)``: the weights of members, round after round; beliefs, if there are any, from
+#: surrogate losses; and a log of alarms, where the weighted mean of losses rises.
 SHARES = types.void(
-    matrix, types.float64, matrix, vector, vector, matrix, matrix, vector, vector, vector, vector
+    matrix,
+    types.float64,
+    vector,
+    matrix,
+    vector,
+    vector,
+    matrix,
+    matrix,
+    vector,
+    vector,
+    vector,
+    vector,
 )
 
 #: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
@@ -185,12 +197,14 @@ HASH = types.int64(
     types.Array(types.int32, 1, "C"),
 )
 
-#: ``member(inputs, labels, constants, memory, room, learning, scores, trace, predictions) ->
-#: rows``: score rows by the memory; if ``learning``, also write a column of the trace for each and
-#: update the memory; stop at the first row that is not finite.
+#: ``member(inputs, labels, sample_weight, constants, memory, room, learning, scores, trace,
+#: predictions) -> rows``: score rows by the memory; if ``learning``, also write a column of the
+#: trace for each and update the memory; stop at the first row that is not finite. Without sample
+#: weights all are 1.
 MEMBER = types.int64(
     _input(types.float64, 2),
     labels,
+    vector,
     vector,
     vector,
     vector,

@@ -32,7 +32,7 @@ def play_sparse(
     columns,
     starts,
     labels,
-    uniforms,
+    extras,
     weights,
     shadow,
     state,
@@ -61,7 +61,7 @@ def play_sparse(
         for k in range(outputs):
             m.theta[k] = scale * (m.theta[k] + (weights[last, k] if intercept else 0.0))
 
-        if not play_round(m, labels[t], uniforms[t], trace, t, predictions[t]):
+        if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             return t
         if code[at.LOOK]:
             continue
@@ -70,8 +70,8 @@ def play_sparse(
             if intercept:
                 for k in range(outputs):
                     m.encoded[k] += shadow[last, k]
-            watch(m, trace, t)
-        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, trace, t)
+            watch(m, extras[t], trace, t)
+        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
         if eta < 0.0:
             return t
         if eta > 0.0:
@@ -83,7 +83,7 @@ def play_sparse(
                 for k in range(outputs):
                     weights[last, k] += m.steps[k]
             finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
-        if alarmed(m, trace, t):
+        if alarmed(m, extras[t], trace, t):
             return t + 1
     return rounds
 

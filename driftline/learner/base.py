@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import numpy.typing as npt
+
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket
 from driftline.tasks import Task
@@ -66,15 +68,19 @@ class Learner(ABC):
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
         sink: Sink | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Any:
         """Step through a stream; return its trace, or pass it to a sink. Same bits, but faster.
 
         A trace has a ``prediction`` for every round. With a seed, random numbers are those of this
-        seed from now on. If a row is refused, the rounds before it are taken back.
+        seed from now on. If a row is refused, the rounds before it are taken back. A round of
+        sample weight h has h times the loss; without weights, and in a step, it is 1.
         """
 
     @abstractmethod
-    def learn_rows(self, inputs: Inputs, labels: Labels) -> None:
+    def learn_rows(
+        self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None
+    ) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
 
     @abstractmethod

@@ -416,7 +416,7 @@ class OGD(Member):
 
     @property
     def largest_input(self) -> float:
-        """The largest norm of an input so far."""
+        """The largest norm of an input so far, times the root of its sample weight."""
         return float(np.sqrt(self.engine.largest_input_sq))
 
     def config(self) -> Json:
@@ -545,6 +545,7 @@ class OGD(Member):
             room["prediction"],
             room.columns.get("gap"),
             restarted=room.columns.get("restarted"),
+            sample_weight=room.columns.get("sample_weight"),
         )
         if (played := self._advance(block)) < stop - start:
             refuse(rows, start + played)

@@ -12,6 +12,7 @@ from threading import get_ident
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
 from driftline.inputs import Rows, fingerprint, refuse
@@ -25,7 +26,10 @@ from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
-__all__ = ["Shell", "checked_stream"]
+__all__ = ["MOST_WEIGHT", "Shell", "checked_stream", "checked_weights"]
+
+#: The largest sample weight.
+MOST_WEIGHT = 1e6
 
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
@@ -48,6 +52,28 @@ def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, Ch
         raise InputError("the stream is empty: expected at least one round")
     rows.check_labels(labels)
     return rows, labels
+
+
+def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndarray | None:
+    """Return a copy of sample weights, one for each round, if they are valid; None if none are."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample weights must be numbers: {error}") from None
+    if weights.shape != (rounds,):
+        raise InputError(
+            f"expected a sample weight for each of {rounds} rounds, but got the shape "
+            f"{weights.shape}"
+        )
+    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= MOST_WEIGHT)))
+    if len(bad):
+        raise InputError(
+            f"sample weights must lie between 0 and {MOST_WEIGHT:g}, but that of row {bad[0]} is "
+            f"{weights[bad[0]]:g}"
+        )
+    return weights
 
 
 class Shell(Learner):
@@ -79,6 +105,7 @@ class Shell(Learner):
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
         sink: Sink | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Any:
         """Play a stream: every row is predicted before it is learned from.
 
@@ -98,6 +125,10 @@ class Shell(Learner):
         sink
             What receives the trace of each batch, such as a :class:`~driftline.TraceFile`. Then
             nothing else is kept, and memory does not grow with the stream.
+        sample_weight
+            How often each round counts, from 0 to a million: a round of weight h has h times the
+            loss and the target loss. One of weight 0 is predicted, and changes no weights; maps and
+            scalings of inputs see all rows alike.
 
         Returns
         -------
@@ -114,13 +145,16 @@ class Shell(Learner):
         rows, labels = checked_stream(self.task, inputs, labels)
         if sink is not None and not isinstance(sink, Sink):
             raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")
-        digest = fingerprint(rows, labels)
-        return self._run(rows, labels, digest, seed, progress, audit, sink)
+        digest, weights = fingerprint(rows, labels), checked_weights(sample_weight, rows.rounds)
+        return self._run(rows, labels, digest, seed, progress, audit, sink, weights)
 
-    def learn_rows(self, inputs: Inputs, labels: Labels) -> None:
+    def learn_rows(
+        self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None
+    ) -> None:
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
         rows, labels = checked_stream(self.task, inputs, labels)
-        self._run(rows, labels, audit=False)
+        weights = checked_weights(sample_weight, rows.rounds)
+        self._run(rows, labels, audit=False, sample_weight=weights)
 
     def _run(
         self,
@@ -131,6 +165,7 @@ class Shell(Learner):
         progress: Callable[[int], None] | None = None,
         audit: bool | None = None,
         sink: Sink | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         rows.labels = labels
@@ -145,9 +180,10 @@ class Shell(Learner):
                     refuse(rows, bad)
                 keep = copied if audit is None else audit
                 before, rounds = self._checkpoint(copied or keep), self.rounds
+            given = (rows, labels, sample_weight, digest, seed, progress, before, keep, sink)
             try:
                 with nullcontext() if sink is None else sink:
-                    return self._played(rows, labels, digest, seed, progress, before, keep, sink)
+                    return self._played(*given)
             except BaseException as error:
                 with self._turn.lock:
                     kept = self.rounds - rounds
@@ -165,6 +201,7 @@ class Shell(Learner):
         self,
         rows: Rows,
         labels: CheckedLabels,
+        sample_weight: np.ndarray | None,
         digest: str | None,
         seed: int | None,
         progress: Callable[[int], None] | None,
@@ -177,14 +214,20 @@ class Shell(Learner):
             self._meet(rows)
             if seed is not None:
                 self._reseed(seed)
-            room = None if digest is None or sink is not None else self._room(labels)
+            room = None
+            if digest is not None and sink is None:
+                room = self._room(labels).weighted(sample_weight)
             origin = None if digest is None else self._origin(before)
         size = self._batch_size(rows)
         for start in range(0, rows.rounds, size):
             stop = min(start + size, rows.rounds)
             part = labels[start:stop]
+            weights = None if sample_weight is None else sample_weight[start:stop]
             with self._turn.lock:
-                batch = self._room(part) if room is None else room.part(start, stop)
+                if room is None:
+                    batch = self._room(part).weighted(weights)
+                else:
+                    batch = room.part(start, stop)
                 self._play(rows, start, stop, part, self._tickets, batch)
                 if digest is not None:
                     self._combine(part, self._tickets, batch)

@@ -21,7 +21,7 @@ from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, refuse
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
-from driftline.learner import Member, check_longer
+from driftline.learner import MOST_WEIGHT, Member, check_longer
 from driftline.members.classes import ClassMember
 from driftline.parts import from_config
 from driftline.state import Draws, State
@@ -29,12 +29,23 @@ from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
 
-__all__ = ["CountingMember", "all_finite", "check_number", "check_whole", "settle"]
+__all__ = [
+    "CountingMember",
+    "all_finite",
+    "check_number",
+    "check_weights",
+    "check_whole",
+    "settle",
+    "weight_of",
+]
 
 LOSS, RISK, TARGET, ETA, GRAD = range(len(at.TRACE_COLUMNS))
 
 #: The largest size of a memory, in numbers.
 MOST = 2**28
+
+#: Sample weights of rounds that all count once.
+ONCE = np.zeros(0)
 
 
 @helper
@@ -47,8 +58,14 @@ def all_finite(x):
 
 
 @helper
-def settle(scores, label, t, trace, predictions):
-    """Record round t: the prediction, its target loss, and ``-ln p(label)``."""
+def weight_of(sample_weight, t):
+    """Return the sample weight of round t."""
+    return sample_weight[t] if sample_weight.size > 0 else 1.0
+
+
+@helper
+def settle(scores, label, weight, t, trace, predictions):
+    """Record round t: the prediction, its target loss, and ``-ln p(label)``, times its weight."""
     top = 0
     for k in range(1, scores.size):
         if scores[k] > scores[top]:
@@ -57,8 +74,8 @@ def settle(scores, label, t, trace, predictions):
     for k in range(scores.size):
         total += math.exp(scores[k] - scores[top])
     predictions[t, 0] = top
-    trace[LOSS, t] = max(0.0, math.log(total) + scores[top] - scores[label])
-    trace[RISK, t] = trace[TARGET, t] = 0.0 if top == label else 1.0
+    trace[LOSS, t] = weight * max(0.0, math.log(total) + scores[top] - scores[label])
+    trace[RISK, t] = trace[TARGET, t] = 0.0 if top == label else weight
     trace[ETA, t] = 1.0
     trace[GRAD, t] = 0.0
 
@@ -79,6 +96,12 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
     if not least <= value <= most:
         raise InputError(f"{name} must lie between {least:g} and {most:g}, but is {value}")
     return float(value)
+
+
+def check_weights(weights: np.ndarray, seen: int) -> None:
+    """Refuse sample weights of kept rows that no row can have; ``seen`` rows fill the first."""
+    if (weights[:seen] <= 0.0).any() or (weights < 0.0).any() or (weights > MOST_WEIGHT).any():
+        raise InputError(f"rows that are kept count more than 0, and {MOST_WEIGHT:g} at most")
 
 
 class CountingMember(ClassMember):
@@ -174,7 +197,7 @@ class CountingMember(ClassMember):
             width = rows.features
             memory, constants = self.started(width), np.array(self.constants(width))
         labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
-        given = (inputs, labels, constants, memory, np.empty(self.space(width)))
+        given = (inputs, labels, ONCE, constants, memory, np.empty(self.space(width)))
         good = self.kernel(*given, False, made, rest, labels)
         if good < rows.rounds:
             refuse(rows, good)
@@ -188,7 +211,9 @@ class CountingMember(ClassMember):
         assert room.table is not None
         (inputs,) = _dense(rows).arrays(start, stop)
         self._begin(rows)
-        played = self._advance(inputs, np.asarray(labels), room.table, room["prediction"])
+        weights = room.columns.get("sample_weight", ONCE)
+        given = (np.asarray(labels), room.table, room["prediction"], np.ascontiguousarray(weights))
+        played = self._advance(inputs, *given)
         if played < len(inputs):
             refuse(rows, start + played)
 
@@ -214,11 +239,16 @@ class CountingMember(ClassMember):
         self._space = np.empty(self.space(width))
 
     def _advance(
-        self, inputs: np.ndarray, labels: np.ndarray, trace: np.ndarray, predictions: np.ndarray
+        self,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+        sample_weight: np.ndarray = ONCE,
     ) -> int:
         """Play rounds up to the first row that is not finite; return how many were played."""
         codes = (labels + 1) // 2 if self._sign else labels
-        given = (inputs, codes, self._constants, self.memory, self._space)
+        given = (inputs, codes, sample_weight, self._constants, self.memory, self._space)
         played = int(self.kernel.compiled(*given, True, self._scores, trace, predictions))
         if self._sign:
             predictions *= 2

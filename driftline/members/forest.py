@@ -22,12 +22,13 @@ from driftline.errors import InputError
 from driftline.features import Map, Raw
 from driftline.kernels import MEMBER, Kernel, helper, kernel, sorting_room
 from driftline.members.base import (
-    TARGET,
     CountingMember,
     all_finite,
     check_number,
+    check_weights,
     check_whole,
     settle,
+    weight_of,
 )
 from driftline.members.growing import DRAWS, grow, leaf_of, write_codes
 from driftline.parts import check_flag
@@ -85,7 +86,7 @@ def write_scores(nodes, leaves, smoothing, x, places, out):
 
 
 @helper
-def grow_all(memory, constants, room, known, kept, nodes, leaves):
+def grow_all(memory, constants, room, known, counted, kept, nodes, leaves):
     """Grow all trees from the rows that are kept."""
     (features, count), classes, most = kept.shape, leaves.shape[2], nodes.shape[1]
     bins, window = int(constants[4]), int(constants[1])
@@ -113,20 +114,23 @@ def grow_all(memory, constants, room, known, kept, nodes, leaves):
     following = int(memory[NEXT])
     for i in range(nodes.shape[0]):
         following = grow(
-            known, codes, cuts, found, constants[9:], following, int(constants[6]), constants[5],
-            i > 0, nodes[i], leaves[i], order, labels, weight, cells, order_of, spans, left, heads,
-            sorted_rows.view(np.int32),
+            known, counted, codes, cuts, found, constants[9:], following, int(constants[6]),
+            constants[5], i > 0, nodes[i], leaves[i], order, labels, weight, cells, order_of, spans,
+            left, heads, sorted_rows.view(np.int32),
         )  # fmt: skip
     memory[NEXT] = following
 
 
 @kernel(MEMBER)
-def forest(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+def forest(
+    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
+):
     """Score rows by all trees; keep rows that are learned from, and grow trees when it is time."""
     rows, features = inputs.shape
     trees, window, most = int(constants[0]), int(constants[1]), int(constants[2])
     classes, smoothing, restarts = int(constants[3]), constants[7], constants[8] > 0.0
     known, at = cut_off(memory, HEAD, window)
+    counted, at = cut_off(memory, at, window)
     flat, at = cut_off(memory, at, window * features)
     kept = flat.reshape(features, window)
     flat, at = cut_off(memory, at, trees * most * 3)
@@ -140,18 +144,21 @@ def forest(inputs, labels, constants, memory, room, learning, scores, trace, pre
         own = scores[0] if learning else scores[t]
         write_scores(nodes, leaves, smoothing, x, places, own)
         if learning:
-            label = labels[t, 0]
-            settle(own, label, t, trace, predictions)
-            if restarts and alarmed(memory, trace[TARGET, t]):
+            label, weight = labels[t, 0], weight_of(sample_weight, t)
+            settle(own, label, weight, t, trace, predictions)
+            if weight == 0.0:
+                continue
+            missed = 0.0 if predictions[t, 0] == label else 1.0
+            if restarts and alarmed(memory, missed):
                 memory[SEEN], memory[WAIT] = 0.0, FIRST
                 memory[ROUNDS] = memory[MISTAKES] = memory[EXCESS] = 0.0
                 nodes[:, 0, 0] = -1.0
                 leaves[:, 0] = 0.0
                 places[:] = 0.0
             for i in range(trees):
-                leaves[i, int(places[i]), label] += 1.0
+                leaves[i, int(places[i]), label] += weight
             seen = int(memory[SEEN])
-            known[seen % window] = label
+            known[seen % window], counted[seen % window] = label, weight
             for j in range(features):
                 kept[j, seen % window] = x[j]
             memory[SEEN] = seen + 1 if seen + 1 < 2 * window else window
@@ -159,7 +166,10 @@ def forest(inputs, labels, constants, memory, room, learning, scores, trace, pre
             if memory[WAIT] == 0.0:
                 count = min(seen + 1, window)
                 memory[WAIT] = max(FIRST, math.floor(SHARE * count))
-                grow_all(memory, constants, rest, known[:count], kept[:, :count], nodes, leaves)
+                grow_all(
+                    memory, constants, rest, known[:count], counted[:count], kept[:, :count],
+                    nodes, leaves,
+                )  # fmt: skip
     return rows
 
 
@@ -244,14 +254,14 @@ class Forest(CountingMember):
         return [*sizes, *rest, *_draws(int(own["seed"]))]
 
     def size(self, width: int) -> int:
-        """Count labels and rows that are kept, and nodes with their counts of classes."""
-        return HEAD + self._window * (1 + width) + self._nodes * (3 + self._classes)
+        """Count labels, sample weights and rows, and nodes with their counts of classes."""
+        return HEAD + self._window * (2 + width) + self._nodes * (3 + self._classes)
 
     def started(self, width: int) -> np.ndarray:
         """Return trees of one leaf each, and no rows."""
         made = self.zeros(width)
         made[WAIT] = FIRST
-        self._parts(made, width)[3][:, 0] = -1.0
+        self._parts(made, width)[4][:, 0] = -1.0
         return made
 
     def space(self, width: int) -> int:
@@ -264,7 +274,7 @@ class Forest(CountingMember):
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
         """Refuse indices of rows, labels and nodes out of range: kernels follow them."""
-        head, known, _, nodes, leaves = self._parts(memory, width)
+        head, known, counted, _, nodes, leaves = self._parts(memory, width)
         ends = [2 * self._window, self._window + FIRST, DRAWS, math.inf, math.inf]
         whole = head[:EXCESS] == np.rint(head[:EXCESS])
         if not whole.all() or (head < 0.0).any() or (head[:EXCESS] >= ends).any():
@@ -273,6 +283,7 @@ class Forest(CountingMember):
             raise InputError(f"these are no counts of a forest: {head}")
         if (known != np.rint(known)).any() or (known < 0).any() or (known >= self._classes).any():
             raise InputError("a forest keeps labels of the task")
+        check_weights(counted, int(head[SEEN]))
         feature, child = nodes[:, 0], nodes[:, 2]
         last = int(self.settings["nodes"])
         place = np.tile(np.arange(last), len(nodes) // last)
@@ -292,7 +303,7 @@ class Forest(CountingMember):
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
     ) -> np.ndarray:
         """Return the same trees; the new features of kept rows are 0, as it is mapped now."""
-        head, known, kept, nodes, leaves = self._parts(memory, width)
+        head, known, counted, kept, nodes, leaves = self._parts(memory, width)
         new = places < 0
         rows = kept[np.maximum(places, 0)]
         rows[new] = zero[new][:, np.newaxis]
@@ -300,7 +311,8 @@ class Forest(CountingMember):
         now[places[~new]] = np.flatnonzero(~new)
         nodes, inner = nodes.copy(), nodes[:, 0] >= 0.0
         nodes[inner, 0] = now[nodes[inner, 0].astype(np.int64)]
-        return np.concatenate([np.ravel(one) for one in (head, known, rows, nodes, leaves)])
+        parts = (head, known, counted, rows, nodes, leaves)
+        return np.concatenate([np.ravel(one) for one in parts])
 
     @property
     def _window(self) -> int:
@@ -311,11 +323,12 @@ class Forest(CountingMember):
         return int(self.settings["trees"]) * int(self.settings["nodes"])
 
     def _parts(self, memory: np.ndarray, width: int) -> tuple[np.ndarray, ...]:
-        """Return header, labels, rows, nodes and leaves, as views."""
-        ends = np.cumsum([HEAD, self._window, self._window * width, 3 * self._nodes])
-        head, known, kept, nodes, leaves = np.split(memory, ends)
-        kept, nodes = kept.reshape(width, self._window), nodes.reshape(-1, 3)
-        return head, known, kept, nodes, leaves.reshape(-1, self._classes)
+        """Return header, labels, sample weights, rows, nodes and leaves, as views."""
+        window = self._window
+        ends = np.cumsum([HEAD, window, window, window * width, 3 * self._nodes])
+        head, known, counted, kept, nodes, leaves = np.split(memory, ends)
+        kept, nodes = kept.reshape(width, window), nodes.reshape(-1, 3)
+        return head, known, counted, kept, nodes, leaves.reshape(-1, self._classes)
 
 
 @lru_cache(maxsize=8)

@@ -191,12 +191,13 @@ def part(order, labels, weight, codes, cut, start, stop):
 
 @helper
 def grow(
-    known, codes, cuts, found, draws, at, tried, least, drawn, nodes, leaves,
+    known, counted, codes, cuts, found, draws, at, tried, least, drawn, nodes, leaves,
     order, labels, weight, cells, features, spans, left, heads, places,
 ):  # fmt: skip
     """Grow a tree; return how many random numbers were used up to now.
 
-    ``known`` has the classes of rows, ``codes`` their places among the cuts of every feature;
+    ``known`` has the classes of rows, ``counted`` their sample weights, ``codes`` their places
+    among the cuts of every feature;
     ``tried`` features that can be cut are looked at for a node, more while none is any good;
     ``drawn`` says whether rows are drawn at random with replacement. ``order`` has the rows of the
     sample, those of a node side by side, with ``labels`` and ``weight`` beside them.
@@ -209,7 +210,7 @@ def grow(
             times = times_drawn(draws[at])
             at = (at + 1) % DRAWS
         if times > 0.0:
-            order[rows], labels[rows], weight[rows] = i, int(known[i]), times
+            order[rows], labels[rows], weight[rows] = i, int(known[i]), times * counted[i]
             rows += 1
     for j in range(features.size):
         features[j] = j

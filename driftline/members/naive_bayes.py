@@ -24,6 +24,7 @@ from driftline.members.base import (
     check_number,
     check_whole,
     settle,
+    weight_of,
 )
 from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
 from driftline.tasks import Task
@@ -48,7 +49,9 @@ def write_scores(places, seen, counts, weight, smoothing, out):
 
 
 @kernel(MEMBER)
-def naive_bayes(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+def naive_bayes(
+    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
+):
     """Score rows by counts, and count them if they are learned from."""
     rows, features = inputs.shape
     bins, classes = int(constants[0]), int(constants[1])
@@ -63,12 +66,14 @@ def naive_bayes(inputs, labels, constants, memory, room, learning, scores, trace
         own = scores[0] if learning else scores[t]
         write_scores(room, seen, counts, memory[0], smoothing, own)
         if learning:
-            label = labels[t, 0]
-            settle(own, label, t, trace, predictions)
+            label, weight = labels[t, 0], weight_of(sample_weight, t)
+            settle(own, label, weight, t, trace, predictions)
+            if weight == 0.0:
+                continue
             memory[0] *= growth
-            seen[label] += memory[0]
+            seen[label] += weight * memory[0]
             for j in range(features):
-                counts[j, int(room[j]), label] += memory[0]
+                counts[j, int(room[j]), label] += weight * memory[0]
             memory[0] = shrink(all_counts, memory[0])
     return rows
 

@@ -1,7 +1,8 @@
 r"""The nearest of the last rows, by Euclidean distance, vote for their classes.
 
 With :math:`N` the k nearest of the last rows, at distances :math:`\delta_i`, a class has the share
-:math:`v_k` of all votes :math:`1 / \delta_i` (or of the number of votes), and
+:math:`v_k` of all votes :math:`h_i / \delta_i` (or :math:`h_i`), where :math:`h_i` are the sample
+weights of the rows, and
 
 .. math:: \theta_k = \ln\frac{|N| v_k + 1/K}{|N| + 1}.
 
@@ -19,7 +20,14 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.kernels import MEMBER, Kernel, helper, kernel
-from driftline.members.base import CountingMember, all_finite, check_whole, settle
+from driftline.members.base import (
+    CountingMember,
+    all_finite,
+    check_weights,
+    check_whole,
+    settle,
+    weight_of,
+)
 from driftline.parts import check_flag
 from driftline.tasks import Task
 
@@ -72,15 +80,16 @@ def find_nearest(distances, count, most, near, places):
 
 
 @helper
-def write_scores(labels, near, places, found, weighted, out):
+def write_scores(labels, counted, near, places, found, weighted, out):
     """Write the logarithm of every class's share of the votes, smoothed by one vote for all."""
     classes = out.size
     for k in range(classes):
         out[k] = 0.0
     total = 0.0
     for i in range(found):
-        vote = 1.0 / math.sqrt(near[i] + NEAR) if weighted else 1.0
-        out[int(labels[int(places[i])])] += vote
+        place = int(places[i])
+        vote = counted[place] / math.sqrt(near[i] + NEAR) if weighted else counted[place]
+        out[int(labels[place])] += vote
         total += vote
     for k in range(classes):
         share = found * out[k] / total if total > 0.0 else found / classes
@@ -88,12 +97,14 @@ def write_scores(labels, near, places, found, weighted, out):
 
 
 @kernel(MEMBER)
-def neighbours(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+def neighbours(
+    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
+):
     """Score rows by their nearest neighbours; rows that are learned from replace the oldest."""
     rows, features = inputs.shape
     most, window, weighted = int(constants[0]), int(constants[1]), constants[2] > 0.0
-    known = memory[1 : 1 + window]
-    kept = memory[1 + window :].reshape(features, window)
+    known, counted = memory[1 : 1 + window], memory[1 + window : 1 + 2 * window]
+    kept = memory[1 + 2 * window :].reshape(features, window)
     distances, near = room[:window], room[window : window + most]
     places = room[window + most :]
     for t in range(rows):
@@ -104,11 +115,14 @@ def neighbours(inputs, labels, constants, memory, room, learning, scores, trace,
         own = scores[0] if learning else scores[t]
         write_distances(inputs[t], kept, count, distances)
         found = find_nearest(distances, count, most, near, places)
-        write_scores(known, near, places, found, weighted, own)
+        write_scores(known, counted, near, places, found, weighted, own)
         if learning:
-            settle(own, labels[t, 0], t, trace, predictions)
+            weight = weight_of(sample_weight, t)
+            settle(own, labels[t, 0], weight, t, trace, predictions)
+            if weight == 0.0:
+                continue
             place = seen % window
-            known[place] = labels[t, 0]
+            known[place], counted[place] = labels[t, 0], weight
             for j in range(features):
                 kept[j, place] = inputs[t, j]
             memory[0] = seen + 1 if seen + 1 < 2 * window else window
@@ -169,8 +183,8 @@ class Neighbours(CountingMember):
         return [float(value) for value in self.settings.values()]
 
     def size(self, width: int) -> int:
-        """Count the number of rows, and the labels and rows of a whole window."""
-        return 1 + int(self.settings["window"]) * (1 + width)
+        """Count the number of rows, and labels, sample weights and rows of a whole window."""
+        return 1 + int(self.settings["window"]) * (2 + width)
 
     def started(self, width: int) -> np.ndarray:
         """Return an empty window."""
@@ -181,12 +195,13 @@ class Neighbours(CountingMember):
         return int(self.settings["window"]) + 2 * int(self.settings["k"])
 
     def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse a number of rows, or labels, out of range."""
+        """Refuse a number of rows, labels or sample weights out of range."""
         window = int(self.settings["window"])
         counts = memory[: 1 + window]
         whole = (counts == np.rint(counts)).all() and 0.0 <= counts[0] < 2 * window
         if not whole or (counts[1:] < 0.0).any() or (counts[1:] >= self._classes).any():
             raise InputError("a window has whole numbers of rows, and labels of the task")
+        check_weights(memory[1 + window : 1 + 2 * window], int(counts[0]))
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
         """Return the same memory: rows and labels stay the same."""
@@ -201,7 +216,7 @@ class Neighbours(CountingMember):
         distances have a slightly larger scale until the window has passed.
         """
         window = int(self.settings["window"])
-        rows = memory[1 + window :].reshape(width, window)[np.maximum(places, 0)]
+        rows = memory[1 + 2 * window :].reshape(width, window)[np.maximum(places, 0)]
         new = places < 0
         rows[new] = zero[new][:, np.newaxis]
-        return np.r_[memory[: 1 + window], rows.ravel()]
+        return np.r_[memory[: 1 + 2 * window], rows.ravel()]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -167,8 +168,11 @@ class River(ClassMember):
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         assert room.table is not None
+        weights = room.columns.get("sample_weight")
         for i, t in enumerate(range(start, stop)):
-            room["prediction"][i], room.table[:, i] = self._play_row(rows, t, labels[i])
+            weight = 1.0 if weights is None else float(weights[i])
+            played = self._play_row(rows, t, labels[i], weight)
+            room["prediction"][i], room.table[:, i] = played
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
@@ -181,16 +185,25 @@ class River(ClassMember):
                 self.model = copied(before)
             raise
 
-    def _play_row(self, rows: Rows, t: int, label: Label) -> tuple[np.ndarray, np.ndarray]:
-        """Predict a row and learn from it; return the prediction, and what is recorded."""
+    def _play_row(
+        self, rows: Rows, t: int, label: Label, weight: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Predict a row and learn from it; return the prediction, and what is recorded.
+
+        The model is told of a weight that is not 1, as ``w``, and not of rows of weight 0.
+        """
         x, y = row_of(rows, t), int(label[0])
         code = (y + 1) // 2 if self._sign else y
         scores = self._scores(rows, t, x)
-        self._call(rows, t, self.model.learn_one, x, code == 1 if self._sign else code)
+        told = (x, code == 1 if self._sign else code)
+        if weight == 1.0:
+            self._call(rows, t, self.model.learn_one, *told)
+        elif weight > 0.0:
+            self._call(rows, t, partial(self.model.learn_one, w=weight), *told)
         top = int(np.argmax(scores))
         column = np.zeros(len(at.TRACE_COLUMNS))
-        column[at.LOSS_ROW], column[at.ETA_ROW] = -scores[code], 1.0
-        column[at.RISK_ROW] = column[at.TARGET_ROW] = float(top != code)
+        column[at.LOSS_ROW], column[at.ETA_ROW] = -weight * scores[code], 1.0
+        column[at.RISK_ROW] = column[at.TARGET_ROW] = weight * float(top != code)
         self._width, self._rounds = rows.features, self._rounds + 1
         return np.array([2 * top - 1 if self._sign else top]), column
 

@@ -20,7 +20,14 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features import Map, Ranks
 from driftline.kernels import MEMBER, Kernel, helper, kernel
-from driftline.members.base import CountingMember, all_finite, check_number, check_whole, settle
+from driftline.members.base import (
+    CountingMember,
+    all_finite,
+    check_number,
+    check_whole,
+    settle,
+    weight_of,
+)
 from driftline.members.bins import bin_of, bins_of, check_counts, cut_of, growth_of, shrink
 from driftline.tasks import Task
 
@@ -69,7 +76,9 @@ def write_shares(seen, weight, smoothing, out):
 
 
 @kernel(MEMBER)
-def tables(inputs, labels, constants, memory, room, learning, scores, trace, predictions):
+def tables(
+    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
+):
     """Score rows by the best table, and count them in all tables if they are learned from."""
     rows, features = inputs.shape
     bins, coarse, classes = int(constants[0]), int(constants[1]), int(constants[2])
@@ -98,17 +107,19 @@ def tables(inputs, labels, constants, memory, room, learning, scores, trace, pre
         for k in range(classes):
             own[k] = math.log(own[k] / total)
         if learning:
-            label = labels[t, 0]
-            settle(own, label, t, trace, predictions)
+            label, weight = labels[t, 0], weight_of(sample_weight, t)
+            settle(own, label, weight, t, trace, predictions)
+            if weight == 0.0:
+                continue
             for i in range(count):
                 tops[i] = top_of(counts, int(cells[i]), shares)
             memory[0] *= growth
             memory[1] *= slower
             for i in range(count):
-                counts[int(cells[i]), label] += memory[0]
+                counts[int(cells[i]), label] += weight * memory[0]
                 if tops[i] != label:
-                    wrong[i] += memory[1]
-            seen[label] += memory[0]
+                    wrong[i] += weight * memory[1]
+            seen[label] += weight * memory[0]
             shrink(seen, memory[0])
             memory[0] = shrink(flat, memory[0])
             memory[1] = shrink(wrong, memory[1])

@@ -30,7 +30,8 @@ class Watched:
     round; ``move`` the distance between these two comparators; ``end`` the squared distance after
     the last step. ``restarted`` marks rounds before which the learner had started again: there the
     two distances are of different weights. ``idle`` marks rounds without a step that should have
-    had one: their own risk stands for the comparator's loss.
+    had one: their own risk stands for the comparator's loss. All losses have been multiplied by
+    ``sample_weight``.
     """
 
     loss: np.ndarray
@@ -45,6 +46,7 @@ class Watched:
     move: np.ndarray
     restarted: np.ndarray
     idle: np.ndarray
+    sample_weight: np.ndarray
     end: float
 
     def __len__(self) -> int:
@@ -70,13 +72,17 @@ class Watched:
 
 @dataclass
 class Tally:
-    """Sums over the rounds so far; ``largest_loss`` is the largest possible target loss.
+    """Sums over the rounds so far; ``largest_loss`` is the largest possible target loss of one.
+
+    ``weight`` is the sum of sample weights, ``most_weight`` the largest of them.
 
     Bounds use ``owed`` in place of ``comparator_loss``: the two differ only in idle rounds.
     """
 
     largest_loss: float = 1.0
     rounds: int = 0
+    weight: float = 0.0
+    most_weight: float = 0.0
     risk: float = 0.0
     sampled: float = 0.0
     surrogate: float = 0.0
@@ -121,6 +127,8 @@ class Tally:
         rise = np.where(again, 0.0, 1.0 / eta - 1.0 / before)
 
         self.rounds += len(seen)
+        self.weight += float(seen.sample_weight.sum())
+        self.most_weight = max(self.most_weight, float(seen.sample_weight.max()))
         self.risk += float(seen.risk.sum())
         self.sampled += float(seen.target_loss.sum())
         self.surrogate += float(seen.loss.sum())
@@ -129,7 +137,8 @@ class Tally:
         self.path_length += float(move.sum())
         self.residual += float(residual.sum())
         self.gap += float(seen.gap.sum())
-        self.variance += float((seen.risk * np.maximum(self.largest_loss - seen.risk, 0.0)).sum())
+        most = self.largest_loss * seen.sample_weight
+        self.variance += float((seen.risk * np.maximum(most - seen.risk, 0.0)).sum())
         self.telescope += float((new / (2.0 * eta) - old / (2.0 * before)).sum())
         self.rises += float(np.maximum(rise, 0.0).sum())
         self.charged += float(np.where(again, 0.0, move / before).sum())
@@ -177,7 +186,9 @@ class Tally:
         past is at most risk times (largest loss - risk). The sum of these is random too: the
         chance is shared by all powers of 2 it may lie below.
         """
-        largest = self.largest_loss
+        largest = self.largest_loss * self.most_weight
+        if largest == 0.0:
+            return 0.0
         scales = max(1, math.ceil(math.log2(max(2.0, self.rounds))))
         room = largest**2
         while room < self.variance:

@@ -123,6 +123,7 @@ def _seen(
 ) -> Watched:
     counted = block.gaps if block.comparator_gaps is None else block.comparator_gaps
     gap = np.zeros(count) if counted is None else counted[:count].copy()
+    weight = np.ones(count) if block.sample_weight is None else block.sample_weight[:count].copy()
     return Watched(
         **{name: block.column(name)[:count] for name in SEEN},
         gap=gap,
@@ -131,6 +132,7 @@ def _seen(
         move=move[:count],
         restarted=_flags(block, count),
         idle=np.zeros(count, dtype=bool),
+        sample_weight=weight,
         end=end,
     )
 

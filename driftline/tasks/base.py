@@ -240,7 +240,9 @@ class Task(Part):
         """Return the mean loss encoding of predicting a random label with this mean encoding."""
         raise InputError(f"{type(self).__name__} does not predict labels")
 
-    def mean_guess(self, labels: Labels = None) -> float | None:
+    def mean_guess(
+        self, labels: Labels = None, sample_weight: np.ndarray | None = None
+    ) -> float | None:
         """Return the mean loss of the guess on these labels; without labels, None if it varies."""
         return self.guess_loss
 

@@ -193,9 +193,16 @@ class RelevanceTask(PaddedTask):
         target, offset = self._encode(label)
         return offset - float(target.sum() * self.discounts(target.size).mean())
 
-    def mean_guess(self, labels: Labels = None) -> float | None:
+    def mean_guess(
+        self, labels: Labels = None, sample_weight: np.ndarray | None = None
+    ) -> float | None:
         """Return the mean loss of guessing, which depends on the grades."""
-        return None if labels is None else float(np.mean([self.guess_of(y) for y in labels]))
+        if labels is None:
+            return None
+        guesses = [self.guess_of(y) for y in labels]
+        if sample_weight is None or not sample_weight.any():
+            return float(np.mean(guesses))
+        return float(np.average(guesses, weights=sample_weight))
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return the order of the mean discounts that documents earn by their ranks."""

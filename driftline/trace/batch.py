@@ -33,6 +33,14 @@ class Batch:
         """Return a column."""
         return self.columns[name]
 
+    def weighted(self, sample_weight: np.ndarray | None) -> Batch:
+        """Return the batch with a column of sample weights, in members too; without, as it is."""
+        if sample_weight is None:
+            return self
+        columns = self.columns | {"sample_weight": sample_weight}
+        members = tuple(member.weighted(sample_weight) for member in self.members)
+        return Batch(columns, members, self.table)
+
     def part(self, start: int, stop: int) -> Batch:
         """Return some of the rounds: a view, through which they can be written."""
         return Batch(

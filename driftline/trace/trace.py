@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("gap", "restarted")
+OPTIONAL = ("gap", "restarted", "sample_weight")
 
 Made = TypeVar("Made")
 
@@ -52,8 +52,9 @@ class Trace:
     ``target_loss`` of the ``prediction`` that was drawn; the step ``eta`` (that of the round
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
     weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
-    the learner had ``restarted`` before the round. Beside these, the
-    learner's ``config``, its ``origin``, which is its state before the first round (None where that
+    the learner had ``restarted`` before the round; where rounds do not all count once, the
+    ``sample_weight``, by which losses and gradients are multiplied. Beside these, the learner's
+    ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
 
@@ -66,6 +67,7 @@ class Trace:
     origin: State | None = None
     gap: np.ndarray | None = None
     restarted: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
     config: Json = field(default_factory=dict)
     digest: str = ""
 
@@ -120,7 +122,7 @@ class Trace:
         >>> dl.OGD(dl.losses.Logistic(stream.task)).run(stream).alarms
         array([1002])
         """
-        return alarms_of(self.risk / self.largest_loss)
+        return alarms_of(self.risk / self.largest_loss, self.sample_weight)
 
     def summary(self) -> dict[str, float]:
         """Return totals and the share of rounds with an admissible step."""
@@ -204,6 +206,10 @@ class Trace:
             columns["gap"] = column(arrays, "gap", rounds)
         if "restarted" in arrays:
             columns["restarted"] = column(arrays, "restarted", rounds, np.bool_)
+        if "sample_weight" in arrays:
+            columns["sample_weight"] = column(arrays, "sample_weight", rounds)
+            if not (columns["sample_weight"] >= 0.0).all():
+                raise InputError("sample weights must be 0 or more")
         return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod

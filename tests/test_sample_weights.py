@@ -155,8 +155,11 @@ def test_rounds_are_those_of_the_formula(decode, plain):
     def choose(theta, losses, squares, classes, vector):
         return getattr(naive, decode)(theta, factor * losses, factor**2 * squares, classes, vector)
 
+    def step(value, risk, grad_sq, before):
+        return min(0.4, max(2.0 * (value - risk) / grad_sq, 0.4 / max(1.0, h[len(before)])))
+
     rows, predictions, W = naive.run(
-        X, y, 3, naive.logistic, choose, lambda *_: 0.4, radius=3.0, factor=factor,
+        X, y, 3, naive.logistic, choose, step, radius=3.0, factor=factor,
         uniforms=naive.uniforms(1, len(y)), h=h,
     )  # fmt: skip
     made = [trace.loss, trace.risk, trace.target_loss, trace.eta, trace.grad_sq]
@@ -166,6 +169,16 @@ def test_rounds_are_those_of_the_formula(decode, plain):
         ("loss", "risk", "target", "eta", "grad"), made, rows, strict=True
     ):
         assert np.allclose(own, theirs, atol=1e-10, equal_nan=name == "eta") or name == "eta", name
+
+
+@pytest.mark.parametrize("rate", [dl.rates.Constant(3.0), dl.rates.Decaying(3.0)], ids=repr)
+def test_heavy_rounds_do_not_overshoot(rate):
+    X, y, h = stream()
+    trace = ogd(rate).run(X, y, sample_weight=100.0 * h)
+    stepped = trace.grad_sq > 0.0
+    ends = 2.0 * (trace.loss - trace.risk)[stepped] / trace.grad_sq[stepped]
+    alone = 3.0 / np.maximum(1.0, 100.0 * h[stepped])  # as far as with weight 1
+    assert (trace.eta[stepped] <= np.maximum(ends, alone) * (1.0 + 1e-12)).all()
 
 
 def forest(Z, y, h, **settings):

@@ -83,6 +83,8 @@ class PlainEngine(Engine):
         if grad_sq > TINY:
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
+        if eta > 0.0 and weight > 1.0:
+            eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))  # as compiled
         if self.replay:
             block.write(t, own_eta=eta)
             eta = float(block.column("eta")[t]) if eta > 0.0 else 0.0

@@ -16,7 +16,7 @@ from driftline.errors import InputError
 from driftline.estimators.making import How, make_learner
 from driftline.estimators.missing import means_from, where_missing
 from driftline.inputs import check_sparse
-from driftline.learner import Member
+from driftline.learner import Balance, Member
 from driftline.state import archive
 from driftline.state.loading import learner_from
 from driftline.tasks import Task
@@ -36,6 +36,8 @@ class DriftEstimator(BaseEstimator):
     feature_names_in_: np.ndarray
     #: Sums and counts of every feature, where missing cells become means.
     _means: np.ndarray | None = None
+    #: How many rows of each class there were, where these are to count alike.
+    _balance: Balance | None = None
 
     @property
     def n_rounds_(self) -> int:
@@ -88,12 +90,14 @@ class DriftEstimator(BaseEstimator):
         }
         if (means := getattr(self, "_means", None)) is not None:
             about["means"] = means.tolist()
+        if (balance := getattr(self, "_balance", None)) is not None:
+            about["balance"] = balance.to_plain()
         return about, {f"learner.{name}": array for name, array in arrays.items()}
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
         """Return the estimator from what :meth:`to_saved` returned."""
-        made = cls(**about["params"])
+        made = cls(**{name: _unplain(value) for name, value in about["params"].items()})
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
             raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
         own = {name.removeprefix("learner."): array for name, array in arrays.items()}
@@ -107,6 +111,8 @@ class DriftEstimator(BaseEstimator):
         made._from_plain(about["fitted"])
         if "means" in about:
             made._means = means_from(about["means"], made.n_features_in_)
+        if "balance" in about:
+            made._balance = Balance.from_plain(about["balance"])
         features, task = made.learner_.features, made.learner_.task
         if features != made.n_features_in_ or made._task != task:
             raise InputError(
@@ -168,7 +174,14 @@ def _plain(name: str, value: Any) -> Any:
     """Return a parameter as plain data, or raise an InputError."""
     if isinstance(value, (np.ndarray, list, tuple)):
         return [_plain(name, item) for item in value]
+    if isinstance(value, dict):  # whose keys need not be texts
+        return {"pairs": [_plain(name, pair) for pair in value.items()]}
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, (str, bool, int, float, type(None))):
         raise InputError(f"{name} is {value!r}, which is no plain data that can be saved")
     return value
+
+
+def _unplain(value: Any) -> Any:
+    """Return a parameter from what :func:`_plain` returned."""
+    return dict(value["pairs"]) if isinstance(value, dict) else value

@@ -34,6 +34,10 @@ class DriftClassifier(RowClassifier):
     missing
         What becomes of cells that are NaN: ``"refuse"``, ``"zero"``, or ``"mean"``, that of all
         values in the rows learned from before (0 before the first); means are for dense rows.
+    class_weight
+        None for classes that count alike row by row; ``"balanced"`` for weights by how rare a class
+        has been so far, ``n / (K n_k)`` and at most 100, so that classes count alike in total; or a
+        weight for each class, 1 where none is given.
     dtype
         The type of the weights, for learners given by name: ``float64`` or ``float32``.
     random_state

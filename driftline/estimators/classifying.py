@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee.pooling import decoded, drawn
+from driftline.errors import InputError
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
-from driftline.estimators.rows import RowEstimator
+from driftline.estimators.rows import RowEstimator, row_weights
+from driftline.learner import Balance
 from driftline.typing import CheckedLabels, Inputs, Json
 from driftline.typing import Labels as Given
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["RowClassifier"]
+__all__ = ["ClassWeight", "RowClassifier"]
+
+#: What weights classes have: none, the same in total, or a weight for each.
+ClassWeight: TypeAlias = str | dict[Any, float] | None
 
 
 class RowClassifier(ClassifierMixin, RowEstimator):
@@ -48,6 +53,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         scaling: bool = True,
         epochs: int = 1,
         missing: str = "refuse",
+        class_weight: ClassWeight = None,
         dtype: npt.DTypeLike = "float64",
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -55,29 +61,42 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         self.scaling = scaling
         self.epochs = epochs
         self.missing = missing
+        self.class_weight = class_weight
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X: Inputs, y: Given) -> Self:
-        """Start anew, and learn from rows in their order: that of the stream."""
+    def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Start anew, and learn from rows in their order: that of the stream.
+
+        A row of sample weight h counts h times: see :meth:`driftline.Learner.run`.
+        """
         X, y = self._checked(X, y, reset=True)
+        weights = row_weights(sample_weight, X)
         self._start(y, None)
         for _ in range(self.epochs):
-            self._learn(X, self._codes(y))
+            self._learn(X, self._codes(y), weights)
         return self
 
-    def partial_fit(self, X: Inputs, y: Given, classes: npt.ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Inputs,
+        y: Given,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Go on learning from rows in their order.
 
-        ``classes`` may name classes that have not been seen yet, in any call.
+        ``classes`` may name classes that have not been seen yet, in any call. A row of sample
+        weight h counts h times.
         """
-        known = self.__dict__
-        if "learner_" in known and self._knows(classes) and self._learn_plain(X, y):
+        first = "learner_" not in self.__dict__
+        plain = not first and sample_weight is None and self._knows(classes)
+        if plain and self._learn_plain(X, y):
             return self
-        first = "learner_" not in known
         X, y = self._checked(X, y, reset=first)
+        weights = row_weights(sample_weight, X)
         (self._start if first else self._add_classes)(y, classes)
-        self._learn(X, self._codes(y))
+        self._learn(X, self._codes(y), weights)
         return self
 
     def predict(self, X: Inputs) -> np.ndarray:
@@ -153,6 +172,31 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def _log_chances(self, X: Inputs) -> np.ndarray:
         """Return the logarithm of every class's probability."""
         raise NotImplementedError
+
+    def _weights(
+        self, codes: CheckedLabels, sample_weight: np.ndarray | None
+    ) -> tuple[np.ndarray | None, Balance | None]:
+        """Return sample weights times those of classes, and the counts of classes then."""
+        how, balance = self.class_weight, None
+        if how is None:
+            return sample_weight, None
+        classes = self._class_codes(codes)
+        if isinstance(how, str) and how == "balanced":
+            weights, balance = (self._balance or Balance()).weigh(classes)
+        elif isinstance(how, dict):
+            weights = np.array([how.get(name, 1.0) for name in self._labels.names.tolist()])[
+                classes
+            ]
+        else:
+            raise InputError(
+                "class_weight must be None, 'balanced' or a weight for each class, as in "
+                f"{{'rare': 10.0}}, not {how!r:.80}"
+            )
+        return weights if sample_weight is None else sample_weight * weights, balance
+
+    def _class_codes(self, codes: CheckedLabels) -> np.ndarray:
+        """Return the code of every row's class."""
+        return np.asarray(codes)
 
     @property
     def _outcomes(self) -> Sequence[object]:

@@ -122,6 +122,11 @@ class DriftMultilabelClassifier(RowClassifier):
             return np.eye(len(self._labels), dtype=np.int64)[self._labels.codes(_vector(y))]
         return np.asarray(y.toarray() if issparse(y) else y).astype(np.int64)
 
+    def _class_codes(self, codes: CheckedLabels) -> np.ndarray:
+        if self._labels is None:
+            raise InputError("class_weight is for rows of one class each, not for rows of tags")
+        return np.asarray(codes).argmax(axis=1)
+
     def _plain_codes(self, y: Given, count: int) -> CheckedLabels | None:
         if self._labels is not None:
             codes = super()._plain_codes(y, count)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from driftline.committee.pooling import log_chances
 from driftline.errors import InputError
-from driftline.estimators.classifying import RowClassifier
+from driftline.estimators.classifying import ClassWeight, RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.estimators.making import How
 from driftline.tasks import Ordinal
@@ -29,7 +29,7 @@ class DriftOrdinalClassifier(RowClassifier):
 
     Parameters
     ----------
-    learner, scaling, epochs, missing, dtype, random_state
+    learner, scaling, epochs, missing, class_weight, dtype, random_state
         Those of :class:`~driftline.estimators.DriftClassifier`.
     levels
         All levels in their order, the lowest first. Default: the classes of the first rows (or
@@ -53,6 +53,7 @@ class DriftOrdinalClassifier(RowClassifier):
         scaling: bool = True,
         epochs: int = 1,
         missing: str = "refuse",
+        class_weight: ClassWeight = None,
         dtype: npt.DTypeLike = "float64",
         random_state: int | np.random.RandomState | None = None,
     ):
@@ -61,6 +62,7 @@ class DriftOrdinalClassifier(RowClassifier):
             scaling=scaling,
             epochs=epochs,
             missing=missing,
+            class_weight=class_weight,
             dtype=dtype,
             random_state=random_state,
         )

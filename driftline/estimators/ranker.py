@@ -14,6 +14,7 @@ from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.making import How
 from driftline.estimators.queries import starts_of
+from driftline.learner import checked_weights
 from driftline.tasks import NDCG
 from driftline.tasks.base import whole_numbers
 from driftline.typing import Inputs, Labels
@@ -82,12 +83,17 @@ class DriftRanker(DriftEstimator):
         *,
         qid: npt.ArrayLike | None = None,
         group: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Start anew, and learn from queries in their order: that of the stream."""
+        """Start anew, and learn from queries in their order: that of the stream.
+
+        There is a sample weight for each query, not for each row.
+        """
         queries, grades = self._checked(X, y, qid, group, reset=True)
+        weights = checked_weights(sample_weight, len(grades))
         self._start(grades)
         for _ in range(self.epochs):
-            self.learner_.learn_rows(queries, grades)
+            self.learner_.learn_rows(queries, grades, weights)
         return self
 
     def partial_fit(
@@ -97,10 +103,12 @@ class DriftRanker(DriftEstimator):
         *,
         qid: npt.ArrayLike | None = None,
         group: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Go on learning from queries in their order."""
         first = "learner_" not in self.__dict__
         queries, grades = self._checked(X, y, qid, group, reset=first)
+        weights = checked_weights(sample_weight, len(grades))
         if first:
             self._start(grades)
         highest, known = max(int(g.max()) for g in grades), self._highest
@@ -108,7 +116,7 @@ class DriftRanker(DriftEstimator):
             raise InputError(
                 f"a grade is {highest}, but the highest was {known} so far: set max_relevance"
             )
-        self.learner_.learn_rows(queries, grades)
+        self.learner_.learn_rows(queries, grades, weights)
         return self
 
     def predict(self, X: Inputs) -> np.ndarray:

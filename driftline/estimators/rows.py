@@ -8,15 +8,16 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.missing import check_fill, fill
 from driftline.explanation import Explanation, explain
+from driftline.learner import Balance, checked_weights
 from driftline.typing import CheckedLabels, Inputs, Labels
 
-__all__ = ["RowEstimator"]
+__all__ = ["RowEstimator", "row_weights"]
 
 #: The result of a function of rows.
 Seen = TypeVar("Seen")
@@ -55,7 +56,7 @@ class RowEstimator(DriftEstimator):
 
     def _begin_rows(self) -> None:
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
-        self._means = None
+        self._means = self._balance = None
 
     def _checked(self, X: Inputs, y: Labels, reset: bool) -> tuple[Inputs, np.ndarray]:
         """Return rows and labels after all checks; missing cells are still NaN."""
@@ -69,11 +70,18 @@ class RowEstimator(DriftEstimator):
         """What scikit-learn is told of cells that are NaN."""
         return {} if self.missing == "refuse" else {"ensure_all_finite": "allow-nan"}
 
-    def _learn(self, X: Inputs, codes: CheckedLabels) -> None:
+    def _learn(self, X: Inputs, codes: CheckedLabels, sample_weight: np.ndarray | None) -> None:
         """Fill missing cells in and learn from rows; if they are refused, nothing changes."""
         filled, means = fill(X, self.missing, self._means, learning=True)
-        self.learner_.learn_rows(self._alike(filled), codes)
-        self._means = means
+        weights, balance = self._weights(codes, sample_weight)
+        self.learner_.learn_rows(self._alike(filled), codes, weights)
+        self._means, self._balance = means, balance
+
+    def _weights(
+        self, codes: CheckedLabels, sample_weight: np.ndarray | None
+    ) -> tuple[np.ndarray | None, Balance | None]:
+        """Return the weights of rows, None if all are 1, and the counts of classes after them."""
+        return sample_weight, None
 
     def _learn_plain(self, X: Inputs, y: Labels) -> bool:
         """Learn from rows that need no checks by scikit-learn; return whether that was so.
@@ -87,7 +95,11 @@ class RowEstimator(DriftEstimator):
         if codes is None:
             return False
         try:
-            if len(codes) == 1:
+            weights, balance = self._weights(codes, None)
+            if weights is not None:
+                self.learner_.learn_rows(X, codes, weights)
+                self._balance = balance
+            elif len(codes) == 1:
                 self.learner_.learn_row(X[0], codes[0])
             else:
                 self.learner_.learn_rows(X, codes)
@@ -129,3 +141,11 @@ class RowEstimator(DriftEstimator):
         if scaling is None or scaling.features is None or scaling.sparse == issparse(X):
             return X
         return csr_array(X) if scaling.sparse else X.toarray()
+
+
+def row_weights(sample_weight: npt.ArrayLike | None, X: Inputs) -> np.ndarray | None:
+    """Return a sample weight for each row, after scikit-learn's checks and ours; None if none."""
+    if sample_weight is None:
+        return None
+    given = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return checked_weights(given, X.shape[0])

@@ -12,6 +12,7 @@ from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
+from driftline.learner import checked_weights
 from driftline.tasks import Sequence
 from driftline.typing import Inputs, Json
 from driftline.typing import Labels as Given
@@ -71,21 +72,32 @@ class DriftTagger(DriftEstimator):
         self.epochs = epochs
         self.random_state = random_state
 
-    def fit(self, X: Inputs, y: Given) -> Self:
-        """Start anew, and learn from sequences in their order: that of the stream."""
+    def fit(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Start anew, and learn from sequences in their order: that of the stream.
+
+        A sequence of sample weight h counts h times.
+        """
         X, y = self._checked(X, reset=True), _tags(y)
+        weights = checked_weights(sample_weight, len(X))
         self._start(y, None)
         for _ in range(self.epochs):
-            self.learner_.learn_rows(X, self._codes(y))
+            self.learner_.learn_rows(X, self._codes(y), weights)
         return self
 
-    def partial_fit(self, X: Inputs, y: Given, classes: npt.ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Inputs,
+        y: Given,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
         """Go on learning from sequences in their order."""
         first = "learner_" not in self.__dict__
         X, y = self._checked(X, reset=first), _tags(y)
+        weights = checked_weights(sample_weight, len(X))
         if first:
             self._start(y, classes)
-        self.learner_.learn_rows(X, self._codes(y))
+        self.learner_.learn_rows(X, self._codes(y), weights)
         return self
 
     def predict(self, X: Inputs) -> list[np.ndarray]:

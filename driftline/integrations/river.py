@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.tasks import Task
 from driftline.typing import Label
@@ -27,6 +28,7 @@ except ImportError as error:
 from driftline.committee import named
 from driftline.committee.pooling import log_chances, tag_chances
 from driftline.errors import InputError
+from driftline.learner import checked_weights
 from driftline.tasks import Multiclass, Multilabel
 
 if TYPE_CHECKING:
@@ -126,12 +128,16 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
     def _task(self) -> Multiclass:
         return Multiclass(max(2, len(self._labels)))
 
-    def learn_one(self, x: Row, y: Hashable) -> None:
-        """Learn from one row and its class."""
-        y = _plain(y)
+    def learn_one(self, x: Row, y: Hashable, w: float = 1.0) -> None:
+        """Learn from one row and its class; a row of weight w counts w times."""
+        y, weights = _plain(y), None if w == 1.0 else checked_weights([w], 1)
         if y not in self._labels or not self._knows(x):
             self._grow([x], [y])
-        self._model.step(self._columns.vector(x, self._size), self._labels[y])
+        vector = self._columns.vector(x, self._size)
+        if weights is None:
+            self._model.step(vector, self._labels[y])
+        else:
+            self._model.learn_rows(vector[np.newaxis], [self._labels[y]], weights)
 
     def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """Return the probability of every class seen so far."""
@@ -140,15 +146,20 @@ class DriftClassifier(_Online, base.MiniBatchClassifier):
         chances = self._chances(self._columns.vector(x, self._size)[np.newaxis])[0]
         return dict(zip(self._labels, chances.tolist(), strict=True))
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn from a data frame of rows and a series of classes, in this order."""
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: npt.ArrayLike | None = None) -> None:
+        """Learn from a data frame of rows and a series of classes, in this order.
+
+        A row of weight w counts w times.
+        """
         rows, labels = X.to_dict("records"), [_plain(label) for label in y]
+        weights = checked_weights(w, len(rows))
         first = {label: i for i, label in reversed(list(enumerate(labels)))}
         new = [i for label, i in first.items() if label not in self._labels]
         for start, stop in itertools.pairwise(sorted({0, *new, len(rows)})):  # as one by one
             self._grow(rows[start:stop], labels[start:stop])
             inputs = np.stack([self._columns.vector(x, self._size) for x in rows[start:stop]])
-            self._model.learn_rows(inputs, [self._labels[y] for y in labels[start:stop]])
+            codes = [self._labels[y] for y in labels[start:stop]]
+            self._model.learn_rows(inputs, codes, None if weights is None else weights[start:stop])
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return a data frame with the probability of every class seen so far."""

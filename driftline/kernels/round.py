@@ -124,6 +124,16 @@ def play_round(m, label, extras, trace, t, prediction):
 
 
 @helper
+def held_back(eta, weight, gap, grad_sq):
+    """Return a step of weight h > 1 that does not overshoot.
+
+    Beyond the end of its admissible range, twice the gap over the squared gradient, it is no longer
+    than the step of the same round with weight 1.
+    """
+    return min(eta, max(2.0 * gap / grad_sq, eta / weight))
+
+
+@helper
 def choose_step(m, grad_sq, input_sq, extras, trace, t):
     """Return the step for a gradient in the weights of this squared norm: 0 for none.
 
@@ -149,6 +159,9 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
                 m.memory,
             ),
         )
+    if eta > 0.0 and weight_of(extras) > 1.0:
+        gap = trace[at.LOSS_ROW, t] - trace[at.RISK_ROW, t]
+        eta = held_back(eta, weight_of(extras), gap, grad_sq)
     if m.code[at.REPLAY]:
         trace[at.OWN_ETA_ROW, t] = eta
         eta = trace[at.ETA_ROW, t] if eta > 0.0 else 0.0

@@ -1,5 +1,6 @@
 """The learner on one page, what a committee asks of one, online gradient descent, tickets."""
 
+from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
 from driftline.learner.member import Member as Member
 from driftline.learner.member import Round as Round

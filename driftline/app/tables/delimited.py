@@ -142,9 +142,6 @@ class DelimitedTable(LineTable):
             )
             raise TableError(str(self.source.error(said, line)), delimiter="space")
 
-    def _look_back(self) -> None:
-        self._pending = []
-
     def _piece(self, lines: list[str], first: int) -> Piece:
         if any('"' in line for line in lines):
             return self._quoted(lines, first)

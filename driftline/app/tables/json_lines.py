@@ -64,7 +64,7 @@ class JsonLinesTable(LineTable):
         """Yield rows, some thousand lines at a time."""
         while True:
             self._begins()
-            lines = self._pending or self.source.lines(self.rows)
+            lines = [*self._pending] or self.source.lines(self.rows)
             self._pending = []
             if not lines:
                 return
@@ -72,9 +72,6 @@ class JsonLinesTable(LineTable):
             piece = self._piece(lines, first)
             if len(piece):
                 yield self._read(piece)
-
-    def _look_back(self) -> None:
-        self._pending = []
 
     def _piece(self, lines: list[str], first: int) -> Piece:
         rows: list[list[str]] = []

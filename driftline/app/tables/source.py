@@ -129,10 +129,14 @@ class Source:
 
     # -- positions
 
-    def forget_positions(self) -> None:
-        """Drop the buffer of recent lines: no digest before this position can be given any more."""
-        _add(self._hash, self._recent)
-        self._oldest, self._recent = self.number, []
+    def forget_positions(self, ahead: int = 0) -> None:
+        """Drop the buffer of recent lines, but for the last ``ahead``, which were read ahead.
+
+        No digest before this position can be given any more.
+        """
+        cut = len(self._recent) - ahead
+        _add(self._hash, self._recent[:cut])
+        self._oldest, self._recent = self.number - ahead, self._recent[cut:]
 
     def digests(self) -> Callable[[int], str]:
         """Return a function for the SHA-256 of the first lines, as text, valid if more are read.

@@ -26,6 +26,10 @@ class LineTable:
         """Wait for no more than one line of a pipe: what columns hold is known."""
         self.source.patience = HURRY
 
+    def follow(self) -> None:
+        """Wait for more rows at the end of the file from now on, if it is one to be followed."""
+        self.source.follow()
+
     def _begins(self) -> None:
         """Record that the next piece begins here; the first one begins before the header."""
         if self._count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 
 import numpy as np
 from click.testing import CliRunner
@@ -38,3 +39,16 @@ def write_csv(path, inputs, labels, names="uv", end="\n"):
 def predictions(folder):
     with (folder / "predictions.csv").open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def length(path):
+    """Return how many whole lines a file has, 0 if there is none yet."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for(process, what):
+    """Wait until something is true that a process brings about."""
+    until = time.monotonic() + 120
+    while not what():
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.01)

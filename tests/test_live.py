@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from commands import call, data, write_csv
+from commands import call, data, length, predictions, wait_for, write_csv
 
 from driftline.app.tables.live import LiveLines
 
@@ -109,3 +109,29 @@ def test_a_prediction_comes_out_before_the_next_row_goes_in(tmp_path):
             assert ready and made.stdout.readline().startswith(f"{number},".encode())
         made.stdin.close()
         assert made.stdout.read() == b"" and made.wait(60) == 0
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_run_writes_a_prediction_before_the_next_row_goes_in(tmp_path, resumed):
+    """The first rows of a new run are waited for, to guess what columns hold."""
+    inputs, labels = data(rows=120)
+    table = write_csv(tmp_path / "t.csv", inputs, labels)
+    header, *rows = table.read_bytes().splitlines(keepends=True)
+    out, first = tmp_path / "out", 100
+    command = [sys.executable, "-m", "driftline", "run", "-", "--out", str(out), "--no-certify"]
+    command += ["--learner", "fast"]
+    if resumed:
+        table.write_bytes(header + b"".join(rows[:first]))
+        assert call("run", table, "--out", out).exit_code == 0
+        command = [*command[:5], "--resume", str(out / "model.driftline")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as made:
+        made.stdin.write(header if resumed else header + b"".join(rows[:first]))
+        for i in range(first, 106):
+            made.stdin.write(rows[i])
+            wait_for(made, lambda i=i: length(out / "predictions.csv") == 2 + i)
+        made.stdin.write(b"".join(rows[106:]))
+        made.stdin.close()
+        assert made.wait(120) == 0
+    assert [int(row["round"]) for row in predictions(out)] == list(range(1, 121))

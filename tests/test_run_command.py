@@ -83,6 +83,25 @@ def test_classes_may_come_later(tmp_path, small_pieces):
     assert "classes came up on the way" in done.output
 
 
+def test_a_class_is_not_known_before_its_row_came(tmp_path, monkeypatch):
+    """Predictions depend on no later label, and not on where the table is cut into pieces."""
+    inputs, labels = data()
+    labels[150] = labels[170:] = 2
+    path = write_csv(tmp_path / "t.csv", inputs, labels, "uvw")
+    made, plain = [], tables.open_table
+    for rows in (40, 57, 150):
+        monkeypatch.setattr(tables, "open_table", partial(plain, rows=rows))
+        assert call("run", path, "--out", tmp_path / str(rows)).exit_code == 0
+        made.append(predictions(tmp_path / str(rows)))
+        model = Model.load(tmp_path / str(rows) / "model.driftline")
+        assert model.encoder.labels.values == ["u", "v", "w"]
+    assert made[0] == made[1] == made[2]
+    labels[labels == 2] = 0
+    other = write_csv(tmp_path / "other.csv", inputs, labels)
+    assert call("run", other, "--out", tmp_path / "other").exit_code == 0
+    assert predictions(tmp_path / "other")[:150] == made[0][:150]
+
+
 def test_the_bound_holds_and_the_audit_finds_nothing(tmp_path, small_pieces):
     path = write_csv(tmp_path / "t.csv", *data(1000))
     done = call("run", path, "--out", tmp_path / "out", "--trace", "--json")

@@ -174,6 +174,26 @@ def test_a_table_that_has_grown_goes_on(tmp_path, kind):
     assert sum(len(piece) for piece in table.pieces()) == 3
 
 
+@pytest.mark.parametrize("kind", ["json lines", "csv", "no header", "blanks"])
+def test_a_short_table_that_has_grown_goes_on_where_it_ended(tmp_path, kind):
+    """Rows after the mark may be read ahead, with those before it, when the table is opened."""
+    text = KINDS[kind][1]()
+    lines = text.splitlines(keepends=True)
+    for count in (2, 5, 14):
+        path, options = written(tmp_path, kind, "".join(lines[:count]))
+        end = open_end(path, options)
+        written(tmp_path, kind, text)
+        table = open_table(path, **options)
+        assert table.fits(end)
+        table.go_to(end)
+        pieces = table.pieces()
+        first = next(pieces)
+        assert first.line(0) == count + 1
+        assert open_table(path, **options).fits(table.marker(1)())
+        assert open_table(path, **options).fits(table.marker()())
+        assert end.rows + len(first) + sum(len(piece) for piece in pieces) == 200
+
+
 @every_kind
 def test_a_table_that_was_cut_does_not_fit(tmp_path, kind):
     path, options = written(tmp_path, kind)

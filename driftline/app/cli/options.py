@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILE",
     "FILLS",
+    "FOLLOW",
     "MODEL",
     "about_columns",
     "names",
@@ -35,6 +36,13 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 #: What may become of missing values.
 FILLS = ["refuse", "zero", "mean"]  # of inputs.missing: help must not import NumPy
+
+#: The option of commands that go on as their file grows.
+FOLLOW = click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on with the rows that are appended to FILE, CSV or JSON lines, until Ctrl-C.",
+)
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -143,20 +151,32 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def table_of(file: Path, options: dict[str, Any]) -> Table:
-    """Open the table."""
-    return opener_of(file, options, marked=False)()
+def table_of(file: Path, options: dict[str, Any], wait: bool = False) -> Table:
+    """Open the table; with ``wait`` and ``--follow``, rows are waited for at its end."""
+    return opener_of(file, options, marked=False)(wait=wait)
 
 
-def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[[], Table]:
-    """Return a function that opens the table; ``marked`` is whether it has positions."""
+def opener_of(file: Path, options: dict[str, Any], marked: bool = True) -> Callable[..., Table]:
+    """Return a function that opens the table; ``marked`` is whether it has positions.
+
+    With ``--follow``, ``wait=True`` waits for rows at the end of the file from the start.
+    """
     from driftline.app import tables
+    from driftline.app.tables.live import Follow
 
     said = {
         name: options[name] for name in ("form", "delimiter", "encoding", "features", "comment")
     }
     said["ignore"] = names(options["ignore"])
-    return lambda: tables.open_table(file, header=not options["no_header"], marked=marked, **said)
+    said |= {"header": not options["no_header"], "marked": marked}
+
+    def opened(wait: bool = False) -> Table:
+        follow = Follow.NO
+        if options.get("follow"):
+            follow = Follow.YES if wait else Follow.LATER
+        return tables.open_table(file, follow=follow, **said)
+
+    return opened
 
 
 def refuse_fixed(more: Sequence[str] = ()) -> None:

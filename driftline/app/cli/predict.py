@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from driftline.app.cli.options import FILE, FILLS, MODEL, names, reading, table_of
+from driftline.app.cli.options import FILE, FILLS, FOLLOW, MODEL, names, reading, table_of
 
 if TYPE_CHECKING:
-    from driftline.app.tables import Encoder
+    from driftline.app.runs import Model
+    from driftline.app.runs.stop import Stop
+    from driftline.app.tables import Encoder, Table
 
 __all__ = ["predict"]
 
@@ -44,6 +46,7 @@ Examples:
 @click.option(
     "--proba", is_flag=True, help="Add a column for the probability of every class, level or tag."
 )
+@FOLLOW
 @click.option("--quiet", is_flag=True, help="Do not print the score.")
 def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: Any) -> None:
     """Predict the rows of FILE by MODEL, which stays as it is.
@@ -53,6 +56,8 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
 
     A row that cannot be predicted has no prediction, and the reason in the column problem; the exit
     status is 3 then. Rows without a label are predicted, and have no loss.
+
+    With --follow rows are predicted as they are appended to FILE, and Ctrl-C is the end.
     """
     from driftline.app.runs.lock import ResultFolder
     from driftline.files import drafted
@@ -61,7 +66,8 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
         problems = _predict(model, file, sys.stdout, quiet, options)
     else:
         with ResultFolder(out.parent):
-            if out.exists() and not out.is_file():  # a pipe, which is written to at once
+            # a pipe, or what somebody may wait for, is written to at once
+            if options["follow"] or (out.exists() and not out.is_file()):
                 problems = _write(out, model, file, quiet, options)
             else:
                 with drafted(out) as draft:
@@ -76,17 +82,38 @@ def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, A
 
 
 def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[str, Any]) -> int:
-    """Write predictions; return how many rows have none."""
+    """Write predictions; return how many rows have none. A file is followed until a signal."""
+    from driftline.app.runs import Model
+    from driftline.app.runs.stop import Stop
+
+    model = Model.load(path)
+    if not options["follow"]:
+        return _write_rows(model, table_of(file, options), target, quiet, options)
+    with Stop() as stop:
+        table = stop.read(lambda: table_of(file, options, wait=True))
+        if table is not None:
+            _write_rows(model, table, target, quiet, options, stop)
+    raise click.exceptions.Exit(128 + stop.asked)
+
+
+def _write_rows(
+    model: Model,
+    table: Table,
+    target: TextIO,
+    quiet: bool,
+    options: dict[str, Any],
+    stop: Stop | None = None,
+) -> int:
+    """Write predictions of all rows, or of those before a signal; return how many have none."""
     import numpy as np
 
     from driftline.app.cli.screen import amount, console_of
-    from driftline.app.runs import Model, Reading
+    from driftline.app.runs import Reading
     from driftline.app.runs.predictions import PredictionFile
     from driftline.committee.pooling import log_chances
     from driftline.errors import InputError
 
-    model = Model.load(path)
-    ignore, table = names(options["ignore"]), table_of(file, options)
+    ignore = names(options["ignore"])
     columns, labels = model.encoder.columns, model.encoder.labels
     if options["missing"] is not None and not isinstance(columns, int):
         columns.fill_by(options["missing"])
@@ -105,7 +132,7 @@ def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[
     writer.begin()
     target.flush()
     total, count, problems = 0.0, 0, list[str]()
-    for rounds in source:
+    for rounds in source if stop is None else stop.each(source):
         made: Any = model.predict(rounds.inputs) if rounds.played else []
         losses = None
         if rounds.labels is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ import click
 from driftline.app.cli.learners import LEARNERS, TABLE
 from driftline.app.cli.options import (
     FILE,
+    FOLLOW,
     MODEL,
     about_columns,
     command_arguments,
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
     from driftline.app.runs.lock import Lock
     from driftline.app.runs.outputs import Outputs
     from driftline.app.runs.start import Start
+    from driftline.app.runs.stop import Stop
 
 __all__ = ["run"]
 
 #: Options that do not change what is learned.
-ANYWAY = ("resume", "out", "fresh", "as_json", "quiet", "example")
+ANYWAY = ("resume", "out", "fresh", "follow", "as_json", "quiet", "example")
 
 
 @click.command(
@@ -53,6 +56,7 @@ Examples:
   driftline run weather.csv.gz --label rain --ignore station,date
   zcat big.csv.gz | driftline run - --label class --out results/big
   driftline run emotions.arff --label 'amazed-*,happy-*'
+  driftline run sensors.csv --follow
   driftline run tomorrow.csv --resume results/run/weather/model.driftline
 """,
 )
@@ -91,6 +95,7 @@ Examples:
     default=None,
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
+@FOLLOW
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
 @click.option(
     "--example",
@@ -113,7 +118,8 @@ def run(file: Path | None, **options: Any) -> None:
     the most frequent one so far. Text columns become a feature per category.
 
     The run is saved every few seconds, and at Ctrl-C. However it ends, the same command goes on
-    where it was; when all rows were learned from, there is nothing to do.
+    where it was; when all rows were learned from, there is nothing to do. With --follow the end of
+    the file is not the end of the run: rows are learned from as they are appended.
     """
     if options["resume"] is not None:
         refuse_fixed(("learner", "seed"))
@@ -132,6 +138,8 @@ def _example(file: Path | None, options: dict[str, Any]) -> Path:
         raise click.UsageError("Missing argument 'FILE'; or say --example to try a table of ours.")
     if file is not None:
         raise click.UsageError("--example is a table of its own: leave the file out, or --example.")
+    if options["follow"]:
+        raise click.UsageError("--example is a table that does not grow: leave --follow out.")
     path = Path(example.NAME)
     if example.write_example(path) and not options["quiet"]:
         said = f"wrote {path}: {example.ROWS:,} rows, in which the weather changes three times"
@@ -152,20 +160,36 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     from driftline.app.cli.screen import console_of
     from driftline.app.runs.lock import Lock
     from driftline.app.runs.outputs import sweep
+    from driftline.app.runs.stop import Stop
 
     notes, resume = console_of(err=True), options["resume"]
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
     folder = options["out"] or usual
     again = reading_arguments(options)
-    with Lock(folder) as lock:
-        sweep(lock)
-        start = _start(file, folder, options)
-        if start.done:
+    with ExitStack() as opened:
+        with Stop() as stop:
+            lock = opened.enter_context(Lock(folder))
+            sweep(lock)
+            # First rows may be long in coming.
+            begun = stop.read(lambda: _begun(file, lock, options, notes))
+            if begun is None:
+                raise click.exceptions.Exit(128 + stop.asked)
+            start, started = begun
+            if started is not None:
+                opened.enter_context(started.outputs)
+                trouble = _learn(started, stop, options["quiet"])
+        if started is None:
             _tell_done(file, folder, start, options)
-            return
-        started = _begin(file, lock, start, options, notes)
-        with started.outputs:
-            _play(file, started, again, options)
+        else:
+            _end(file, started, trouble, stop.asked, again, options)
+
+
+def _begun(
+    file: Path, lock: Lock, options: dict[str, Any], notes: Console
+) -> tuple[Start, Started | None]:
+    """Return how the run begins, and all that it needs; None if there is nothing to do."""
+    start = _start(file, lock.folder, options)
+    return start, None if start.done else _begin(file, lock, start, options, notes)
 
 
 def _start(file: Path, folder: Path, options: dict[str, Any]) -> Start:
@@ -176,7 +200,8 @@ def _start(file: Path, folder: Path, options: dict[str, Any]) -> Start:
     learning = _learning(options)
     opened = opener_of(file, options)
     resume, skip, fresh = options["resume"], options["skip"], options["fresh"]
-    return begin(Command(file, folder, opened, learning, resume, skip, fresh))
+    follow = options["follow"]
+    return begin(Command(file, folder, opened, learning, resume, skip, fresh, follow))
 
 
 def _learning(options: dict[str, Any]) -> dict[str, Any]:
@@ -230,20 +255,29 @@ def _begin(
     return Started(source, run, Outputs(lock, run, start, learning), notes)
 
 
-def _play(file: Path, started: Started, again: list[str], options: dict[str, Any]) -> None:
-    """Learn, save, and print the results."""
+def _end(
+    file: Path,
+    started: Started,
+    trouble: Exception | None,
+    signal: int,
+    again: list[str],
+    options: dict[str, Any],
+) -> None:
+    """Write and print the results, after the last row, an error or a signal."""
+    from driftline.app.tables.live import FileChangedError
     from driftline.app.tables.table_error import TableError
     from driftline.errors import InputError
 
     _, run, outputs, notes = started
-    trouble, signal = _learn(started, options["quiet"])
+    if signal and trouble is None and not run.rounds:  # while rows were waited for
+        raise click.exceptions.Exit(128 + signal)
     if not run.rounds:
         none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
         raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
         what = f"What was learned from {rows:,} rows is saved. To go on:"
-        words = _words(file, again, outputs, rows)
+        words = _words(file, again, outputs, rows, isinstance(trouble, FileChangedError))
         notes.print(f"{what}\n  {shlex.join(words)}", soft_wrap=True)
     if trouble is not None:
         if isinstance(trouble, TableError):
@@ -262,14 +296,21 @@ def _play(file: Path, started: Started, again: list[str], options: dict[str, Any
         raise click.exceptions.Exit(128 + signal)
 
 
-def _words(file: Path, again: list[str], outputs: Outputs, rows: int) -> list[str]:
-    """Return the command to go on: the same again, except for a pipe, whose rows are gone."""
+def _words(
+    file: Path, again: list[str], outputs: Outputs, rows: int, changed: bool = False
+) -> list[str]:
+    """Return the command to go on: the same again, unless the rows learned from are gone.
+
+    Those of a pipe are, and those of a file may be that has changed while it was followed.
+    """
     from driftline.app.runs.inputs import is_pipe
 
-    if not is_pipe(file):
-        return ["driftline", *command_arguments(click.get_current_context())]
     words = ["driftline", "run", str(file), *again, "--resume", str(outputs.model)]
-    return [*words, "--skip", str(rows)]
+    if changed:
+        return [*words, "--follow"]
+    if is_pipe(file):
+        return [*words, "--skip", str(rows)]
+    return ["driftline", *command_arguments(click.get_current_context())]
 
 
 def _audit_buffer(options: dict[str, Any]) -> AuditBuffer | None:
@@ -281,32 +322,30 @@ def _audit_buffer(options: dict[str, Any]) -> AuditBuffer | None:
     return AuditBuffer(MOST) if options["certify"] is None else None
 
 
-def _learn(started: Started, quiet: bool) -> tuple[Exception | None, int]:
-    """Learn until the end, an error or a signal; return the error, and the signal.
+def _learn(started: Started, stop: Stop, quiet: bool) -> Exception | None:
+    """Learn until the end, an error or a signal; return the error.
 
     What was learned is saved then, except at the end of the table soon after a checkpoint.
     """
     from driftline.app.cli.progress import Progress
-    from driftline.app.runs.stop import Stop
     from driftline.errors import InputError
 
     source, run, outputs, notes = started
     trouble: Exception | None = None
-    with Stop() as stop:
-        with Progress(notes, quiet) as bar:
-            try:
-                for rounds in stop.each(source):
-                    with failing(lambda: _lost(outputs)):  # a half-learned batch is not saved
-                        outputs.add(rounds, run.learn(rounds), source.position())
-                        if outputs.schedule.due:
-                            outputs.save()
-                    bar.show(source.table.progress, run.rows, run.share, outputs.saved)
-            except (InputError, *FAILURES) as error:
-                trouble = error
-        if outputs.pending and (trouble is not None or stop.asked or outputs.schedule.due):
-            with failing(lambda: _lost(outputs)):
-                outputs.save()
-    return trouble, stop.asked
+    with Progress(notes, quiet) as bar:
+        try:
+            for rounds in stop.each(source):
+                with failing(lambda: _lost(outputs)):  # a half-learned batch is not saved
+                    outputs.add(rounds, run.learn(rounds), source.position())
+                    if outputs.schedule.due:
+                        outputs.save()
+                bar.show(source.table.progress, run.rows, run.share, outputs.saved)
+        except (InputError, *FAILURES) as error:
+            trouble = error
+    if outputs.pending and (trouble is not None or stop.asked or outputs.schedule.due):
+        with failing(lambda: _lost(outputs)):
+            outputs.save()
+    return trouble
 
 
 def _tell_done(file: Path, folder: Path, start: Start, options: dict[str, Any]) -> None:

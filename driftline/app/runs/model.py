@@ -26,12 +26,15 @@ class Model:
 
     ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
     the largest in a single round; ``loss`` is the committee's own. ``baselines`` have seen the same
-    labels. :func:`driftline.load` reads only the learner from the file.
+    labels. ``classes`` is how many classes have a name in rows that were learned from, or had one
+    from the start: the encoder may have met others in rows to come.
+    :func:`driftline.load` reads only the learner from the file.
     """
 
     def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
         self.learner, self.encoder, self.about = learner, encoder, about
         self.loss, self.largest_risk = 0.0, 0.0
+        self.classes = len(encoder.labels.values)
         self.totals = np.zeros(len(learner.members))
         self.baselines = baselines_of(learner.task)
         self._generator = np.random.default_rng(0)  # of predictions without learning
@@ -79,17 +82,19 @@ class Model:
     def learn(self, inputs: Inputs, labels: Labels, audit: bool = False) -> CommitteeTrace:
         """Play rounds and return their trace; classes that are new are added first.
 
-        Inputs are as :meth:`scaled` returns them.
+        Inputs are as :meth:`scaled` returns them. If they are refused, nothing changes.
         """
-        self._grow()
-        trace = self.learner.run(inputs, labels, audit=audit)
+        learner, classes = self._grown(labels)
+        trace = learner.run(inputs, labels, audit=audit)
+        self.learner, self.classes = learner, classes
         self._count(trace.target_loss, trace.member_risk)
         return trace
 
     def learn_one(self, x: Input, label: Label) -> Prediction:
         """Play one round and return what was predicted: as :meth:`learn`, and much faster."""
-        self._grow()
-        made = self.learner.step(x, label)
+        learner, classes = self._grown([label])
+        made = learner.step(x, label)
+        self.learner, self.classes = learner, classes
         self._count(np.array([made.target_loss]), made.member_risk[np.newaxis])
         return made.prediction
 
@@ -106,11 +111,12 @@ class Model:
         if memory is not None and not isinstance(self.encoder.columns, int):
             self.encoder.columns.learned = memory
 
-    def _grow(self) -> None:
-        """Add the classes that the encoder has seen and the learner does not know."""
-        labels = self.encoder.labels
-        if labels.grows and (classes := labels.task.dim) > self.learner.task.dim:
-            self.learner = self.learner.grown(classes=classes)
+    def _grown(self, labels: Labels) -> tuple[Committee, int]:
+        """Return a learner that knows the classes of these labels, and how many have a name."""
+        if not self.encoder.labels.grows:
+            return self.learner, self.classes
+        learner, classes = self.learner, max(self.classes, int(np.max(labels)) + 1)
+        return learner.grown(classes=classes) if classes > learner.task.dim else learner, classes
 
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning; random ones are drawn from seed 0."""
@@ -127,7 +133,6 @@ class Model:
 
         It depends on the state alone, also where predictions are random.
         """
-        self._grow()
         count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         rows = (inputs[i : i + 1] if hasattr(inputs, "indptr") else inputs[i] for i in range(count))
         return [self.learner.predict(x) for x in rows]
@@ -169,9 +174,10 @@ class Model:
 
     def to_saved(self) -> Saved:
         """Return all of the model as plain data and arrays."""
-        self._grow()  # a class may have been seen in rows that were not learned from
         about, arrays = self.learner.to_saved()
-        about["table"] = self.encoder.config()
+        about["table"] = table = self.encoder.config()
+        if self.encoder.labels.grows:  # without those of rows that were not learned from
+            table["labels"]["values"] = table["labels"]["values"][: self.classes]
         if self.scaling is not None:
             about["documents"] = self.scaling.config()
             arrays["documents"] = self.scaling.state

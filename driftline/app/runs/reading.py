@@ -179,23 +179,28 @@ class Reading:
     def _batches(self, piece: Piece, drop: int, places: Sequence[int]) -> Iterator[Rounds]:
         """Yield the rows of a piece, in batches if they are much work, so that a run can be saved.
 
-        Rows without a label are in batches of their own. Batches do not depend on the first one, so
-        that a run that goes on has the same batches.
+        Rows without a label are in batches of their own, and a row with a new class begins one: the
+        rows before it are predicted by a learner that does not know the class. Batches do not
+        depend on the first one, so that a run that goes on has the same batches.
         """
         if not len(piece):
             self._mark = self.table.marker(drop + places[-1])
             yield Rounds([], None, 0, 0, passed=places[-1])
             return
-        batch, encoder, before = self.bound.batch(piece), self.bound.encoder, 0
+        encoder, before = self.bound.encoder, 0
+        known = len(encoder.labels.values)
+        batch = self.bound.batch(piece)
         step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))
         absent = batch.unlabelled
-        changes = [] if absent is None else (np.flatnonzero(np.diff(absent)) + 1).tolist()
-        for start, stop in pairwise([0, *changes, len(piece)]):
-            known = batch.labels is not None and (absent is None or not absent[start])
+        changes = set() if absent is None else {*(np.flatnonzero(np.diff(absent)) + 1).tolist()}
+        if encoder.labels.grows and batch.labels is not None:
+            changes |= _new_classes(batch.labels, absent, known)
+        for start, stop in pairwise(sorted({0, *changes, len(piece)})):
+            labelled = batch.labels is not None and (absent is None or not absent[start])
             for a in range(start, stop, step):
                 b = min(a + step, stop)
                 self._mark = self.table.marker(drop + places[b])
-                labels = batch.labels[a:b] if known else None  # type: ignore[index]
+                labels = batch.labels[a:b] if labelled else None  # type: ignore[index]
                 passed, before = places[b] - before - (b - a), places[b]
                 memory = self._memory(b)
                 yield Rounds(batch.inputs[a:b], labels, b - a, b - a, memory, passed=passed)
@@ -228,3 +233,14 @@ class Reading:
     ) -> Rounds:
         labels = grades if self.bound.labelled else None
         return Rounds(documents, labels, len(documents), sum(map(len, documents)), memory)
+
+
+def _new_classes(labels: np.ndarray, absent: np.ndarray | None, known: int) -> set[int]:
+    """Return the rows in which classes beyond the first ``known`` come up.
+
+    >>> _new_classes(np.array([0, 2, 1, 2, 3]), None, 2)
+    {1, 4}
+    """
+    codes = labels if absent is None else np.where(absent, -1, labels)
+    highest = np.maximum.accumulate(np.r_[known - 1, codes])
+    return {*np.flatnonzero(np.diff(highest)).tolist()}

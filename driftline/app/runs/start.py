@@ -36,16 +36,18 @@ class Command:
     """The arguments of a run.
 
     ``opened`` opens the file, each time it is called; ``options`` are those on learning; ``skip``
-    is None if it was not given.
+    is None if it was not given. With ``follow`` rows are waited for at the end of the file: from
+    the start if it is called with ``wait=True``, else when the table is asked to.
     """
 
     file: Path
     folder: Path
-    opened: Callable[[], Table]
+    opened: Callable[..., Table]
     options: Mapping[str, Any]
     resume: Path | None = None
     skip: int | None = None
     fresh: bool = False
+    follow: bool = False
 
     @property
     def input(self) -> Input:
@@ -83,7 +85,7 @@ def begin(command: Command) -> Start:
         return _resumed(command, model, command.resume, held)
     if held:
         return _again(command, Checkpoint.read(model))
-    return Start(None, command.opened(), command.input, anew=True)
+    return Start(None, command.opened(wait=True), command.input, anew=True)
 
 
 def _refuse_results(folder: Path, model: Path) -> None:
@@ -168,7 +170,7 @@ def _resumed(command: Command, model: Path, resume: Path, held: bool) -> Start:
     if found is not None:
         return _going_on(command, state, found)._replace(anew=anew)
     others = _others(state, command.input)
-    return Start(state, command.opened(), command.input, others, anew=anew)
+    return Start(state, command.opened(wait=True), command.input, others, anew=anew)
 
 
 def _found(command: Command, state: Checkpoint) -> Found | None:
@@ -194,11 +196,13 @@ def _going_on(command: Command, state: Checkpoint, found: Found) -> Start:
             "that were learned from: leave it out to go on after these"
         )
     skip = known.skip if command.skip is None else command.skip
+    if command.follow:
+        found.table.follow()
     start = Start(state, found.table, known._replace(skip=skip), _others(state, known))
     if last and not state.finished:
         return start._replace(continued=True)
-    head = next(found.table.pieces(), None)
-    done = head is None or len(head) == known.mark.drop
+    head = None if command.follow else next(found.table.pieces(), None)
+    done = not command.follow and (head is None or len(head) == known.mark.drop)
     place = command.input.place
     if not done and place != known.place:  # a longer copy: keep the old record
         grown = start.known._replace(place=place, name=command.input.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 __all__ = ["Stop"]
@@ -40,6 +40,10 @@ class Stop:
         again, self.asked = bool(self.asked), number
         if again or self._reading:
             raise KeyboardInterrupt
+
+    def read(self, made: Callable[[], Item]) -> Item | None:
+        """Return what is made by reading; None if a signal comes before it is made."""
+        return next(self.each(made() for _ in (None,)), None)
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items until a signal comes; an item that is half read is dropped."""

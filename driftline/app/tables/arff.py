@@ -90,7 +90,7 @@ class ArffTable(LineTable):
             else:
                 yield self._read(Piece(self.name, rows, numbers))
 
-    def _look_back(self) -> None:
+    def _look_back(self, lines: int) -> None:
         self._parsed = (self._row(text) for text in self._later)
 
     def _texts(self) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from driftline.app.tables.delimited_piece import DelimitedPiece
 from driftline.app.tables.line_table import LineTable
+from driftline.app.tables.live import Follow
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.source import Source
 from driftline.app.tables.table_error import TableError
@@ -41,6 +42,8 @@ class DelimitedTable(LineTable):
         How many lines are read at a time.
     marked
         Whether :meth:`marker` gives positions.
+    follow
+        Whether more rows are waited for at the end of the file.
     """
 
     width: int | None = None
@@ -58,8 +61,9 @@ class DelimitedTable(LineTable):
         comment: str | None = None,
         rows: int = 4096,
         marked: bool = False,
+        follow: Follow = Follow.NO,
     ):
-        self.source, self.rows = Source(path, encoding, marked), rows
+        self.source, self.rows = Source(path, encoding, marked, follow), rows
         self.name, self.comment, self._blanks = self.source.name, comment, False
         first = next((line for line in self.source if self._cleaned([line])[0].strip()), None)
         if first is None:
@@ -141,9 +145,6 @@ class DelimitedTable(LineTable):
                 f"{first[:40]!r}: say --delimiter space if these part the values"
             )
             raise TableError(str(self.source.error(said, line)), delimiter="space")
-
-    def _look_back(self) -> None:
-        self._pending = []
 
     def _piece(self, lines: list[str], first: int) -> Piece:
         if any('"' in line for line in lines):

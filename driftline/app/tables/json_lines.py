@@ -10,6 +10,7 @@ from typing import Any
 from driftline.app.tables.encoder import matching
 from driftline.app.tables.given import text_of
 from driftline.app.tables.line_table import LineTable
+from driftline.app.tables.live import Follow
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.source import Source
 from driftline.app.tables.table_error import TableError
@@ -25,7 +26,8 @@ class JsonLinesTable(LineTable):
 
     Columns are the keys of the first ``rows`` lines; as many are read at a time. Values are
     numbers, texts, true, false or null; columns of the patterns in ``ignore`` may hold anything.
-    ``marked`` is whether :meth:`marker` gives positions.
+    ``marked`` is whether :meth:`marker` gives positions, and ``follow`` whether more rows are
+    waited for at the end of the file.
     """
 
     width: int | None = None
@@ -41,8 +43,9 @@ class JsonLinesTable(LineTable):
         ignore: Sequence[str] = (),
         rows: int = 4096,
         marked: bool = False,
+        follow: Follow = Follow.NO,
     ):
-        self.source, self.rows = Source(path, encoding, marked), rows
+        self.source, self.rows = Source(path, encoding, marked, follow), rows
         self.name = self.source.name
         self._pending = self.source.lines(rows)
         first = [line for line in self._pending if line.strip()]
@@ -64,7 +67,7 @@ class JsonLinesTable(LineTable):
         """Yield rows, some thousand lines at a time."""
         while True:
             self._begins()
-            lines = self._pending or self.source.lines(self.rows)
+            lines = [*self._pending] or self.source.lines(self.rows)
             self._pending = []
             if not lines:
                 return
@@ -72,9 +75,6 @@ class JsonLinesTable(LineTable):
             piece = self._piece(lines, first)
             if len(piece):
                 yield self._read(piece)
-
-    def _look_back(self) -> None:
-        self._pending = []
 
     def _piece(self, lines: list[str], first: int) -> Piece:
         rows: list[list[str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from driftline.app.tables.mark import Mark
 from driftline.app.tables.piece import Piece
@@ -19,16 +19,23 @@ class LineTable:
     _count = 0
     _last: tuple[Piece, int, int] | None = None
     _start = (0, 0)
+    #: Lines that were read ahead, for the next piece.
+    _pending: Sequence[str] = ()
 
     def hurry(self) -> None:
         """Wait for no more than one line of a pipe: what columns hold is known."""
         self.source.patience = HURRY
 
+    def follow(self) -> None:
+        """Wait for more rows at the end of the file from now on, if it is one to be followed."""
+        self.source.follow()
+
     def _begins(self) -> None:
         """Record that the next piece begins here; the first one begins before the header."""
         if self._count:
-            self.source.forget_positions()
-            self._start = self.source.number, self._count
+            ahead = len(self._pending)
+            self.source.forget_positions(ahead)
+            self._start = self.source.number - ahead, self._count
 
     def _read(self, piece: Piece) -> Piece:
         self._last = (piece, *self._start)
@@ -63,12 +70,14 @@ class LineTable:
     def go_to(self, mark: Mark) -> None:
         """Move to the piece of a mark, which must not be before the current position."""
         if mark.lines:
-            self._look_back()
+            self._look_back(mark.lines)
             self.source.skip(mark.lines)
             self._count = mark.rows - mark.drop
 
-    def _look_back(self) -> None:
-        """Drop rows that were read ahead."""
+    def _look_back(self, lines: int) -> None:
+        """Of the rows that were read ahead, drop those in the first ``lines`` lines."""
+        later = max(0, self.source.number - lines)
+        self._pending = self._pending[len(self._pending) - later :]
 
     @property
     def progress(self) -> tuple[int, int | None]:

@@ -1,17 +1,40 @@
-"""Lines of a pipe, as soon as they are there."""
+"""Lines of a pipe, or of a file that grows, as soon as they are there."""
 
 from __future__ import annotations
 
 import codecs
 import io
+import os
 import select
 import time
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
-__all__ = ["LiveLines"]
+from driftline.errors import InputError
+
+__all__ = ["FileChangedError", "Follow", "FollowedLines", "LiveLines"]
 
 #: How many bytes are read at once: at least the size of the buffer below, which is empty then.
 CHUNK = 1 << 18
+#: How many seconds pass between two looks at a file that may have grown.
+PAUSE = 0.1
+
+
+class Follow(Enum):
+    """Whether more lines are waited for at the end of a file.
+
+    ``LATER`` is for a file that is first read up to where reading stopped before: nothing is waited
+    for until :meth:`FollowedLines.follow` is called.
+    """
+
+    NO = "no"
+    LATER = "later"
+    YES = "yes"
+
+
+class FileChangedError(InputError):
+    """A file that was followed is another one now, or has become shorter."""
 
 
 class LiveLines:
@@ -56,11 +79,11 @@ class LiveLines:
 
     def _read(self, seconds: float | None) -> bool:
         """Read what is there; return whether there was anything within some seconds."""
-        if not self._buffered and not select.select([self._raw], [], [], seconds)[0]:
+        data = self._data(seconds)
+        if data is None:
             return False
-        data, self._buffered = self._raw.read1(CHUNK), False
         self._ended = not data
-        text = self._rest + self._decoder.decode(data, final=not data)
+        text = self._rest + self._decoded(data)
         lines = text.split("\n")
         self._rest = lines.pop()
         made = [line + "\n" for line in lines]
@@ -69,3 +92,77 @@ class LiveLines:
             self._rest = ""
         self._lines = made[::-1] + self._lines
         return True
+
+    def _data(self, seconds: float | None) -> bytes | None:
+        """Return what is there within some seconds: None for nothing, no bytes at the end."""
+        if not self._buffered and not select.select([self._raw], [], [], seconds)[0]:
+            return None
+        self._buffered = False
+        return self._raw.read1(CHUNK)
+
+    def _decoded(self, data: bytes) -> str:
+        made: str = self._decoder.decode(data, final=not data)
+        return made
+
+
+class FollowedLines(LiveLines):
+    """The lines of a file that grows: there is no end, and a line without its end is not there yet.
+
+    A file that is replaced, deleted or cut is refused when all of its lines were taken.
+
+    Parameters
+    ----------
+    raw, encoding
+        As in :class:`LiveLines`.
+    path
+        Of the file, to notice that another one has taken its place.
+    waits
+        Whether lines are waited for yet.
+    """
+
+    def __init__(self, raw: io.BufferedReader, encoding: str, path: Path, waits: bool):
+        super().__init__(raw, encoding)
+        self.path, self.waits = path, waits
+        self._unended = False  # whether the last line was taken without its end
+
+    def follow(self) -> None:
+        """Wait for lines from now on."""
+        self.waits = True
+
+    def end_line(self) -> None:
+        """Take a last line without its end as whole, as one who read up to the end has done."""
+        if self._rest:
+            self._lines, self._rest, self._unended = [self._rest, *self._lines], "", True
+
+    def _data(self, seconds: float | None) -> bytes | None:
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            changed = self._changed() if self.waits else ""
+            if data := self._raw.read1(CHUNK):  # what came before it was changed is there
+                return data
+            if changed and until is None:  # all that was there is taken
+                raise FileChangedError(f"{self.path} {changed} while it was followed")
+            left = PAUSE if until is None else min(PAUSE, until - time.monotonic())
+            if not self.waits or changed or left <= 0.0:
+                return None
+            time.sleep(left)  # which a signal ends
+
+    def _changed(self) -> str:
+        """Say what has become of the file, nothing if it is as it was, or longer."""
+        own = os.fstat(self._raw.fileno())
+        try:
+            if not os.path.samestat(own, os.stat(self.path)):
+                return "was replaced by another file"
+        except FileNotFoundError:
+            return "was deleted or renamed"
+        return "has become shorter" if own.st_size < self._raw.tell() else ""
+
+    def _decoded(self, data: bytes) -> str:
+        text = super()._decoded(data)
+        if self._unended and text:
+            if text[0] != "\n":
+                raise FileChangedError(
+                    f"{self.path} has another end of the last line than it had when it was read"
+                )
+            text, self._unended = text[1:], False
+        return text

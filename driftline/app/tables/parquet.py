@@ -125,6 +125,9 @@ class ParquetTable:
     def hurry(self) -> None:
         """Do nothing: a file of this kind is there as a whole."""
 
+    def follow(self) -> None:
+        """Do nothing: a file of this kind is refused before."""
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

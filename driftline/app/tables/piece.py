@@ -138,6 +138,10 @@ class Table(Protocol):
         """Wait for no more than one row of a pipe: what columns hold is known."""
         ...
 
+    def follow(self) -> None:
+        """Wait for more rows at the end of the file from now on, if it is one to be followed."""
+        ...
+
     def close(self) -> None:
         """Close the file."""
         ...

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import finalize
 
-from driftline.app.tables.live import LiveLines
+from driftline.app.tables.live import Follow, FollowedLines, LiveLines
 from driftline.errors import InputError
 
 __all__ = ["Source"]
@@ -49,15 +49,24 @@ class Source:
         The encoding of the text. A byte order mark of UTF-8 is removed.
     marked
         Whether a digest is kept of all that was read, for :meth:`digest`.
+    follow
+        Whether more lines are waited for at the end of a file.
     """
 
-    def __init__(self, path: str | Path, encoding: str = "utf-8", marked: bool = False):
+    def __init__(
+        self,
+        path: str | Path,
+        encoding: str = "utf-8",
+        marked: bool = False,
+        follow: Follow = Follow.NO,
+    ):
         self.path, self.encoding, self.marked = path, encoding, marked
         #: For how many lines of a pipe the first of many lines wait, and how many seconds at most.
         self.patience = PATIENCE
         self._oldest, self._recent, self._hash = 0, list[str](), hashlib.sha256()
         self.name = "standard input" if str(path) == "-" else str(path)
-        #: How many lines were read, and how many bytes the file has, None if unknown.
+        #: How many lines were read, and how many bytes the file has, None if that is unknown or
+        #: still grows.
         self.number = 0
         self.size: int | None = None
         try:
@@ -75,8 +84,19 @@ class Source:
         self._refuse_others(first)
         plain = codecs.lookup(encoding).name == "utf-8"
         encoding = "utf-8-sig" if plain else encoding
-        live = self.size is None and whole is self._raw and _has_descriptor(self._raw)
-        self._live = LiveLines(self._raw, encoding) if live else None
+        self._live: LiveLines | None = None
+        self._followed: FollowedLines | None = None
+        if follow is not Follow.NO:
+            if whole is not self._raw:
+                raise InputError(
+                    f"{self.name} is compressed by gzip, and cannot be followed: decompress it "
+                    "first, or leave --follow out"
+                )
+            waits = follow is Follow.YES
+            self._live = self._followed = FollowedLines(self._raw, encoding, Path(path), waits)
+            self.size = None
+        elif self.size is None and whole is self._raw and _has_descriptor(self._raw):
+            self._live = LiveLines(self._raw, encoding)
         self._text = None if self._live else io.TextIOWrapper(whole, encoding)
 
     def _open(self) -> Any:
@@ -98,6 +118,11 @@ class Source:
         for mark, encoding in MARKS.items():
             if first.startswith(mark) and "16" not in self.encoding:
                 raise InputError(f"{self.name} is text in UTF-16: say --encoding {encoding}")
+
+    def follow(self) -> None:
+        """Wait for more lines at the end of the file from now on, if it is one to be followed."""
+        if self._followed is not None:
+            self._followed.follow()
 
     def lines(self, count: int) -> list[str]:
         """Return the next lines, without their ends; fewer or none at the end of the file."""
@@ -129,10 +154,14 @@ class Source:
 
     # -- positions
 
-    def forget_positions(self) -> None:
-        """Drop the buffer of recent lines: no digest before this position can be given any more."""
-        _add(self._hash, self._recent)
-        self._oldest, self._recent = self.number, []
+    def forget_positions(self, ahead: int = 0) -> None:
+        """Drop the buffer of recent lines, but for the last ``ahead``, which were read ahead.
+
+        No digest before this position can be given any more.
+        """
+        cut = len(self._recent) - ahead
+        _add(self._hash, self._recent[:cut])
+        self._oldest, self._recent = self.number - ahead, self._recent[cut:]
 
     def digests(self) -> Callable[[int], str]:
         """Return a function for the SHA-256 of the first lines, as text, valid if more are read.
@@ -155,6 +184,9 @@ class Source:
         """Read until ``lines`` lines are read in all, or the file ends."""
         while self.number < lines and self.lines(min(4096, lines - self.number)):
             self.forget_positions()
+        if self.number < lines and self._followed is not None:
+            self._followed.end_line()
+            self.lines(1)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the remaining lines."""
@@ -168,7 +200,7 @@ class Source:
 
     def close(self) -> None:
         """Close the file."""
-        if self.size is not None:
+        if self.size is not None or self._followed is not None:
             self._raw.close()
 
     def error(self, message: str, line: int | None = None) -> InputError:

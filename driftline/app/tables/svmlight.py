@@ -81,7 +81,7 @@ class SvmlightTable(LineTable):
                 return
             yield self._read(self._piece(part))
 
-    def _look_back(self) -> None:
+    def _look_back(self, lines: int) -> None:
         self._first = None
 
     def go_to(self, mark: Mark) -> None:

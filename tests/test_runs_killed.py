@@ -122,6 +122,17 @@ def json_lines(folder):
     return path, ("--trace",)
 
 
+def times(folder):
+    """Hours of some days, one of them missing."""
+    inputs, labels = data(240)
+    inputs[120:, 1] += 2.0  # an input that changes
+    lines = write_csv(folder / "t.csv", inputs, labels).read_text().splitlines()
+    hours = [f"2024-05-{1 + i // 24:02} {i % 24:02}:00" if i != 30 else "" for i in range(240)]
+    pairs = zip(["when", *hours], lines, strict=True)
+    (folder / "t.csv").write_text("\n".join(f"{hour},{line}" for hour, line in pairs) + "\n")
+    return folder / "t.csv", ("--time", "when")
+
+
 def resumed(folder):
     """Go on from a model, in its own folder, after some rows that are passed over."""
     second = write_csv(folder / "second.csv", *data(240, seed=1))
@@ -129,7 +140,7 @@ def resumed(folder):
 
 
 WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped)
-KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, resumed)
+KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, times, resumed)
 KINDS += WITHOUT_LABELS
 
 
@@ -192,9 +203,9 @@ def test_killed_at_any_moment(tmp_path, killed):
 
 
 @pytest.mark.parametrize(
-    "kind", chosen([json_lines, WITHOUT_LABELS[0]], [json_lines, *WITHOUT_LABELS])
+    "kind", chosen([json_lines, times, WITHOUT_LABELS[0]], [json_lines, times, *WITHOUT_LABELS])
 )
-def test_killed_among_rows_without_labels(tmp_path, killed, kind):
+def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):
     learner = () if "--learner" in kind(tmp_path)[1] else FAST
     case = Case(tmp_path, kind, killed, learner)
     for point in np.linspace(0, case.points - 1, number(5, 9)).astype(int).tolist():

@@ -88,7 +88,7 @@ def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
     assert f"certificate, {where}\n" in screen
     assert made["rounds"] == (600 if alone else 1200)
     # The report is about all rounds, and has no bound of some of them.
-    assert "1 200 rounds" in report and ("bound" in report) == (not alone)
+    assert "1\xa0200 rounds" in report and ("bound" in report) == (not alone)
 
 
 def test_the_report_of_a_trace_says_it(tmp_path):

@@ -334,7 +334,10 @@ def test_labels_that_differ_in_case_alone_are_pointed_out(tmp_path):
         ("a,y\n1,u\n2,v\nx,u\n", "line 4, column a: saw 'x', but 2 of 3 values are numbers"),
         ("a,y\n1,u\n2,v\ninf,u\n", "line 4, column a: expected a number, but saw 'inf'"),
         ("a,y\n1,u\n2,v\n1_0,u\n", "line 4, column a: saw '1_0'"),
-        ("a,y\n2024-01-01,u\n2024-01-02,v\n", "looks like a date: leave the column out"),
+        (
+            "a,y\n2024-01-01,u\n2024-01-02,v\n",
+            "looks like a date: say --time a to have it in the report, leave",
+        ),
         ("y\nu\nv\n", "no column beside the label 'y'"),
         ("a,y\n1,0.5\n2,0.7\n", "looks like a quantity to predict"),
     ],

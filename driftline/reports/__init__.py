@@ -2,5 +2,6 @@
 
 from driftline.reports.report import write_report as write_report
 from driftline.reports.report_data import ReportData as ReportData
+from driftline.reports.time_axis import TimeAxis as TimeAxis
 from driftline.reports.verdict import alarms_in_words as alarms_in_words
 from driftline.reports.verdict import verdict as verdict

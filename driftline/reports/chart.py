@@ -13,9 +13,14 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from driftline.reports.time_axis import TimeAxis
+
 __all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 270, 58, 12, 20, 34
+
+#: What times below the rounds add to the height.
+TIMES = 15
 
 #: The most points of a line: more would not be visible.
 MOST_POINTS = 400
@@ -50,13 +55,13 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def number(value: float) -> str:
-    """Return a number in few characters.
+    r"""Return a number in few characters, which no line break parts.
 
     >>> [number(value) for value in (0.0123456, 3.0, 45312.0, 2e9)]
-    ['0.01235', '3', '45 312', '2e+09']
+    ['0.01235', '3', '45\xa0312', '2e+09']
     """
     if 1e3 <= abs(value) < 1e8:
-        return f"{value:,.0f}".replace(",", " ")
+        return f"{value:,.0f}".replace(",", "\u00a0")
     return f"{value:.4g}"
 
 
@@ -75,22 +80,36 @@ class _Frame:
         share = (np.asarray(value) - low) / max(high - low, 1e-12)
         return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
-    def axes(self, x_name: str, y_name: str, shares: bool = False) -> list[str]:
+    def axes(
+        self, x_name: str, y_name: str, shares: bool = False, times: TimeAxis | None = None
+    ) -> list[str]:
         made = []
         for value in ticks(*self.y):
             at = float(self.up(value))
             text = f"{100 * value:.3g}%" if shares else number(value)
             made.append(f'<path class="grid" d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}"/>')
             made.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" class="end">{text}</text>')
-        for value in ticks(*self.x, count=7):
-            at = float(self.across(value))
-            text, kind = number(value), "end" if at > WIDTH - 2 * RIGHT else "mid"
-            foot = HEIGHT - BOTTOM + 16
-            made.append(f'<text x="{at:.1f}" y="{foot}" class="{kind}">{text}</text>')
+        below, foot, bottom = ticks(*self.x, count=7), HEIGHT - BOTTOM + 16, HEIGHT - 4
+        for value in below:
+            at, kind = self._below(value)
+            made.append(f'<text x="{at:.1f}" y="{foot}" class="{kind}">{number(value)}</text>')
+        if times is not None:
+            x_name, bottom = f"{x_name}, {times.name}", bottom + TIMES
+            for k, (value, label) in enumerate(zip(below, times.labels(below), strict=True)):
+                at, kind = self._below(value)
+                made.append(
+                    f'<text x="{at:.1f}" y="{foot + TIMES}" class="{kind} time{k % 2}">'
+                    f"{escape(label)}<title>{escape(times.at(value))}</title></text>"
+                )
         middle = (LEFT + WIDTH - RIGHT) / 2
-        made.append(f'<text x="{middle}" y="{HEIGHT - 4}" class="mid name">{escape(x_name)}</text>')
+        made.append(f'<text x="{middle}" y="{bottom}" class="mid name">{escape(x_name)}</text>')
         made.append(f'<text x="4" y="{TOP - 9}" class="name">{escape(y_name)}</text>')
         return made
+
+    def _below(self, value: float) -> tuple[float, str]:
+        """Return where a label below the chart is, and whether it ends there."""
+        at = float(self.across(value))
+        return at, "end" if at > WIDTH - 2 * RIGHT else "mid"
 
 
 def line_chart(
@@ -101,17 +120,18 @@ def line_chart(
     marks: dict[str, Sequence[float]] | None = None,
     shares: bool = False,
     x_name: str = "round",
+    times: TimeAxis | None = None,
 ) -> str:
     """Return lines over rounds, with vertical marks at events, by kind.
 
-    Over another quantity, which is named, the axis need not begin at 0.
+    Over another quantity, which is named, the axis need not begin at 0. Times are below the rounds.
     """
     ends = [float(np.max(line.x)) for line in lines]
     start = 0.0 if x_name == "round" else min(float(np.min(line.x)) for line in lines)
     tops = [float(np.nanmax(line.y)) for line in lines]
     lows = [float(np.nanmin(line.y)) for line in lines]
     frame = _Frame((start, max(ends)), (min(0.0, *lows), max(*tops, 1e-9) * 1.05))
-    made = frame.axes(x_name, y_name, shares)
+    made = frame.axes(x_name, y_name, shares, times)
     for kind, places in (marks or {}).items():
         path = "".join(f"M{frame.across(p):.1f} {TOP}V{HEIGHT - BOTTOM}" for p in places)
         if path:
@@ -126,17 +146,24 @@ def line_chart(
             f'<path class="{kind}" d="{path}"><title>{escape(line.name)}: {last} at the end'
             "</title></path>"
         )
-    return _figure(title, made, [(line.name, line.colour, line.dashed) for line in lines])
+    legend = [(line.name, line.colour, line.dashed) for line in lines]
+    return _figure(title, made, legend, HEIGHT + TIMES * (times is not None))
 
 
-def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[str]) -> str:
+def share_chart(
+    title: str,
+    x: np.ndarray,
+    shares: np.ndarray,
+    names: Sequence[str],
+    times: TimeAxis | None = None,
+) -> str:
     """Return a stacked chart of shares that add up to 1; of many, the largest and all others."""
     shares, names = _largest(np.asarray(shares, float), names)
     x, stacked = np.asarray(x, float), np.cumsum(shares, axis=1)
     kept = _kept(len(x))
     x, stacked = x[kept], stacked[kept]
     frame = _Frame((0.0, float(x[-1])), (0.0, 1.0))
-    made, below = frame.axes("round", "", shares=True), np.zeros(len(x))
+    made, below = frame.axes("round", "", True, times), np.zeros(len(x))
     for j, name in enumerate(names):
         upper = zip(frame.across(x), frame.up(stacked[:, j]), strict=True)
         lower = zip(frame.across(x)[::-1], frame.up(below)[::-1], strict=True)
@@ -147,7 +174,8 @@ def share_chart(title: str, x: np.ndarray, shares: np.ndarray, names: Sequence[s
             "average</title></path>"
         )
         below = stacked[:, j]
-    return _figure(title, made, [(name, j, False) for j, name in enumerate(names)])
+    legend = [(name, j, False) for j, name in enumerate(names)]
+    return _figure(title, made, legend, HEIGHT + TIMES * (times is not None))
 
 
 def _largest(shares: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:
@@ -183,7 +211,9 @@ def heat_map(title: str, names: Sequence[str], counts: np.ndarray) -> str:
     )
 
 
-def _figure(title: str, made: list[str], names: Sequence[tuple[str, int, bool]]) -> str:
+def _figure(
+    title: str, made: list[str], names: Sequence[tuple[str, int, bool]], height: int
+) -> str:
     seen, legend = set(), []
     for name, colour, dashed in names:
         if name not in seen:
@@ -192,7 +222,7 @@ def _figure(title: str, made: list[str], names: Sequence[tuple[str, int, bool]])
         seen.add(name)
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f"{''.join(made)}</svg><ul class=legend>{''.join(legend)}</ul></figure>"
     )
 

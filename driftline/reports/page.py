@@ -43,7 +43,9 @@ label:focus-within{outline:2px solid var(--c1);outline-offset:2px}
 pre{overflow-x:auto;background:var(--card);padding:.7rem;font-size:.8rem}
 fieldset{border:0;padding:0;margin:.5rem 0;display:flex;flex-wrap:wrap;gap:.3rem 1rem}
 nav a{color:var(--c0);margin-right:1rem}
-@media(max-width:600px){svg text{font-size:19px}svg .name{display:none}}
+.line,.mark,.grid{vector-effect:non-scaling-stroke}
+@media(max-width:600px){svg text{font-size:19px}svg .name,svg .time1{display:none}
+svg .time0{transform:translateY(5px)}}
 @media print{details{display:block}}
 """
 

@@ -16,6 +16,7 @@ from driftline.errors import InputError
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
+from driftline.reports.time_axis import TimeAxis
 from driftline.reports.verdict import alarms_in_words, said
 from driftline.version import __version__
 
@@ -91,7 +92,8 @@ def _losses(told: list[ReportData]) -> str:
         if len(told) == 1:
             lines += _expected(data) + _bound_lines(data)
     unit = told[0].unit
-    chart = line_chart(f"All {unit} so far", lines, y_name=unit, marks=_marks(told))
+    title, times = f"All {unit} so far", _times(told)
+    chart = line_chart(title, lines, y_name=unit, marks=_marks(told), times=times)
     return f"<h2>What was paid</h2>{chart}"
 
 
@@ -126,12 +128,18 @@ def _rolling(told: list[ReportData]) -> str:
             label = data.name if name == "loss" else name
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
             lines.append(Line(label, data.ends, mean, colour, dashed, i))
-    chart = line_chart("Share over the last fiftieth", lines, marks=_marks(told), shares=True)
+    title, marks = "Share over the last fiftieth", _marks(told)
+    chart = line_chart(title, lines, marks=marks, shares=True, times=_times(told))
     note = "Grey: known changes. " if _marks(told).get("change") else ""
     if len(told) == 1:
         drawn = " (dotted lines)" if _marks(told).get("alarm") else ""
-        note += f"{alarms_in_words(told[0].alarms)}{drawn}."
+        note += f"{escape(alarms_in_words(told[0].alarms, told[0].alarm_times))}{drawn}."
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"
+
+
+def _times(told: list[ReportData]) -> TimeAxis | None:
+    """Return when rounds were, if the charts are of one run."""
+    return told[0].times if len(told) == 1 else None
 
 
 def _marks(told: list[ReportData]) -> dict[str, Sequence[float]]:
@@ -142,7 +150,7 @@ def _marks(told: list[ReportData]) -> dict[str, Sequence[float]]:
 def _inside(data: ReportData, several: bool) -> str:
     made, of = [], f" of {data.name}" if several else ""
     if data.weights is not None:
-        made.append(share_chart(f"Weights{of}", data.ends, data.weights, data.members))
+        made.append(share_chart(f"Weights{of}", data.ends, data.weights, data.members, data.times))
     if "eta" in data.means:
         lines = [Line("step", data.ends, data.means["eta"], 0)]
         if "eta_high" in data.means:
@@ -152,10 +160,11 @@ def _inside(data: ReportData, several: bool) -> str:
             least = np.minimum.reduceat(high, starts)
             name = "largest admissible step, the least of a fiftieth"
             lines.append(Line(name, data.ends[starts], least, 1, True))
-        made.append(line_chart(f"The rate within its range{of}", lines, y_name="step"))
+        title = f"The rate within its range{of}"
+        made.append(line_chart(title, lines, y_name="step", times=data.times))
     if "gap" in data.means:
         gap = Line("loss minus expected target loss", data.ends, data.means["gap"], 2)
-        made.append(line_chart(f"The surrogate gap{of}", [gap]))
+        made.append(line_chart(f"The surrogate gap{of}", [gap], times=data.times))
     if data.counts is not None:
         made.append(_table(data, of))
     return f"<h2>Inside{escape(of)}</h2>{''.join(made)}" if made else ""

@@ -11,6 +11,7 @@ from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.explanation import Explanation, share_of_kinds
+from driftline.reports.time_axis import TimeAxis
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
 
@@ -33,7 +34,8 @@ class ReportData:
     loss minus risk. ``weights`` has a row of members' weights for every block. If predictions are
     ``random``, bounds are of the expected loss; ``expected`` has its sums, None if unknown.
     ``explanation`` is that of the learner at the end, None if there is none. ``baselines`` says
-    whether columns beside ``loss`` are those of baselines, which a learner should beat.
+    whether columns beside ``loss`` are those of baselines, which a learner should beat. ``times``
+    say when rounds were, None if that is not known, and ``alarm_times`` when each alarm was.
     """
 
     name: str
@@ -55,6 +57,8 @@ class ReportData:
     expected: np.ndarray | None = None
     explanation: Explanation | None = None
     baselines: bool = False
+    times: TimeAxis | None = None
+    alarm_times: list[str] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:

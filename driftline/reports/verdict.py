@@ -52,15 +52,22 @@ def said(told: list[ReportData]) -> str:
     return f"<div class=wide><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>"
 
 
-def alarms_in_words(alarms: Sequence[int], most: int = 5) -> str:
+def alarms_in_words(alarms: Sequence[int], times: Sequence[str] = (), most: int = 5) -> str:
     """Say after which rounds losses were seen to have risen: the alarms, which count from 0.
+
+    Where it is known when that was, the times are in brackets.
 
     >>> alarms_in_words([]), alarms_in_words([1507, 3002])
     ('Losses were never seen to rise', 'Losses were seen to rise after rounds 1,508 and 3,003')
     >>> alarms_in_words(range(100))
     'Losses were seen to rise 100 times, first after round 1 and last after round 100'
+    >>> alarms_in_words([1507], ["2024-05-01"])
+    'Losses were seen to rise after round 1,508 (2024-05-01)'
     """
     shown = [f"{int(t) + 1:,}" for t in alarms]
+    if times:
+        pairs = zip(shown, times, strict=True)
+        shown = [f"{round} ({time})" if time else round for round, time in pairs]
     if not shown:
         return "Losses were never seen to rise"
     if len(shown) > most:

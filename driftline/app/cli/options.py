@@ -122,10 +122,16 @@ COLUMNS = (
         show_default=True,
         help="What stands before the fraction of a number.",
     ),
+    click.option(
+        "--time",
+        metavar="NAME",
+        help="A column of dates or times, for the report: when alarms and changes were. It is no "
+        "input.",
+    ),
 )
 
 #: Options that are fixed by a model, by name.
-FIXED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal")
+FIXED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal", "time")
 
 
 def reading(command: Command) -> Command:
@@ -298,5 +304,8 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     from driftline.app.tables import Options
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
-    rest = {name: options[name] for name in ("task", "query", "missing", "decimal", "unlabelled")}
+    rest = {
+        name: options[name]
+        for name in ("task", "query", "missing", "decimal", "unlabelled", "time")
+    }
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -232,7 +232,7 @@ def _begin(
             notes.print(note, style="dim", soft_wrap=True)
     else:
         table.hurry()
-        run = state.run if start.continued else Run(state.run.model, journal=state.run.journal)
+        run = state.run if start.continued else state.run.next()
     run.audit_buffer = _audit_buffer(options)
     rows = start.known.mark.rows
     if not rows:
@@ -391,7 +391,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         return
     screen = console_of()
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
-    lines.append(f"  alarms       {alarms_in_words(run.alarms).lower()}")
+    said = alarms_in_words(run.alarms, run.alarm_times)
+    lines.append(f"  alarms       {said[0].lower()}{said[1:]}")
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
     if run.unlabelled:

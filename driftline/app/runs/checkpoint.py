@@ -14,6 +14,7 @@ from driftline.app.runs.inputs import Input
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
+from driftline.app.runs.times import Times
 from driftline.errors import InputError
 from driftline.state import archive
 from driftline.state.loading import DAMAGE
@@ -96,6 +97,7 @@ class Checkpoint:
             "rows": self.run.rows,
             "unlabelled": self.run.unlabelled,
             "tags": counts.tags,
+            "times": self.run.times.to_saved(),
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
         if counts.table is not None:
@@ -127,6 +129,10 @@ class Checkpoint:
             raise InputError("its counts of rounds do not fit each other")
         run.totals = totals
         run.counts = Counts.from_saved(arrays.get(COUNTS), bool(about["tags"]))
+        if "times" in about:
+            run.times = Times.from_saved(about["times"])
+        if model.encoder.time is not None and run.times.rounds != journal.rounds:
+            raise InputError("its times are those of other rounds")
         audit = about["audit"]
         if audit is not None:
             extent, size, reason = audit

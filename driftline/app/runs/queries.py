@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from driftline.app.tables import Batch
 from driftline.typing import Inputs
 
-__all__ = ["Queries"]
+__all__ = ["Ended", "Queries"]
+
+
+class Ended(NamedTuple):
+    """Queries that have ended: documents, grades if there are any, and when they began."""
+
+    documents: list[np.ndarray]
+    grades: list[np.ndarray]
+    times: list[str]
 
 
 class Queries:
@@ -27,21 +36,23 @@ class Queries:
         self._current: str | None = None
         self._inputs: list[np.ndarray] = []
         self._grades: list[np.ndarray] = []
+        self._times: list[str] = []
         self._seen = dict.fromkeys(ended)
 
-    def add(self, batch: Batch) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return documents and grades, if there are any, of all queries that have ended."""
+    def add(self, batch: Batch) -> Ended:
+        """Return all queries that have ended."""
         inputs: Inputs = batch.inputs
         inputs = inputs.toarray() if hasattr(inputs, "indptr") else inputs
         texts = [text.strip() for text in batch.queries or ()]
         changes = [i for i in range(1, len(texts)) if texts[i] != texts[i - 1]]
-        ended: tuple[list[np.ndarray], list[np.ndarray]] = [], []
+        ended = Ended([], [], [])
         self.began = None
         for a, b in zip([0, *changes], [*changes, len(texts)], strict=True):
             if texts[a] != self._current:
-                documents, grades = self.end()
-                ended[0].extend(documents)
-                ended[1].extend(grades)
+                last = self.end()
+                ended.documents.extend(last.documents)
+                ended.grades.extend(last.grades)
+                ended.times.extend(last.times)
                 if texts[a] in self._seen:
                     raise batch.piece.error(
                         a,
@@ -51,6 +62,7 @@ class Queries:
                     )
                 self._current, self.began = texts[a], a
                 self._seen[texts[a]] = None
+                self._times = [] if batch.times is None else [batch.times[a]]
             self._inputs.append(inputs[a:b])
             if batch.labels is not None:
                 self._grades.append(batch.labels[a:b])
@@ -65,9 +77,9 @@ class Queries:
         """Return the names of the first queries."""
         return list(islice(self._seen, count))
 
-    def end(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def end(self) -> Ended:
         """Return the last query; empty lists if there is none."""
         documents = [np.concatenate(self._inputs)] if self._inputs else []
         grades = [np.concatenate(self._grades)] if self._grades else []
-        self._inputs, self._grades = [], []
-        return documents, grades
+        times, self._inputs, self._grades, self._times = self._times, [], [], []
+        return Ended(documents, grades, times)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.app.runs.queries import Queries
+from driftline.app.runs.queries import Ended, Queries
 from driftline.app.tables import BEGINNING, Encoder, Mark, Piece, Table
 from driftline.app.tables.columns import Memory
 from driftline.errors import InputError
@@ -29,6 +29,7 @@ class Rounds(NamedTuple):
     the state of the columns after these, None if there is none. ``unlabelled`` is which rows have
     no label, None if all have one; ``problems`` say by their places, among all rows of the piece,
     which others were refused and why. ``passed`` is how many rows without a label were left out.
+    ``times`` say when each round was, None if that is not known.
     """
 
     inputs: Inputs
@@ -39,6 +40,7 @@ class Rounds(NamedTuple):
     unlabelled: np.ndarray | None = None
     problems: Mapping[int, str] = {}
     passed: int = 0
+    times: Sequence[str] | None = None
 
 
 class Position(NamedTuple):
@@ -156,13 +158,13 @@ class Reading:
                 began = self.queries.began
             if began is not None:  # or nothing has ended
                 self._mark = self.table.marker(drop + places[began])
-                ended = self._gathered(*made, self._memory(began))
+                ended = self._gathered(made, self._memory(began))
                 yield ended._replace(passed=left + places[began] - began)
                 left = began - places[began]
             left += places[-1] - len(piece)
         if self.queries is not None:
             self._mark = self.table.marker()
-            yield self._gathered(*self.queries.end(), self._memory())._replace(passed=left)
+            yield self._gathered(self.queries.end(), self._memory())._replace(passed=left)
         if passed < self.skip:
             raise InputError(
                 f"{self.table.name} has only {passed} rows: {self.skip} cannot be skipped"
@@ -203,7 +205,8 @@ class Reading:
                 labels = batch.labels[a:b] if labelled else None  # type: ignore[index]
                 passed, before = places[b] - before - (b - a), places[b]
                 memory = self._memory(b)
-                yield Rounds(batch.inputs[a:b], labels, b - a, b - a, memory, passed=passed)
+                made = Rounds(batch.inputs[a:b], labels, b - a, b - a, memory, passed=passed)
+                yield made._replace(times=None if batch.times is None else batch.times[a:b])
 
     def _lenient(self, piece: Piece) -> Rounds:
         """Return the rows of a piece, with what is the matter with some of them."""
@@ -228,11 +231,10 @@ class Reading:
         columns = self.bound.encoder.columns
         return None if isinstance(columns, int) else columns.memory(rows)
 
-    def _gathered(
-        self, documents: list[np.ndarray], grades: list[np.ndarray], memory: Memory | None
-    ) -> Rounds:
-        labels = grades if self.bound.labelled else None
-        return Rounds(documents, labels, len(documents), sum(map(len, documents)), memory)
+    def _gathered(self, ended: Ended, memory: Memory | None) -> Rounds:
+        documents, labels = ended.documents, ended.grades if self.bound.labelled else None
+        rows, times = sum(map(len, documents)), ended.times or None
+        return Rounds(documents, labels, len(documents), rows, memory, times=times)
 
 
 def _new_classes(labels: np.ndarray, absent: np.ndarray | None, known: int) -> set[int]:

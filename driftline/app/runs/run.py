@@ -12,6 +12,7 @@ from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
+from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.typing import CheckedLabels, Json
@@ -53,11 +54,20 @@ class Run:
         self.journal = Journal(self._names) if journal is None else journal
         if self.journal.names != self._names:
             raise InputError("the journal is that of other members")
+        #: When the rounds of the journal were, if the table says so.
+        self.times = Times()
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         #: How many rows without a label were left out or only predicted.
         self.unlabelled = 0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
+
+    def next(self) -> Run:
+        """Return a run that goes on with model and journal, and has a score of its own."""
+        other = Run(self.model, journal=self.journal)
+        other.times = self.times
+        other.times.begin()
+        return other
 
     @property
     def _names(self) -> list[str]:
@@ -91,6 +101,9 @@ class Run:
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
         self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
+        if self.model.encoder.time is not None:
+            texts = [""] * rounds.played if rounds.times is None else rounds.times
+            self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
         self.totals += losses.sum(axis=0)
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
@@ -111,8 +124,22 @@ class Run:
     @property
     def alarms(self) -> list[int]:
         """The rounds of this run after which losses were seen to have risen, counted from 0."""
-        before = self.model.rounds - self.rounds
+        return self._alarms(self.rounds)
+
+    @property
+    def journal_alarms(self) -> list[int]:
+        """The same for all rounds of the journal, which may have begun before this run."""
+        return self._alarms(self.journal.rounds)
+
+    def _alarms(self, rounds: int) -> list[int]:
+        before = self.model.rounds - rounds
         return [int(t) - before for t in self.model.learner.alarms if t >= before]
+
+    @property
+    def alarm_times(self) -> list[str]:
+        """When each alarm of this run was, empty where that is not known."""
+        before = self.journal.rounds - self.rounds
+        return self.times.of_alarms([t + before for t in self.alarms])
 
     @property
     def beaten_by(self) -> str:
@@ -139,8 +166,17 @@ class Run:
             "mean_loss": self.scores,
             "beaten_by": self.beaten_by or None,
             "alarms": [t + 1 for t in self.alarms],
+            "times": self._times(),
             "far_outside": self.model.far_outside,
         }
+
+    def _times(self) -> Json | None:
+        """Return when the first round was, the last one, and alarms; None if there are no times."""
+        name, times = self.model.encoder.time, self.times
+        if name is None:
+            return None
+        ends = {"column": name, "first": times.first, "last": times.last}
+        return ends | {"alarms": self.alarm_times}
 
 
 def _members(trace: CommitteeTrace) -> dict[str, np.ndarray]:

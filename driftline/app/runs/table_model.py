@@ -87,7 +87,7 @@ class TableModel:
             By the name that ``driftline learners`` lists.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
-            ``missing``, ``highest``.
+            ``missing``, ``highest``, ``time``.
         """
         given = GivenRows.of(rows, ())
         chosen = _options(label=label, **options)
@@ -285,8 +285,8 @@ class TableModel:
         if query is None:
             return batch.inputs, batch.labels
         queries = Queries(query)
-        (first, grades), (last, final) = queries.add(batch), queries.end()
-        return [*first, *last], [*grades, *final]
+        first, last = queries.add(batch), queries.end()
+        return first.documents + last.documents, first.grades + last.grades
 
     def _inputs(self, batch: Batch) -> Inputs:
         return self._rounds(batch)[0]
@@ -321,7 +321,7 @@ def _options(**given: Any) -> Options:
         if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
             raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
         given[name] = [text_of(text) for text in texts]
-    for name in {"query", "task", "missing", "decimal"} & given.keys():
+    for name in {"query", "task", "missing", "decimal", "time"} & given.keys():
         if not isinstance(given[name], str | None):
             raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
     if given.get("task") not in (None, *CODECS):

@@ -10,7 +10,7 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
 from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
-from driftline.reports import ReportData
+from driftline.reports import ReportData, TimeAxis
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
@@ -33,7 +33,9 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         unit=labels.unit,
         weights=weights if len(members) > 1 else None,
         members=names,
-        alarms=run.alarms,
+        alarms=run.journal_alarms,
+        times=TimeAxis(run.model.encoder.time or "", kept) if (kept := run.times.kept) else None,
+        alarm_times=run.times.of_alarms(run.journal_alarms),
         baselines=True,
         random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},

@@ -14,6 +14,7 @@ from driftline.app.tables.given import GivenRows
 from driftline.app.tables.labels import LabelCodec, codec_from_config
 from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.piece import Piece, Table
+from driftline.app.tables.values import is_missing
 from driftline.errors import InputError
 from driftline.typing import Inputs, Json
 
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "Encoder", "close_to", "matching"]
 
+#: The most characters that are kept of a time.
+LONGEST_TIME = 40
+
 
 class Batch(NamedTuple):
     """Inputs and labels of some rows; labels are None where there are none.
 
     ``queries`` are the texts that say which documents belong together, None without a ranking;
-    ``unlabelled`` is which rows have no label, None if all have one.
+    ``unlabelled`` is which rows have no label, None if all have one. ``times`` are the texts of the
+    column of times, None if there is none.
     """
 
     inputs: Inputs
@@ -35,6 +40,7 @@ class Batch(NamedTuple):
     piece: Piece
     queries: Sequence[str] | None = None
     unlabelled: np.ndarray | None = None
+    times: Sequence[str] | None = None
 
 
 class Encoder:
@@ -50,6 +56,8 @@ class Encoder:
         The column that says which documents belong together, for rankings.
     ignored
         Columns that are left out.
+    time
+        The one of these that says when a row was; tables may do without it.
     """
 
     def __init__(
@@ -58,9 +66,10 @@ class Encoder:
         labels: LabelCodec,
         query: str | None = None,
         ignored: Sequence[str] = (),
+        time: str | None = None,
     ):
         self.columns, self.labels, self.query = columns, labels, query
-        self.ignored = list(ignored)
+        self.ignored, self.time = list(ignored), time
 
     @property
     def features(self) -> int:
@@ -108,6 +117,8 @@ class Encoder:
         query = [] if self.query is None else [self.query]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
         self._refuse(table, wanted, out)
+        if self.time is not None and self.time in have and self.time not in out:
+            wanted.append(self.time)
         return Bound(self, {name: have.index(name) for name in wanted}, labelled, learning, gaps)
 
     def _refuse(self, table: Table | GivenRows, wanted: list[str], out: set[str]) -> None:
@@ -141,6 +152,7 @@ class Encoder:
             "labels": self.labels.config(),
             "query": self.query,
             "ignored": self.ignored,
+            "time": self.time,
         }
 
     @classmethod
@@ -150,7 +162,9 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        return cls(made, labels, None if query is None else str(query), ignored)
+        time = config.get("time")
+        query, time = (None if name is None else str(name) for name in (query, time))
+        return cls(made, labels, query, ignored, time)
 
 
 class Bound(NamedTuple):
@@ -177,7 +191,15 @@ class Bound(NamedTuple):
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
-        return Batch(inputs, made, piece, queries, absent)
+        return Batch(inputs, made, piece, queries, absent, self._times(piece))
+
+    def _times(self, piece: Piece) -> Sequence[str] | None:
+        """Return when rows were, as it is written; empty where it is missing."""
+        place = self.positions.get(self.encoder.time or "")
+        if place is None or self.encoder.time is None or not self.learning:
+            return None
+        texts = (text.strip() for text in piece.texts(place))
+        return ["" if is_missing(text) else text[:LONGEST_TIME] for text in texts]
 
     def unlabelled(self, piece: Piece) -> np.ndarray | None:
         """Return which rows have no label in one of its columns; None if all have one."""

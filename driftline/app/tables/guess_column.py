@@ -11,7 +11,15 @@ from driftline.app.tables.columns import Column
 from driftline.app.tables.options import Options
 from driftline.app.tables.piece import Piece
 from driftline.app.tables.table_error import TableError
-from driftline.app.tables.values import FLAGS, amount, decimal_comma, is_date, is_missing, number
+from driftline.app.tables.values import (
+    FLAGS,
+    amount,
+    are_in_order,
+    decimal_comma,
+    is_date,
+    is_missing,
+    number,
+)
 
 __all__ = ["guess_column", "missing_values"]
 
@@ -48,14 +56,7 @@ def guess_column(
         if all(text.lower() in FLAGS for text in there):
             return Column(name, "flag")
         if all(map(is_date, there)):
-            raise _refused(
-                head,
-                stripped.index(there[0]),
-                name,
-                f"{there[0]!r} looks like a date: leave the column out by --ignore {name}, or turn "
-                "it into numbers such as hour and weekday first",
-                ignore=[name],
-            )
+            raise _refused_date(head, stripped.index(there[0]), name, there, options)
     if _is_free(counts):
         raise TableError(
             f"{head.name}: column {name!r} has {len(counts)} different texts in {len(there)} "
@@ -105,6 +106,19 @@ def missing_values(
 def _is_free(counts: Counter[str]) -> bool:
     """Return whether texts look like names or free text, by how often each comes."""
     return len(counts) > max(MOST_CATEGORIES, 0.5 * counts.total())
+
+
+def _refused_date(
+    head: Piece, row: int, name: str, texts: list[str], options: Options
+) -> TableError:
+    """Return a refusal of dates; of the first column of ordered ones that it could be the time."""
+    said, out = f"{texts[0]!r} looks like a date", f"leave the column out by --ignore {name}"
+    numbers = "turn it into numbers such as hour and weekday first"
+    if options.time is not None or not head.commands:
+        return _refused(head, row, name, f"{said}: {out}, or {numbers}", ignore=[name])
+    change = {"time": name} if are_in_order(texts) else {"ignore": [name]}
+    shown = f"say --time {name} to have it in the report"
+    return _refused(head, row, name, f"{said}: {shown}, {out}, or {numbers}", **change)
 
 
 def _refused(head: Piece, row: int, name: str, message: str, **changes: object) -> TableError:

@@ -31,13 +31,15 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         query = "qid"
     if query is not None and query not in names:
         raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
+    if options.time is not None:
+        ignored += _time(table, options, ignored)
     free = [name for name in names if name not in ignored and name != query]
     named = _named(table, options.label, "--label")
     labels = [name for name in named if name in free]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
-            "query: it can be one of these only"
+            "query or the time: it can be one of these only"
         )
     if not labels:
         if not free:
@@ -62,7 +64,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         ignored.append(query)
         query = None
     if table.width is not None:
-        return Encoder(table.width, made, query, ignored), notes
+        return Encoder(table.width, made, query, ignored, options.time), notes
     rest = [name for name in free if name not in labels]
     if not rest:
         hint = (
@@ -82,7 +84,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             columns.append(column)
         except TableError as refusal:
             found.append(refusal)
-            if "ignore" in refusal.changes:
+            if {"ignore", "time"} & refusal.changes.keys():
                 continue
         found += missing_values(head, name, texts, column, options)
     if found:
@@ -90,7 +92,20 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     sparse = table.sparse and all(column.kind == "number" for column in columns)
     inputs = Columns(columns, options.missing, options.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
-    return Encoder(inputs, made, query, ignored), notes
+    return Encoder(inputs, made, query, ignored, options.time), notes
+
+
+def _time(table: Table | GivenRows, options: Options, ignored: list[str]) -> list[str]:
+    """Return the column of times, which is left out of the inputs."""
+    name, names = str(options.time), table.columns
+    if name not in names:
+        raise InputError(
+            f"{table.name} has no column {name!r}, named by --time{close_to(name, names)}"
+        )
+    if name in ignored or name == options.query:
+        other = "left out by --ignore" if name in ignored else "named by --query"
+        raise InputError(f"column {name!r} is named by --time, and {other}: it can be one only")
+    return [name]
 
 
 def _unlabelled(
@@ -120,8 +135,11 @@ def _all_of(
             if refusal.changes.pop("decimal", None):
                 name = next(n for n in rest if f", column {n}: " in str(refusal))
                 refusal.changes["ignore"] = [name]
+    times = [refusal for refusal in found if "time" in refusal.changes]
+    for refusal in times[1:]:  # there is one time
+        refusal.changes = {"ignore": [refusal.changes["time"]]}
     made = joined(table.name, found)
-    if set(rest) <= {*made.changes.get("ignore", ())}:
+    if set(rest) <= {*made.changes.get("ignore", ()), made.changes.get("time")}:
         made.changes = {}  # nothing would be left
     return made
 

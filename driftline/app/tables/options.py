@@ -12,7 +12,8 @@ __all__ = ["Options"]
 class Options:
     """Options on the columns of a table; what is None or empty is guessed.
 
-    ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``.
+    ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``. ``time`` is a column of
+    dates or times, which is no input.
     """
 
     label: Sequence[str] = ()
@@ -25,3 +26,4 @@ class Options:
     decimal: str = "."
     highest: int | None = None
     unlabelled: str = "refuse"
+    time: str | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
-__all__ = ["FLAGS", "amount", "decimal_comma", "is_date", "is_missing", "number"]
+__all__ = ["FLAGS", "amount", "are_in_order", "decimal_comma", "is_date", "is_missing", "number"]
 
 #: Texts for missing values, in lower case.
 MISSING = {"", "?", "na", "n/a", "nan", "null", "none"}
@@ -12,6 +14,8 @@ FLAGS = {"true": 1.0, "false": 0.0}
 DATE = re.compile(
     r"\d{4}-\d\d?-\d\d?([T ].*)?|\d\d?[./-]\d\d?[./-](\d\d|\d{4})([T ].*)?|\d\d?:\d\d(:\d\d.*)?"
 )
+#: A date, and perhaps a time, whose order is that of its text.
+ORDERED = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 COMMA = re.compile(r"[+-]?\d+,\d+")
 #: A currency or a percentage, with a sign between thousands or without.
 AMOUNT = re.compile(
@@ -75,6 +79,18 @@ def is_date(text: str) -> bool:
     (True, True, True, False)
     """
     return DATE.fullmatch(text.strip()) is not None
+
+
+def are_in_order(texts: Sequence[str]) -> bool:
+    """Say whether texts are dates or times in order, as far as texts tell: 2024-05-01 12:30.
+
+    >>> are_in_order(["2024-05-01", "2024-05-01", "2024-05-02"])
+    True
+    >>> are_in_order(["2024-05-02", "2024-05-01"]), are_in_order(["1.5.2024", "2.5.2024"])
+    (False, False)
+    """
+    dates = len(texts) > 1 and texts[0] != texts[-1] and all(map(ORDERED.fullmatch, texts))
+    return dates and all(a <= b for a, b in pairwise(texts))
 
 
 def decimal_comma(text: str) -> bool:

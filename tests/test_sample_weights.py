@@ -155,8 +155,13 @@ def test_rounds_are_those_of_the_formula(decode, plain):
     def choose(theta, losses, squares, classes, vector):
         return getattr(naive, decode)(theta, factor * losses, factor**2 * squares, classes, vector)
 
+    heavy = []
+
     def step(value, risk, grad_sq, before):
-        return min(0.4, max(2.0 * (value - risk) / grad_sq, 0.4 / max(1.0, h[len(before)])))
+        weight, eta = h[len(before)], 0.4
+        if weight > 1.0:
+            heavy.append(min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight)))
+        return min([eta, *heavy])
 
     rows, predictions, W = naive.run(
         X, y, 3, naive.logistic, choose, step, radius=3.0, factor=factor,
@@ -179,6 +184,7 @@ def test_heavy_rounds_do_not_overshoot(rate):
     ends = 2.0 * (trace.loss - trace.risk)[stepped] / trace.grad_sq[stepped]
     alone = 3.0 / np.maximum(1.0, 100.0 * h[stepped])  # as far as with weight 1
     assert (trace.eta[stepped] <= np.maximum(ends, alone) * (1.0 + 1e-12)).all()
+    assert (np.diff(trace.eta) <= 0.0).all()  # lighter rounds do not undo them
 
 
 def forest(Z, y, h, **settings):

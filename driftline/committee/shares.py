@@ -211,14 +211,22 @@ class Stretch(NamedTuple):
     weight: float
 
 
-def stretches_of(sample_weight: np.ndarray | None, rounds: int) -> tuple[Stretch, ...]:
-    """Return the stretches of a run from its first round on.
+def stretches_of(
+    sample_weight: np.ndarray | None, rounds: int, before: Sequence[Stretch] = ()
+) -> tuple[Stretch, ...]:
+    """Return the stretches of a run from its first round on; ``before`` are those up to now.
 
     >>> [tuple(stretch) for stretch in stretches_of(np.array([1.0, 0.0, 0.5, 3.0, 2.0]), 5)]
     [(1.0, 2, 1.5), (4.0, 2, 5.0)]
     """
+    if before:
+        scale, known, weight = before[-1]
+        first = np.r_[scale, np.ones(rounds) if sample_weight is None else sample_weight]
+        (_, more, added), *rest = stretches_of(first, rounds + 1)
+        last = Stretch(scale, known + more - 1, weight + added - scale)
+        return (*before[:-1], last, *rest)
     if sample_weight is None:
-        return (Stretch(1.0, rounds, float(rounds)),)
+        return (Stretch(1.0, rounds, float(rounds)),) if rounds else ()
     counted = sample_weight[sample_weight > 0.0]
     if not len(counted):
         return ()

@@ -190,6 +190,7 @@ class Engine:
             largest_input_sq=float(vector[at.LARGEST_INPUT_SQ]),
             eta=float(vector[at.ETA]),
             inner=float(vector[at.INNER]),
+            most_eta=float(vector[at.MOST_ETA]) if np.isfinite(vector[at.MOST_ETA]) else 0.0,
             restarted=bool(vector[at.ALARM] == at.HEEDED),
             weights=None if stored is None else aligned(stored, not self.transposed),
             rate_memory=vector[at.MEMORY : self._split].copy(),
@@ -206,6 +207,7 @@ class Engine:
         vector[at.NORM_SQ], vector[at.REFRESH] = state.norm_sq, state.refresh
         vector[at.LARGEST_INPUT_SQ], vector[at.ETA] = state.largest_input_sq, state.eta
         vector[at.INNER] = state.inner
+        vector[at.MOST_ETA] = state.most_eta or np.inf
         vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET
         vector[at.MEMORY : self._split] = memory
         vector[self._split :] = state.detector_memory

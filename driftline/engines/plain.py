@@ -6,7 +6,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
-from driftline.kernels.round import FARTHEST_SQ, TINY
+from driftline.kernels.round import FARTHEST_SQ, ROUNDED, TINY
 from driftline.state import State
 from driftline.typing import Label
 
@@ -83,8 +83,11 @@ class PlainEngine(Engine):
         if grad_sq > TINY:
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
+        most = float(state[at.MOST_ETA])
         if eta > 0.0 and weight > 1.0:
-            eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))  # as compiled
+            eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))
+            most = min(most, eta) if value - risk > ROUNDED * value else most
+        eta = min(eta, most)
         if self.replay:
             block.write(t, own_eta=eta)
             eta = float(block.column("eta")[t]) if eta > 0.0 else 0.0
@@ -95,6 +98,7 @@ class PlainEngine(Engine):
         if eta > 0.0:
             state[at.ETA] = eta
             self.stored = np.ascontiguousarray(domain.project(self.stored - eta * gradient))
+        state[at.MOST_ETA] = most
         state[at.ROUNDS] += 1
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 

@@ -32,8 +32,10 @@ LOOK = 19
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
 # rate, INNER the inner product with a comparator's weights, ALARM the status of the detector (see
-# below); the rate's own memory follows from MEMORY on, and then the detector's.
-SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM, MEMORY = range(10)
+# below), MOST_ETA the largest step that heavy rounds allow, infinite if there were none; the rate's
+# own memory follows from MEMORY on, and then the detector's.
+SCALE, NORM_SQ, REFRESH, ROUNDS, LARGEST_INPUT_SQ, ETA, RADIUS, INNER, ALARM = range(9)
+MOST_ETA, MEMORY = 9, 10
 
 # values of ALARM: no alarm; an alarm in the last round; an alarm in the last round, after which the
 # weights have been reset.

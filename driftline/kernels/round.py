@@ -30,6 +30,9 @@ TINY = 1e-150
 #: and the scale of the weights stay far from overflow, whatever came before.
 FARTHEST_SQ = 1e280
 
+#: A gap below this share of the loss is lost in rounding.
+ROUNDED = 1e-10
+
 #: A step that is refused; the rate's memory is as it was before.
 REFUSED = -1.0
 
@@ -124,23 +127,16 @@ def play_round(m, label, extras, trace, t, prediction):
 
 
 @helper
-def held_back(eta, weight, gap, grad_sq):
-    """Return a step of weight h > 1 that does not overshoot.
-
-    Beyond the end of its admissible range, twice the gap over the squared gradient, it is no longer
-    than the step of the same round with weight 1.
-    """
-    return min(eta, max(2.0 * gap / grad_sq, eta / weight))
-
-
-@helper
 def choose_step(m, grad_sq, input_sq, extras, trace, t):
     """Return the step for a gradient in the weights of this squared norm: 0 for none.
 
     A round of weight h has the floor of one whose squared input is h times as large: from here on
-    that is its input. A step that would be too long is :data:`REFUSED`, and nothing has changed.
+    that is its input. If h is above 1, its step is not to overshoot: beyond the end of its
+    admissible range, twice the gap over the squared gradient, it is as long as with weight 1. No
+    later step is larger, lest lighter rounds undo it, unless that gap was lost in rounding. A step
+    that would be too long is :data:`REFUSED`, and nothing has changed.
     """
-    eta = 0.0
+    eta, most = 0.0, m.state[at.MOST_ETA]
     input_sq *= weight_of(extras)
     if not grad_sq < FARTHEST_SQ:
         return REFUSED
@@ -161,7 +157,10 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
         )
     if eta > 0.0 and weight_of(extras) > 1.0:
         gap = trace[at.LOSS_ROW, t] - trace[at.RISK_ROW, t]
-        eta = held_back(eta, weight_of(extras), gap, grad_sq)
+        eta = min(eta, max(2.0 * gap / grad_sq, eta / weight_of(extras)))
+        if gap > ROUNDED * trace[at.LOSS_ROW, t]:
+            most = min(most, eta)
+    eta = min(eta, most)
     if m.code[at.REPLAY]:
         trace[at.OWN_ETA_ROW, t] = eta
         eta = trace[at.ETA_ROW, t] if eta > 0.0 else 0.0
@@ -171,6 +170,7 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
         return REFUSED
     if eta > 0.0:
         m.state[at.ETA] = eta
+    m.state[at.MOST_ETA] = most
     m.state[at.ROUNDS] += 1.0
     m.state[at.LARGEST_INPUT_SQ] = max(m.state[at.LARGEST_INPUT_SQ], input_sq)
     trace[at.ETA_ROW, t] = m.state[at.ETA]

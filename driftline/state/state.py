@@ -30,7 +30,8 @@ class State:
     ``transposed``; None before the first input. ``norm_sq`` is their squared norm, which is
     computed anew at round ``refresh``. The i-th random number is a function of ``key`` and i, and
     ``tickets`` is the number of the next one; without a key the draws are unknown. ``inner`` is the
-    inner product with a comparator's weights, if there is one.
+    inner product with a comparator's weights, if there is one. ``most_eta`` is the largest step
+    that rounds of large sample weights allow, 0 if there were none.
 
     ``map`` is the state of the feature map, as plain data and arrays; None without a map.
 
@@ -54,6 +55,7 @@ class State:
     largest_input_sq: float = 0.0
     eta: float = 0.0
     inner: float = 0.0
+    most_eta: float = 0.0
     restarted: bool = False
     weights: np.ndarray | None = None
     rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
@@ -190,6 +192,7 @@ CHECKS = {
     "largest_input_sq": _positive,
     "eta": _positive,
     "inner": _number,
+    "most_eta": _positive,
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
     "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),

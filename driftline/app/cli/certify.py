@@ -117,8 +117,9 @@ def _of_trace(trace: Path, data: Path, comparator: Piecewise | None) -> Any:
     alone = not hasattr(recorded, "members")
     if alone and comparator is None and makes_steps(recorded):
         raise InputError("a single learner's run needs a comparator: expected --comparator")
-    stream = _arrays(data, ("inputs", "labels"))
-    return make(recorded, comparator, stream["inputs"], stream["labels"])
+    stream = _arrays(data, ("inputs", "labels"), ("sample_weight",))
+    given, weights = (stream["inputs"], stream["labels"]), stream.get("sample_weight")
+    return make(recorded, comparator, *given, sample_weight=weights)
 
 
 def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
@@ -140,7 +141,8 @@ def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
             )
     trace, rounds = read_trace(folder / TRACE), load_inputs(folder / INPUTS)
     if comparator is not None:
-        return make(trace, comparator, rounds.inputs, rounds.labels)
+        weights = rounds.weights
+        return make(trace, comparator, rounds.inputs, rounds.labels, sample_weight=weights)
     buffer = AuditBuffer(None)
     buffer.rounds, buffer.traces = [rounds], [trace]
     return audited(Model.load(folder / MODEL), buffer, thorough=True)[0]

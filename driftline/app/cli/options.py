@@ -116,6 +116,14 @@ COLUMNS = (
         "without learning.",
     ),
     click.option(
+        "--weight", metavar="NAME", help="The column that says how often a row counts, 0 or more."
+    ),
+    click.option(
+        "--balance",
+        is_flag=True,
+        help="Let rows count by how rare their class has been so far, 100 times at most.",
+    ),
+    click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
@@ -131,7 +139,19 @@ COLUMNS = (
 )
 
 #: Options that are fixed by a model, by name.
-FIXED = ("label", "task", "levels", "query", "highest_grade", "text", "missing", "decimal", "time")
+FIXED = (
+    "label",
+    "task",
+    "levels",
+    "query",
+    "highest_grade",
+    "text",
+    "missing",
+    "decimal",
+    "time",
+    "weight",
+    "balance",
+)
 
 
 def reading(command: Command) -> Command:
@@ -304,8 +324,6 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     from driftline.app.tables import Options
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
-    rest = {
-        name: options[name]
-        for name in ("task", "query", "missing", "decimal", "unlabelled", "time")
-    }
+    plain = ("task", "query", "missing", "decimal", "unlabelled", "time", "weight", "balance")
+    rest = {name: options[name] for name in plain}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

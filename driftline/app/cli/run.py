@@ -390,7 +390,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
-    lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
+    lines = beaten_lines(run) + score_lines(run)
     said = alarms_in_words(run.alarms, run.alarm_times)
     lines.append(f"  alarms       {said[0].lower()}{said[1:]}")
     lines += far_lines(run.model.far_outside)

@@ -23,6 +23,10 @@ __all__ = [
 ]
 
 
+#: A class is rare below this share of the rows; and how many classes are told of.
+RARE, MOST = 0.1, 5
+
+
 def console_of(err: bool = False) -> Console:
     """Return a console, without colours and line breaks if the output is not a terminal."""
     from rich.console import Console
@@ -46,13 +50,27 @@ def amount(codec: LabelCodec, share: float) -> str:
     return f"{share:7.4f}" if codec.numeric else f"{share:7.2%}"
 
 
-def score_lines(codec: LabelCodec, scores: dict[str, float], rounds: int) -> list[str]:
-    """Return the score beside those of the baselines."""
-    lines = []
-    for name, share in scores.items():
-        total = f"{short(share * rounds):>10}" if codec.counts else ""
+def score_lines(run: Run) -> list[str]:
+    """Return the score beside those of the baselines; with weights, also what was found."""
+    codec, lines, model = run.model.encoder.labels, [], run.model
+    for name, share in run.scores.items():
+        total = f"{short(share * run.weight):>10}" if codec.counts else ""
         lines.append(f"  {name:<12} {amount(codec, share)} {total}")
-    return [f"{codec.loss_name}, of {rounds:,} rounds", *lines]
+    how = f" by the weights in {model.encoder.weight!r}" if model.encoder.weight else ""
+    how += " of classes that count alike" if model.encoder.balanced else ""
+    return [f"{codec.loss_name}{how}, of {run.rounds:,} rounds", *lines, *_found_lines(run)]
+
+
+def _found_lines(run: Run) -> list[str]:
+    """Say how many rows of each class were found, where rows do not all count once."""
+    table, codec = run.counts.table, run.model.encoder.labels
+    if not (run.model.weighs and codec.balances) or table is None or not len(table):
+        return []
+    rows, hits = table.sum(axis=1), table.diagonal()
+    order = [k for k in rows.argsort(kind="stable").tolist() if rows[k]]
+    told = [f"{codec.outcomes[k]} {hits[k] / rows[k]:.0%} of {rows[k]:,}" for k in order[:MOST]]
+    more = f", and {len(order) - MOST} more classes" if len(order) > MOST else ""
+    return [f"  found        {', '.join(told)}{more}"]
 
 
 def beaten_lines(run: Run) -> list[str]:
@@ -76,10 +94,24 @@ def _to_try(run: Run) -> list[str]:
     texts = [] if isinstance(columns, int) else [c.name for c in columns.columns if c.width > 20]
     if texts:
         made.append(f"--ignore {texts[0]} (a column of many texts)")
+    if rare := _rare(run):
+        made.append(f"--balance ({rare} of the rows)")
     made.append("another column by --label")
     if run.rounds < 1000:
         made.append(f"more rows than {run.rounds:,}")
     return made
+
+
+def _rare(run: Run) -> str:
+    """Say which class is rarest and how rare, empty if none is or they are balanced."""
+    table, codec = run.counts.table, run.model.encoder.labels
+    if run.model.weighs or not codec.balances or table is None or not len(table):
+        return ""
+    rows = table.sum(axis=1)
+    seen = [k for k in range(len(rows)) if rows[k]]
+    least = min(seen, key=lambda k: int(rows[k]))
+    share = rows[least] / rows.sum()
+    return f"{codec.outcomes[least]!r} is {share:.1%}" if len(seen) > 1 and share < RARE else ""
 
 
 def far_lines(far: dict[str, int], most: int = 8) -> list[str]:

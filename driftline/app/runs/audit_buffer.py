@@ -11,7 +11,7 @@ from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.typing import CheckedLabels, Inputs
 
-__all__ = ["AuditBuffer", "stacked"]
+__all__ = ["AuditBuffer", "stacked", "stacked_weights"]
 
 #: The most numbers in the buffer, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
@@ -57,7 +57,8 @@ class AuditBuffer:
         rounds, traces = self.unsaved()
         inputs, labels = stacked(rounds)
         count, rows = sum(part.played for part in rounds), sum(part.rows for part in rounds)
-        self.rounds[self.saved :] = [Rounds(inputs, labels, count, rows)]
+        weights = stacked_weights(rounds)
+        self.rounds[self.saved :] = [Rounds(inputs, labels, count, rows, weights=weights)]
         self.traces[self.saved :] = [CommitteeTrace.join(traces)]
 
     def drop(self, reason: str) -> None:
@@ -80,6 +81,10 @@ class AuditBuffer:
         """Return all labels as a learner takes them."""
         return stacked(self.rounds)[1]
 
+    def weights(self) -> np.ndarray | None:
+        """Return the weights of all rounds, None if each counts once."""
+        return stacked_weights(self.rounds)
+
 
 def stacked(rounds: list[Rounds]) -> tuple[Inputs, CheckedLabels]:
     """Return the concatenated inputs and labels of consecutive rounds."""
@@ -95,6 +100,12 @@ def stacked(rounds: list[Rounds]) -> tuple[Inputs, CheckedLabels]:
 
         return vstack(inputs, format="csr"), made
     return np.concatenate(inputs), made
+
+
+def stacked_weights(rounds: list[Rounds]) -> np.ndarray | None:
+    """Return the concatenated weights of consecutive rounds, None if there are none."""
+    made = [part.weights for part in rounds if part.weights is not None]
+    return np.concatenate(made) if made else None
 
 
 def _entries(inputs: Inputs) -> int:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from driftline.app.runs.audit_buffer import AuditBuffer, stacked
+from driftline.app.runs.audit_buffer import AuditBuffer, stacked, stacked_weights
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
@@ -101,6 +101,8 @@ def _to_saved(rounds: list[Rounds]) -> tuple[Json, dict[str, np.ndarray]]:
     about: Json = {"rows": sum(part.rows for part in rounds)}
     arrays: dict[str, np.ndarray] = {}
     inputs, labels = stacked(rounds)
+    if (weights := stacked_weights(rounds)) is not None:
+        arrays["counts"] = weights
     if isinstance(inputs, list):
         arrays["lengths"] = np.array([len(group) for group in inputs], dtype=np.int64)
         arrays |= {"inputs": np.concatenate(inputs), "labels": np.concatenate(labels)}
@@ -129,4 +131,5 @@ def _rounds(about: Json, arrays: dict[str, np.ndarray]) -> Rounds:
         shape = (len(places[1]) - 1, int(about["width"]))
         inputs = csr_array((inputs, *places), shape=shape)
         inputs.check_format(full_check=True)
-    return Rounds(inputs, labels, len(labels), int(about["rows"]))
+    weights = arrays.get("counts")
+    return Rounds(inputs, labels, len(labels), int(about["rows"]), weights=weights)

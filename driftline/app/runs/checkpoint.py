@@ -96,6 +96,7 @@ class Checkpoint:
             "rounds": self.run.rounds,
             "rows": self.run.rows,
             "unlabelled": self.run.unlabelled,
+            "weight": self.run.weight,
             "tags": counts.tags,
             "times": self.run.times.to_saved(),
         }
@@ -122,6 +123,9 @@ class Checkpoint:
         run = Run(model, journal=journal)
         run.rounds, run.rows = int(about["rounds"]), int(about["rows"])
         run.unlabelled = int(about.get("unlabelled", 0))
+        run.weight = float(about.get("weight", run.rounds))
+        if not 0.0 <= run.weight < np.inf:
+            raise InputError(f"rounds cannot have the weight {run.weight}")
         totals = arrays[TOTALS]
         if totals.shape != run.totals.shape or not (totals >= 0.0).all():
             raise InputError(f"losses cannot be {totals}")

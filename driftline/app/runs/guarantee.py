@@ -112,7 +112,7 @@ def _average(model: Model, best: float) -> float:
     largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
         return math.inf  # the weights' bound is for losses in their range
-    return float(largest * model.learner.shares.loss_bound(best / largest, model.rounds))
+    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches)
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:
@@ -126,7 +126,7 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     if made is not None and made.rounds == rounds:
         return made.trivial
     guess = model.learner.task.mean_guess()
-    return None if guess is None else float(guess) * rounds
+    return None if guess is None else float(guess) * model.weight
 
 
 def audited(model: Model, buffer: AuditBuffer, thorough: bool) -> tuple[CommitteeCertificate, bool]:
@@ -144,7 +144,8 @@ def audited(model: Model, buffer: AuditBuffer, thorough: bool) -> tuple[Committe
         member = members[best]
         comparator = _in_hindsight(member, trace.seen_by(best, inputs, labels), labels, thorough)
         given = [comparator if own.map == member.map else None for own in members]
-    made = certify(trace, given, inputs, labels, keep=False)
+    weights = buffer.weights()
+    made = certify(trace, given, inputs, labels, keep=False, sample_weight=weights)
     return made, comparator is not None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from driftline.app.runs.baselines import baselines_of
 from driftline.app.tables import Encoder
 from driftline.app.tables.columns import Memory
 from driftline.committee import Committee, CommitteeTrace, named
+from driftline.committee.shares import Stretch, stretches_of
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.features import Standardiser
+from driftline.learner import Balance
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
@@ -25,9 +28,9 @@ class Model:
     """A committee, and the encoder that makes inputs and labels for it.
 
     ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
-    the largest in a single round; ``loss`` is the committee's own. ``baselines`` have seen the same
-    labels. ``classes`` is how many classes have a name in rows that were learned from, or had one
-    from the start: the encoder may have met others in rows to come.
+    the largest in a single round, over its weight; ``loss`` is the committee's own. ``baselines``
+    have seen the same labels. ``classes`` is how many classes have a name in rows that were learned
+    from, or had one from the start: the encoder may have met others in rows to come.
     :func:`driftline.load` reads only the learner from the file.
     """
 
@@ -36,6 +39,9 @@ class Model:
         self.loss, self.largest_risk = 0.0, 0.0
         self.classes = len(encoder.labels.values)
         self.totals = np.zeros(len(learner.members))
+        self.balance = Balance() if encoder.balanced else None
+        #: Rounds of the same scale of weights, since the first.
+        self.stretches: tuple[Stretch, ...] = ()
         self.baselines = baselines_of(learner.task)
         self._generator = np.random.default_rng(0)  # of predictions without learning
         #: The scaling of documents for a committee of an older file, which does not scale them.
@@ -45,6 +51,16 @@ class Model:
     def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
         """Return a new model, by the name of its learner."""
         return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether rows do not all count once."""
+        return self.encoder.weight is not None or self.balance is not None
+
+    @property
+    def weight(self) -> float:
+        """The weights of all rounds together."""
+        return sum(stretch.weight for stretch in self.stretches)
 
     @property
     def rounds(self) -> int:
@@ -79,15 +95,25 @@ class Model:
         ends = np.cumsum([len(documents) for documents in inputs])[:-1]
         return np.split(self.scaling.transform(np.concatenate(inputs)), ends)
 
-    def learn(self, inputs: Inputs, labels: Labels, audit: bool = False) -> CommitteeTrace:
+    def learn(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        weights: np.ndarray | None = None,
+        audit: bool = False,
+    ) -> CommitteeTrace:
         """Play rounds and return their trace; classes that are new are added first.
 
-        Inputs are as :meth:`scaled` returns them. If they are refused, nothing changes.
+        Inputs are as :meth:`scaled` returns them, and ``weights`` those of the table. If they are
+        refused, nothing changes.
         """
-        learner, classes = self._grown(labels)
-        trace = learner.run(inputs, labels, audit=audit)
-        self.learner, self.classes = learner, classes
-        self._count(trace.target_loss, trace.member_risk)
+        (learner, classes), balance = self._grown(labels), self.balance
+        if balance is not None:
+            rare, balance = balance.weigh(labels)
+            weights = rare if weights is None else rare * weights
+        trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
+        self.learner, self.classes, self.balance = learner, classes, balance
+        self._count(trace.target_loss, trace.member_risk, weights)
         return trace
 
     def learn_one(self, x: Input, label: Label) -> Prediction:
@@ -98,13 +124,19 @@ class Model:
         self._count(np.array([made.target_loss]), made.member_risk[np.newaxis])
         return made.prediction
 
-    def _count(self, losses: np.ndarray, risks: np.ndarray) -> None:
+    def _count(
+        self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
         """Add up what was paid by the committee and by its members."""
         if len(self.totals) > risks.shape[1]:  # members that first rows do not suit were left out
             self.totals = np.zeros(risks.shape[1])
         self.loss += float(losses.sum())
         self.totals += risks.sum(axis=0)
-        self.largest_risk = max(self.largest_risk, float(risks.max()))
+        largest = risks.max(axis=1)
+        if weights is not None:
+            largest = largest[weights > 0.0] / weights[weights > 0.0]
+        self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
+        self.stretches = stretches_of(weights, len(losses), self.stretches)
 
     def remember(self, memory: Memory | None) -> None:
         """Save the state of the columns after the rows learned from, not after later ones."""
@@ -187,6 +219,8 @@ class Model:
             "largest_risk": self.largest_risk,
             "totals": self.totals.tolist(),
             "baselines": self.baselines.state(),
+            "stretches": [list(stretch) for stretch in self.stretches],
+            "balance": None if self.balance is None else self.balance.to_plain(),
         }
         return about, arrays
 
@@ -209,6 +243,9 @@ class Model:
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
             made.baselines.resume(run["baselines"])
+            made.stretches = _stretches(run.get("stretches"), learner.rounds)
+            if made.balance is not None:
+                made.balance = Balance.from_plain(run["balance"])
             if "documents" in about:
                 made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
             totals = np.array(run["totals"], dtype=np.float64)
@@ -222,6 +259,17 @@ class Model:
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         made.totals = totals
         return made
+
+
+def _stretches(saved: Any, rounds: int) -> tuple[Stretch, ...]:
+    """Return stretches from a file; an older one has rounds of weight 1 only."""
+    if saved is None:
+        return stretches_of(None, rounds)
+    made = tuple(Stretch(float(scale), int(n), float(weight)) for scale, n, weight in saved)
+    sums = [number for stretch in made for number in stretch]
+    if sum(stretch.rounds for stretch in made) > rounds or not all(0.0 < n < np.inf for n in sums):
+        raise InputError(f"{rounds} rounds cannot have the weights {made}")
+    return made
 
 
 def _features(model: Model) -> int | None:

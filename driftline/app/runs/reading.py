@@ -29,7 +29,8 @@ class Rounds(NamedTuple):
     the state of the columns after these, None if there is none. ``unlabelled`` is which rows have
     no label, None if all have one; ``problems`` say by their places, among all rows of the piece,
     which others were refused and why. ``passed`` is how many rows without a label were left out.
-    ``times`` say when each round was, None if that is not known.
+    ``times`` say when each round was, None if that is not known; ``weights`` how often it counts,
+    None for once.
     """
 
     inputs: Inputs
@@ -41,6 +42,7 @@ class Rounds(NamedTuple):
     problems: Mapping[int, str] = {}
     passed: int = 0
     times: Sequence[str] | None = None
+    weights: np.ndarray | None = None
 
 
 class Position(NamedTuple):
@@ -206,7 +208,10 @@ class Reading:
                 passed, before = places[b] - before - (b - a), places[b]
                 memory = self._memory(b)
                 made = Rounds(batch.inputs[a:b], labels, b - a, b - a, memory, passed=passed)
-                yield made._replace(times=None if batch.times is None else batch.times[a:b])
+                yield made._replace(
+                    times=None if batch.times is None else batch.times[a:b],
+                    weights=None if batch.weights is None else batch.weights[a:b],
+                )
 
     def _lenient(self, piece: Piece) -> Rounds:
         """Return the rows of a piece, with what is the matter with some of them."""

@@ -22,6 +22,9 @@ __all__ = ["BatchResult", "Run"]
 #: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
+#: The column of the weights of rounds, if they have any.
+WEIGHT = "sample_weight"
+
 
 class BatchResult(NamedTuple):
     """What happened in some rounds: predictions, and losses, None where nothing was learned."""
@@ -57,6 +60,8 @@ class Run:
         #: When the rounds of the journal were, if the table says so.
         self.times = Times()
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
+        #: The weights of all rounds together: their number, unless they have other weights.
+        self.weight = 0.0
         #: How many rows without a label were left out or only predicted.
         self.unlabelled = 0
         self.totals = np.zeros(len(self.columns))
@@ -73,7 +78,8 @@ class Run:
     def _names(self) -> list[str]:
         """The columns of the journal: losses, and those of every member."""
         members = range(len(self.model.learner.members))
-        return self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
+        made = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
+        return [*made, WEIGHT] if self.model.weighs else made
 
     def learn(self, rounds: Rounds) -> BatchResult:
         """Predict and learn from some rounds; without labels, only predict."""
@@ -88,23 +94,28 @@ class Run:
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         try:
             rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
-            trace = self.model.learn(rounds.inputs, rounds.labels, audit=keep)
+            trace = self.model.learn(rounds.inputs, rounds.labels, rounds.weights, audit=keep)
         except InputError:
             self.model.scaling = before
             raise
         self.model.remember(rounds.memory)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
+        if (weights := trace.sample_weight) is not None:
+            rounds = rounds._replace(weights=weights)
+            beside *= weights[:, np.newaxis]
         if self.audit_buffer is not None:
             self.audit_buffer.add(rounds, trace)
         losses = np.column_stack([trace.target_loss, beside])
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
-        self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
+        columns = dict(zip(self.columns, losses.T, strict=True)) | _members(trace)
+        self.journal.add(columns if weights is None else columns | {WEIGHT: weights})
         if self.model.encoder.time is not None:
             texts = [""] * rounds.played if rounds.times is None else rounds.times
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
         self.totals += losses.sum(axis=0)
+        self.weight += rounds.played if weights is None else float(weights.sum())
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
@@ -112,14 +123,14 @@ class Run:
 
     @property
     def share(self) -> float:
-        """The mean loss so far."""
-        return float(self.totals[0] / max(1, self.rounds))
+        """The mean loss so far, by the weights of rounds."""
+        return float(self.totals[0] / (self.weight or 1.0))
 
     @property
     def scores(self) -> dict[str, float]:
         """Mean losses of the learner and of the baselines, by name."""
         names = ("learner", *self.model.baselines.names)
-        return dict(zip(names, (self.totals / max(1, self.rounds)).tolist(), strict=True))
+        return dict(zip(names, (self.totals / (self.weight or 1.0)).tolist(), strict=True))
 
     @property
     def alarms(self) -> list[int]:
@@ -161,6 +172,9 @@ class Run:
             "rows": self.rows,
             "rounds": self.rounds,
             "unlabelled": self.unlabelled,
+            "weight": self.weight,
+            "weight_column": self.model.encoder.weight,
+            "balanced": self.model.encoder.balanced,
             "rounds_of_model": self.model.rounds,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,

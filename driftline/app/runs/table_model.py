@@ -22,6 +22,7 @@ from driftline.committee.pooling import log_chances, softened
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_whole
+from driftline.parts import check_flag
 from driftline.typing import Inputs, Json
 
 __all__ = ["TableModel"]
@@ -87,7 +88,7 @@ class TableModel:
             By the name that ``driftline learners`` lists.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
-            ``missing``, ``highest``, ``time``.
+            ``missing``, ``highest``, ``time``, ``weight``, ``balance``.
         """
         given = GivenRows.of(rows, ())
         chosen = _options(label=label, **options)
@@ -203,15 +204,16 @@ class TableModel:
         codec, columns = model.encoder.labels, model.encoder.columns
         known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
+        alone = len(given) == 1 and not model.weighs
         if scaling is not None:
             model.scaling = scaling.copy()
         try:
             batch = self._batch(given, labelled=True, learning=True)
             inputs, grades = self._rounds(batch)
-            if len(given) == 1 and not model.learner.task.layout.ragged:
+            if alone and not model.learner.task.layout.ragged:
                 made: Any = [model.learn_one(inputs[:1], grades[0])]
             else:
-                made = model.learn(model.scaled(inputs), grades).prediction
+                made = model.learn(model.scaled(inputs), grades, batch.weights).prediction
         except BaseException:
             model.learner, model.scaling = learner, scaling  # from before new classes and rows
             codec.forget(known)
@@ -261,7 +263,7 @@ class TableModel:
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
         given = GivenRows.of(rows, self.columns)
-        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        known = {*self.columns, *encoder.labels.names, *encoder.ignored, encoder.weight}
         new = [name for name in given.columns if name not in known]
         if new:
             raise InputError(
@@ -321,11 +323,12 @@ def _options(**given: Any) -> Options:
         if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
             raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
         given[name] = [text_of(text) for text in texts]
-    for name in {"query", "task", "missing", "decimal", "time"} & given.keys():
+    for name in {"query", "task", "missing", "decimal", "time", "weight"} & given.keys():
         if not isinstance(given[name], str | None):
             raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
     if given.get("task") not in (None, *CODECS):
         raise InputError(f"a task is one of {', '.join(CODECS)}; not {given['task']!r:.80}")
+    check_flag("balance", given.get("balance", False))
     if given.get("highest") is not None:
         check_whole("the highest grade", given["highest"], 1, 2**31 - 1)
     return Options(**given)

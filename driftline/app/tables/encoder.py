@@ -14,8 +14,9 @@ from driftline.app.tables.given import GivenRows
 from driftline.app.tables.labels import LabelCodec, codec_from_config
 from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.piece import Piece, Table
-from driftline.app.tables.values import is_missing
+from driftline.app.tables.values import amount, is_missing
 from driftline.errors import InputError
+from driftline.learner import MOST_WEIGHT
 from driftline.typing import Inputs, Json
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Batch(NamedTuple):
 
     ``queries`` are the texts that say which documents belong together, None without a ranking;
     ``unlabelled`` is which rows have no label, None if all have one. ``times`` are the texts of the
-    column of times, None if there is none.
+    column of times, and ``weights`` the numbers of that of weights; None if there is none.
     """
 
     inputs: Inputs
@@ -41,6 +42,7 @@ class Batch(NamedTuple):
     queries: Sequence[str] | None = None
     unlabelled: np.ndarray | None = None
     times: Sequence[str] | None = None
+    weights: np.ndarray | None = None
 
 
 class Encoder:
@@ -58,6 +60,10 @@ class Encoder:
         Columns that are left out.
     time
         The one of these that says when a row was; tables may do without it.
+    weight
+        The column that says how often a row counts when it is learned from.
+    balanced
+        Whether rows count by how rare their class has been so far.
     """
 
     def __init__(
@@ -67,9 +73,12 @@ class Encoder:
         query: str | None = None,
         ignored: Sequence[str] = (),
         time: str | None = None,
+        weight: str | None = None,
+        balanced: bool = False,
     ):
         self.columns, self.labels, self.query = columns, labels, query
         self.ignored, self.time = list(ignored), time
+        self.weight, self.balanced = weight, balanced
 
     @property
     def features(self) -> int:
@@ -115,7 +124,8 @@ class Encoder:
         if labelled is None:
             labelled = all(name in have and name not in out for name in self.labels.names)
         query = [] if self.query is None else [self.query]
-        wanted = [*inputs, *(self.labels.names if labelled else ()), *query]
+        weight = [self.weight] if self.weight is not None and labelled and learning else []
+        wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *weight]
         self._refuse(table, wanted, out)
         if self.time is not None and self.time in have and self.time not in out:
             wanted.append(self.time)
@@ -136,7 +146,7 @@ class Encoder:
                     f"{table.name} has no column {name!r}, which the model knows"
                     f"{close_to(name, have)}"
                 )
-        known = {*wanted, *self.labels.names, *self.ignored, *out}
+        known = {*wanted, *self.labels.names, *self.ignored, *out, self.weight}
         more = [name for name in have if name not in known]
         if more and table.width is None:
             raise InputError(
@@ -153,6 +163,8 @@ class Encoder:
             "query": self.query,
             "ignored": self.ignored,
             "time": self.time,
+            "weight": self.weight,
+            "balanced": self.balanced,
         }
 
     @classmethod
@@ -162,9 +174,9 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        time = config.get("time")
-        query, time = (None if name is None else str(name) for name in (query, time))
-        return cls(made, labels, query, ignored, time)
+        texts = (query, config.get("time"), config.get("weight"))
+        query, time, weight = (None if name is None else str(name) for name in texts)
+        return cls(made, labels, query, ignored, time, weight, config.get("balanced") is True)
 
 
 class Bound(NamedTuple):
@@ -183,6 +195,7 @@ class Bound(NamedTuple):
         made = self._labels(piece, absent) if self.labelled else None
         learning = ~absent if self.learning and absent is not None else self.learning
         try:
+            weights = self._weights(piece, absent)
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
@@ -191,7 +204,24 @@ class Bound(NamedTuple):
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
-        return Batch(inputs, made, piece, queries, absent, self._times(piece))
+        return Batch(inputs, made, piece, queries, absent, self._times(piece), weights)
+
+    def _weights(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray | None:
+        """Return how often rows count, 1 where they have no label; None without such a column."""
+        name, columns = self.encoder.weight, self.encoder.columns
+        if name is None or name not in self.positions:
+            return None
+        decimal = "." if isinstance(columns, int) else columns.decimal
+        made = np.ones(len(piece))
+        for row, text in enumerate(piece.texts(self.positions[name])):
+            if absent is not None and absent[row]:
+                continue
+            value = None if is_missing(text) else amount(text, decimal)
+            if value is None or not 0.0 <= value <= MOST_WEIGHT:
+                said = f"expected a weight from 0 to {MOST_WEIGHT:,.0f}, but saw {text[:40]!r}"
+                raise piece.error(row, name, said)
+            made[row] = value
+        return made
 
     def _times(self, piece: Piece) -> Sequence[str] | None:
         """Return when rows were, as it is written; empty where it is missing."""

@@ -32,14 +32,15 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     if query is not None and query not in names:
         raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
     if options.time is not None:
-        ignored += _time(table, options, ignored)
-    free = [name for name in names if name not in ignored and name != query]
+        ignored += _single(table, options, ignored, "time")
+    weight = [] if options.weight is None else _single(table, options, ignored, "weight")
+    free = [name for name in names if name not in {*ignored, *weight, query}]
     named = _named(table, options.label, "--label")
     labels = [name for name in named if name in free]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
-            "query or the time: it can be one of these only"
+            "query, the time or the weight: it can be one of these only"
         )
     if not labels:
         if not free:
@@ -63,8 +64,10 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             )
         ignored.append(query)
         query = None
+    more = (query, ignored, options.time, options.weight, options.balance)
+    _refuse_weights(made, options)
     if table.width is not None:
-        return Encoder(table.width, made, query, ignored, options.time), notes
+        return Encoder(table.width, made, *more), notes
     rest = [name for name in free if name not in labels]
     if not rest:
         hint = (
@@ -92,20 +95,36 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     sparse = table.sparse and all(column.kind == "number" for column in columns)
     inputs = Columns(columns, options.missing, options.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
-    return Encoder(inputs, made, query, ignored, options.time), notes
+    return Encoder(inputs, made, *more), notes
 
 
-def _time(table: Table | GivenRows, options: Options, ignored: list[str]) -> list[str]:
-    """Return the column of times, which is left out of the inputs."""
-    name, names = str(options.time), table.columns
+def _single(
+    table: Table | GivenRows, options: Options, ignored: list[str], option: str
+) -> list[str]:
+    """Return the column of times or of weights, which is no input."""
+    name, names = str(getattr(options, option)), table.columns
     if name not in names:
         raise InputError(
-            f"{table.name} has no column {name!r}, named by --time{close_to(name, names)}"
+            f"{table.name} has no column {name!r}, named by --{option}{close_to(name, names)}"
         )
     if name in ignored or name == options.query:
         other = "left out by --ignore" if name in ignored else "named by --query"
-        raise InputError(f"column {name!r} is named by --time, and {other}: it can be one only")
+        other = "named by --time" if name == options.time and option == "weight" else other
+        raise InputError(f"column {name!r} is named by --{option}, and {other}: it can be one only")
     return [name]
+
+
+def _refuse_weights(labels: LabelCodec, options: Options) -> None:
+    """Refuse weights for labels that have none."""
+    if options.balance and not labels.balances:
+        raise InputError(
+            f"--balance is for classes and levels, and the task is {labels.kind}: leave it out"
+        )
+    if options.weight is not None and labels.task.layout.ragged:
+        raise InputError(
+            f"--weight is for rows that are learned from one by one, and the task is "
+            f"{labels.kind}: say --ignore {options.weight} instead to leave the column out"
+        )
 
 
 def _unlabelled(

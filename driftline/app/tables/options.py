@@ -13,7 +13,8 @@ class Options:
     """Options on the columns of a table; what is None or empty is guessed.
 
     ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``. ``time`` is a column of
-    dates or times, which is no input.
+    dates or times, and ``weight`` one of sample weights: both are no inputs. With ``balance`` rows
+    count by how rare their class has been so far.
     """
 
     label: Sequence[str] = ()
@@ -27,3 +28,5 @@ class Options:
     highest: int | None = None
     unlabelled: str = "refuse"
     time: str | None = None
+    weight: str | None = None
+    balance: bool = False

@@ -40,7 +40,7 @@ class ClassCodec(LabelCodec):
     """
 
     kind, loss_name, unit = "classes", "mistakes", "mistakes"
-    counts, grows = True, True
+    counts, grows, balances = True, True, True
 
     values: list[str]
 

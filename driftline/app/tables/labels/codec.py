@@ -66,6 +66,8 @@ class LabelCodec(ABC):
     counts: ClassVar[bool] = False
     #: Whether labels that were never seen before may come at any time.
     grows: ClassVar[bool] = False
+    #: Whether a label is one of several that may be balanced by their frequencies.
+    balances: ClassVar[bool] = False
     #: Whether predictions are shown as numbers alone.
     numeric: ClassVar[bool] = False
 

@@ -102,6 +102,10 @@ def predicted_at_random(folder):
     return without_labels(folder, "--unlabelled", "predict", "--learner", "paper")
 
 
+def probable(folder):
+    return without_labels(folder, "--unlabelled", "predict", "--proba", *FAST)
+
+
 def documents_skipped(folder):
     inputs, labels = data(240)
     rows = zip(inputs, labels, strict=True)
@@ -139,7 +143,7 @@ def resumed(folder):
     return second, ("--resume", "OUT/model.driftline", "--skip", "17", "--trace")
 
 
-WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped)
+WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped, probable)
 KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, times, resumed)
 KINDS += WITHOUT_LABELS
 
@@ -203,7 +207,8 @@ def test_killed_at_any_moment(tmp_path, killed):
 
 
 @pytest.mark.parametrize(
-    "kind", chosen([json_lines, times, WITHOUT_LABELS[0]], [json_lines, times, *WITHOUT_LABELS])
+    "kind",
+    chosen([json_lines, times, skipped, probable], [json_lines, times, *WITHOUT_LABELS]),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):
     learner = () if "--learner" in kind(tmp_path)[1] else FAST

@@ -148,7 +148,7 @@ def _write_rows(
         if asked:
             chances = np.ones((0, len(asked)))
             if rounds.played:
-                chances = np.exp(log_chances(model.learner, rounds.inputs))[:, : len(asked)]
+                chances = np.exp(log_chances(model.learner, rounds.inputs))
         writer.write(made, rounds, losses, chances)
         target.flush()  # a row out for a row in, if rows come slowly
     notes = console_of(err=True)

@@ -30,8 +30,9 @@ from driftline.app.cli.trouble import FAILURES, Trouble, failing
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from driftline.app.runs import Reading, Run
+    from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.audit_buffer import AuditBuffer
+    from driftline.app.runs.chances import RowChances
     from driftline.app.runs.guarantee import Guarantee
     from driftline.app.runs.lock import Lock
     from driftline.app.runs.outputs import Outputs
@@ -42,6 +43,10 @@ __all__ = ["run"]
 
 #: Options that do not change what is learned.
 ANYWAY = ("resume", "out", "fresh", "follow", "as_json", "quiet", "example")
+
+#: The most rows in a batch with probabilities, for which rows are also learned from one by one:
+#: about a second of work.
+MOST_CHANCES = 512
 
 
 @click.command(
@@ -96,6 +101,12 @@ Examples:
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
 @FOLLOW
+@click.option(
+    "--proba",
+    is_flag=True,
+    help="Add a column to the predictions for the probability of every class, level or tag, before "
+    "the row was learned from; this takes longer.",
+)
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
 @click.option(
     "--example",
@@ -165,7 +176,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     notes, resume = console_of(err=True), options["resume"]
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
     folder = options["out"] or usual
-    again = reading_arguments(options)
+    again = reading_arguments(options) + ["--proba"] * options["proba"]
     with ExitStack() as opened:
         with Stop() as stop:
             lock = opened.enter_context(Lock(folder))
@@ -234,6 +245,7 @@ def _begin(
         table.hurry()
         run = state.run if start.continued else state.run.next()
     run.audit_buffer = _audit_buffer(options)
+    run.chances = _chances(run.model) if options["proba"] else None
     rows = start.known.mark.rows
     if not rows:
         skip = options["skip"] or 0
@@ -251,8 +263,25 @@ def _begin(
         start=start.known.mark,
         queries=queries,
         unlabelled=options["unlabelled"],
+        most=MOST_CHANCES if options["proba"] else None,
     )
     return Started(source, run, Outputs(lock, run, start, learning), notes)
+
+
+def _chances(model: Model) -> RowChances:
+    """Return what gives the probabilities of every row, if labels have any."""
+    from driftline.app.runs.chances import RowChances
+    from driftline.committee.pooling import gives_chances
+    from driftline.errors import InputError
+
+    if not gives_chances(model.learner.task):
+        raise InputError("a ranking has no probabilities: leave --proba out")
+    if not model.encoder.labels.outcomes:
+        raise InputError(
+            "none of the first rows has a label, so that it is not known which columns "
+            "probabilities have: leave --proba out, or begin with rows that have a label"
+        )
+    return RowChances(model.learner)
 
 
 def _end(

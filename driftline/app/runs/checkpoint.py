@@ -66,6 +66,8 @@ class Checkpoint:
         The queries of the last input that have ended.
     predictions, audit
         How much of the files beside it belongs to it.
+    chances
+        The labels whose probabilities have a column in the predictions.
     finished
         Whether the input was read to its end and all output was written.
     """
@@ -78,6 +80,7 @@ class Checkpoint:
     predictions: Extent = Extent()
     audit: Audit | None = None
     finished: bool = False
+    chances: Sequence[str] = ()
 
     def write(self, path: Path) -> Path:
         """Write everything to one file, atomically."""
@@ -92,6 +95,7 @@ class Checkpoint:
             "predictions": self.predictions,
             "audit": self.audit,
             "finished": self.finished,
+            "chances": list(self.chances),
             "journal": journal,
             "rounds": self.run.rounds,
             "rows": self.run.rows,
@@ -151,4 +155,5 @@ class Checkpoint:
             Extent.from_config(about["predictions"]),
             audit,
             bool(about["finished"]),
+            [str(name) for name in about.get("chances", ())],
         )

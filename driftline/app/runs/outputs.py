@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,11 +86,27 @@ class Outputs:
             raise InputError(
                 f"{error} since the last checkpoint: put it back, or begin again by --fresh"
             ) from None
-        self._text = PredictionFile(self._append, self.run.model, True, first)
+        names = self._chances(path, extent)
+        self.state = replace(self.state, chances=names)
+        self._text = PredictionFile(self._append, self.run.model, True, first, chances=names)
         if not extent.length:
             self._text.begin()
         if self.run.audit_buffer is not None and self.start.continued:
             self._open_audit(self.run.audit_buffer)
+
+    def _chances(self, path: Path, extent: Extent) -> Sequence[str]:
+        """Return the labels that have a column of probabilities: those of the file's first line."""
+        asked = self.run.chances is not None
+        if not extent.length:
+            return list(self.run.model.encoder.labels.outcomes) if asked else ()
+        if asked != bool(self.state.chances):
+            there, advice = ("no columns", "leave --proba out")
+            if not asked:
+                there, advice = ("columns", "say --proba again")
+            raise InputError(
+                f"{path} has {there} of probabilities: {advice}, or name another folder by --out"
+            )
+        return self.state.chances
 
     def _extent(self) -> Extent:
         """Return the extent of the predictions that are continued."""
@@ -121,7 +137,7 @@ class Outputs:
         if self._text is None:
             self._open(self.run.model.rounds + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
-        self._text.write(learned.prediction, rounds, learned.losses)
+        self._text.write(learned.prediction, rounds, learned.losses, learned.chances)
         self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)

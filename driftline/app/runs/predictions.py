@@ -57,10 +57,13 @@ class PredictionFile:
         """Write some rounds; what is not known of a row is empty.
 
         Where the table has labels and these rows have none, they are no rounds and have no number.
+        Chances of labels beyond those that have a column are left out.
         """
         columns = [self._shown(predictions)]
+        shares = [] if chances is None else self._shares(chances)
         if self.labelled and rounds.labels is None and not rounds.problems:
-            self._rows(["", "", prediction, ""] for prediction in columns[0])
+            rest = zip(*columns, *shares, strict=True)
+            self._rows(["", "", made, "", *more] for made, *more in rest)
             return
         if self.labelled:
             shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
@@ -68,8 +71,7 @@ class PredictionFile:
             if rounds.unlabelled is not None:
                 for row in np.flatnonzero(rounds.unlabelled).tolist():
                     columns[0][row] = columns[2][row] = ""
-        if chances is not None:
-            columns += [[f"{p:.6g}" for p in column] for column in chances.T.tolist()]
+        columns += shares
         rows = [list(row) for row in zip(*columns, strict=True)]
         if self.problems:
             rows = [[*row, ""] for row in rows]
@@ -77,6 +79,13 @@ class PredictionFile:
                 rows.insert(place, [""] * len(columns) + [escaped(problem)])
         self._rows([self.next + i, *row] for i, row in enumerate(rows))
         self.next += len(rows)
+
+    def _shares(self, chances: np.ndarray) -> list[list[str]]:
+        """Return the columns of chances as texts; a label that is not known yet has none."""
+        made = np.zeros((len(chances), len(self.chances)))
+        width = min(made.shape[1], chances.shape[1])
+        made[:, :width] = chances[:, :width]
+        return [[f"{p:.6g}" for p in column] for column in made.T.tolist()]
 
     def _shown(self, codes: CheckedLabels) -> list[str]:
         texts = self.labels.show(codes)

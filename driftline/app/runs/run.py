@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.chances import RowChances
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.model import Model
@@ -27,10 +28,14 @@ WEIGHT = "sample_weight"
 
 
 class BatchResult(NamedTuple):
-    """What happened in some rounds: predictions, and losses, None where nothing was learned."""
+    """What happened in some rounds: predictions, and losses, None where nothing was learned.
+
+    ``chances`` are those of every label before each row, None if they are not asked for.
+    """
 
     prediction: CheckedLabels
     losses: np.ndarray | None = None
+    chances: np.ndarray | None = None
 
 
 class Run:
@@ -44,7 +49,14 @@ class Run:
         The buffer of rounds for an audit; None to keep none.
     journal
         The journal to continue; by default a new one.
+
+    Attributes
+    ----------
+    chances
+        What gives the chances of labels in every row; None to have none.
     """
+
+    chances: RowChances | None = None
 
     def __init__(
         self,
@@ -88,7 +100,7 @@ class Run:
             self.unlabelled += rounds.rows
             made = self.model.next_predictions(rounds.inputs)
             self.model.remember(rounds.memory)
-            return BatchResult(made)
+            return BatchResult(made, chances=self._chances(rounds))
         start, scaling = time.perf_counter(), self.model.scaling
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
@@ -99,6 +111,7 @@ class Run:
             self.model.scaling = before
             raise
         self.model.remember(rounds.memory)
+        chances = self._chances(rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
         if (weights := trace.sample_weight) is not None:
@@ -119,7 +132,11 @@ class Run:
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(trace.prediction, trace.target_loss)
+        return BatchResult(trace.prediction, trace.target_loss, chances)
+
+    def _chances(self, rounds: Rounds) -> np.ndarray | None:
+        """Return the chances before each row, which the model has just learned from."""
+        return None if self.chances is None else self.chances.before(rounds.inputs, rounds.labels)
 
     @property
     def share(self) -> float:

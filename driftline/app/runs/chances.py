@@ -1,0 +1,61 @@
+"""The chances of labels in every row of a run, before the row was learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.committee import Committee
+from driftline.committee.pooling import log_chances
+from driftline.typing import Inputs, Label, Labels
+
+__all__ = ["RowChances"]
+
+
+class RowChances:
+    """A second learner, which goes through the rows of a run one by one.
+
+    A batch is played at once, by code that records no scores. So a copy of the learner is asked for
+    chances before each row, and learns from it then: steps have the bits of batches, and both
+    learners are the same after every batch.
+
+    Parameters
+    ----------
+    learner
+        The learner of the run, before its first row or between two batches; it is copied.
+    """
+
+    def __init__(self, learner: Committee):
+        self._learner = learner.copy()
+
+    def before(self, inputs: Inputs, labels: Labels) -> np.ndarray:
+        """Return the chances of every label before each row, and learn; a row each.
+
+        Without labels nothing is learned. A class has no chance before its first row came.
+        """
+        made = []
+        for i in range(inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)):
+            row = inputs[i : i + 1]
+            made.append(self._chances(row))
+            if labels is not None:
+                self._learn(row, labels[i])
+        chances = np.zeros((len(made), max(map(len, made), default=0)))
+        for i, own in enumerate(made):
+            chances[i, : len(own)] = own
+        return chances
+
+    def _chances(self, row: Inputs) -> np.ndarray:
+        """Return the chances in one row; before the first one all labels are alike."""
+        if self._learner.rounds:
+            made: np.ndarray = np.exp(log_chances(self._learner, row))[0]
+            return made
+        task = self._learner.task
+        if task.kind == "tags":
+            return np.full(task.dim, 0.5)
+        labels = task.dim + (task.kind == "levels")  # which have a score for each step
+        return np.full(labels, 1.0 / labels)
+
+    def _learn(self, row: Inputs, label: Label) -> None:
+        task = self._learner.task
+        if task.kind == "classes" and label >= task.dim:
+            self._learner = self._learner.grown(classes=int(label) + 1)
+        self._learner.learn_row(row, label)

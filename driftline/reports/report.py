@@ -13,6 +13,7 @@ import numpy as np
 
 from driftline import files
 from driftline.errors import InputError
+from driftline.reports.changed_inputs import inputs_section
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
@@ -63,6 +64,7 @@ def write_report(
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
+        parts += [inputs_section(data.inputs, _of(data, told)) for data in told]
         parts += [_inside(data, len(told) > 1) for data in told]
         parts += [_matters(data, len(told) > 1) for data in told]
         parts.append(_bounds(told))
@@ -70,6 +72,11 @@ def write_report(
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return files.replace(path, page(title, "".join(parts)).encode())
+
+
+def _of(data: ReportData, told: list[ReportData]) -> str:
+    """Name a run, if there are several."""
+    return f" of {data.name}" if len(told) > 1 else ""
 
 
 def _boxes(told: list[ReportData]) -> str:

@@ -333,18 +333,21 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         score_lines,
     )
     from driftline.app.runs.guarantee import guarantee_of
-    from driftline.reports import alarms_in_words
+    from driftline.app.runs.input_changes import changed_inputs
+    from driftline.reports import alarms_in_words, inputs_in_words
 
     source, run, outputs, notes = started
     with notes.status("Auditing"):
         guarantee = guarantee_of(run.model, run.audit_buffer, bool(options["certify"]))
+    inputs = changed_inputs(run)
     summary = run.summary() | {
+        "changed_inputs": None if inputs is None else [one.to_dict() for one in inputs],
         "file": str(file),
         "interrupted": stopped,
         "seconds": {"reading": source.seconds, "learning": run.seconds},
         "certificate": guarantee.to_dict(),
     }
-    files = outputs.finish(summary, options["trace"])
+    files = outputs.finish(summary, options["trace"], inputs)
     if not stopped:
         outputs.save(finished=True)
     if options["as_json"]:
@@ -354,6 +357,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
     said = alarms_in_words(run.alarms, run.alarm_times)
     lines.append(f"  alarms       {said[0].lower()}{said[1:]}")
+    for k, line in enumerate([] if inputs is None else inputs_in_words(inputs)):
+        lines.append(f"  {'' if k else 'inputs':<12} {line}")
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
     if run.unlabelled:

@@ -12,10 +12,11 @@ from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
+from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
-from driftline.typing import CheckedLabels, Json
+from driftline.typing import CheckedLabels, Inputs, Json
 
 __all__ = ["BatchResult", "Run"]
 
@@ -56,6 +57,10 @@ class Run:
             raise InputError("the journal is that of other members")
         #: When the rounds of the journal were, if the table says so.
         self.times = Times()
+        #: Some rows of the journal's rounds, by column.
+        columns = model.encoder.columns
+        width = columns if isinstance(columns, int) else len(columns.columns)
+        self.sample = RowSample(width)
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         #: How many rows without a label were left out or only predicted.
         self.unlabelled = 0
@@ -65,7 +70,7 @@ class Run:
     def next(self) -> Run:
         """Return a run that goes on with model and journal, and has a score of its own."""
         other = Run(self.model, journal=self.journal)
-        other.times = self.times
+        other.times, other.sample = self.times, self.sample
         other.times.begin()
         return other
 
@@ -83,7 +88,7 @@ class Run:
             made = self.model.next_predictions(rounds.inputs)
             self.model.remember(rounds.memory)
             return BatchResult(made)
-        start, scaling = time.perf_counter(), self.model.scaling
+        start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         try:
@@ -101,6 +106,7 @@ class Run:
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
         self.journal.add(dict(zip(self.columns, losses.T, strict=True)) | _members(trace))
+        self.sample.add(rounds.played, lambda places: self._cells(given, places))
         if self.model.encoder.time is not None:
             texts = [""] * rounds.played if rounds.times is None else rounds.times
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
@@ -109,6 +115,16 @@ class Run:
         self.rounds += rounds.played
         self.rows += rounds.rows
         return BatchResult(trace.prediction, trace.target_loss)
+
+    def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
+        """Return a value a column of some inputs; of a query, those of its middle document."""
+        if isinstance(inputs, list):
+            rows = np.array([inputs[i][len(inputs[i]) // 2] for i in places.tolist()])
+        else:
+            rows = inputs[places]
+        rows = rows.toarray() if hasattr(rows, "toarray") else rows
+        columns = self.model.encoder.columns
+        return rows if isinstance(columns, int) else columns.cells(rows)
 
     @property
     def share(self) -> float:

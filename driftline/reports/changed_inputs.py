@@ -51,12 +51,12 @@ class ChangedInput:
     marks: Sequence[float]
 
     @property
-    def in_words(self) -> str:
-        """What changed, in one sentence."""
+    def in_words(self) -> list[str]:
+        """What changed: every change, or of many the first, the last and the range."""
         first, last, count = self.changes[0], self.changes[-1], len(self.changes)
         if count <= MOST_CHANGES:
-            return "; ".join(f"from about {c.where} on, {c.words}" for c in self.changes)
-        return f"{count} changes between about {first.where} and {last.where}; {self.whole}"
+            return [f"from about {c.where} on, {c.words}" for c in self.changes]
+        return [f"{count} changes between about {first.where} and {last.where}", self.whole]
 
     def to_dict(self) -> Json:
         """Return what changed as plain data."""
@@ -67,10 +67,13 @@ class ChangedInput:
 
 
 def inputs_in_words(inputs: Sequence[ChangedInput], most: int = 3) -> list[str]:
-    """Return a line for each of the inputs that moved most, and how many others there are."""
+    """Return lines for the inputs that moved most, and how many others there are."""
     if not inputs:
         return ["none was seen to change"]
-    lines = [f"{one.name}: {one.in_words}" for one in inputs[:most]]
+    lines = []
+    for one in inputs[:most]:
+        first, *others = one.in_words
+        lines += [f"{one.name}: {first}", *(f"  {other}" for other in others)]
     more = len(inputs) - most
     return [*lines, f"and {more} more, see the report"] if more > 0 else lines
 
@@ -84,7 +87,8 @@ def inputs_section(inputs: Sequence[ChangedInput] | None, of: str = "") -> str:
         return f"{head}<p class=soft>None was seen to change.</p>"
     rows = []
     for one in inputs[:MOST_INPUTS]:
-        said = escape(one.in_words[:1].upper() + one.in_words[1:])
+        said = "; ".join(one.in_words)
+        said = escape(said[0].upper() + said[1:])
         chart = sparkline(f"{one.name}: {one.drawn}", one.middle, one.low, one.high, one.marks)
         rows.append(
             f"<tr><th scope=row>{escape(one.name)}</th><td>{chart}</td>"

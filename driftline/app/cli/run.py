@@ -331,6 +331,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         far_lines,
         guarantee_lines,
         score_lines,
+        told_lines,
     )
     from driftline.app.runs.guarantee import guarantee_of
     from driftline.app.runs.input_changes import changed_inputs
@@ -356,9 +357,9 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     screen = console_of()
     lines = beaten_lines(run) + score_lines(run.model.encoder.labels, run.scores, run.rounds)
     said = alarms_in_words(run.alarms, run.alarm_times)
-    lines.append(f"  alarms       {said[0].lower()}{said[1:]}")
-    for k, line in enumerate([] if inputs is None else inputs_in_words(inputs)):
-        lines.append(f"  {'' if k else 'inputs':<12} {line}")
+    width = screen.width if screen.is_terminal else None
+    lines += told_lines("alarms", [said[0].lower() + said[1:]], width)
+    lines += told_lines("inputs", [] if inputs is None else inputs_in_words(inputs), width)
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
     if run.unlabelled:

@@ -31,7 +31,7 @@ def main() -> None:
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         shot = f"--screenshot={IMAGES / 'report.png'}"
         page = (Path(folder) / "results" / "run" / "weather" / "report.html").as_uri()
-        subprocess.run([browser, *options, "--window-size=900,2400", shot, page], check=True)
+        subprocess.run([browser, *options, "--window-size=900,2600", shot, page], check=True)
 
 
 if __name__ == "__main__":

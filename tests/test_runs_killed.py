@@ -128,10 +128,10 @@ def json_lines(folder):
 
 def times(folder):
     """Hours of some days, one of them missing."""
-    inputs, labels = data(240)
-    inputs[120:, 1] += 2.0  # an input that changes
+    inputs, labels = data(300)
+    inputs[120:, 1] += 4.0  # an input that changes
     lines = write_csv(folder / "t.csv", inputs, labels).read_text().splitlines()
-    hours = [f"2024-05-{1 + i // 24:02} {i % 24:02}:00" if i != 30 else "" for i in range(240)]
+    hours = [f"2024-05-{1 + i // 24:02} {i % 24:02}:00" if i != 30 else "" for i in range(300)]
     pairs = zip(["when", *hours], lines, strict=True)
     (folder / "t.csv").write_text("\n".join(f"{hour},{line}" for hour, line in pairs) + "\n")
     return folder / "t.csv", ("--time", "when")

@@ -15,12 +15,14 @@ import numpy.typing as npt
 
 from driftline.reports.time_axis import TimeAxis
 
-__all__ = ["Line", "heat_map", "line_chart", "share_chart", "ticks"]
+__all__ = ["Line", "heat_map", "line_chart", "share_chart", "sparkline", "ticks"]
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 270, 58, 12, 20, 34
 
 #: What times below the rounds add to the height.
 TIMES = 15
+
+SPARK_WIDTH, SPARK_HEIGHT = 150, 34
 
 #: The most points of a line: more would not be visible.
 MOST_POINTS = 400
@@ -176,6 +178,35 @@ def share_chart(
         below = stacked[:, j]
     legend = [(name, j, False) for j, name in enumerate(names)]
     return _figure(title, made, legend, HEIGHT + TIMES * (times is not None))
+
+
+def sparkline(
+    title: str,
+    middle: np.ndarray,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+    marks: Sequence[float] = (),
+) -> str:
+    """Return a small chart for a line of a table, with marks at shares of its width."""
+    bands = [middle] if low is None or high is None else [middle, low, high]
+    bottom, top = min(map(np.min, bands)), max(map(np.max, bands))
+    x = (np.arange(len(middle)) + 0.5) / len(middle) * SPARK_WIDTH
+    up = SPARK_HEIGHT / max(float(top - bottom), 1e-300)
+
+    def points(values: np.ndarray, x: np.ndarray) -> list[str]:
+        y = SPARK_HEIGHT + 2 - (values - bottom) * up
+        return [f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True)]
+
+    made = "".join(f"M{SPARK_WIDTH * mark:.1f} 0V{SPARK_HEIGHT + 4}" for mark in marks)
+    drawn = f'<path class="mark alarm" d="{made}"/>'
+    if low is not None and high is not None:
+        outline = points(high, x) + points(low[::-1], x[::-1])
+        drawn = f'<path class="band" d="M{"L".join(outline)}Z"/>{drawn}'
+    drawn += f'<path class="line c0" d="M{"L".join(points(middle, x))}"/>'
+    return (
+        f'<svg class="spark" viewBox="0 0 {SPARK_WIDTH} {SPARK_HEIGHT + 4}" role="img" '
+        f'aria-label="{escape(title)}"><title>{escape(title)}</title>{drawn}</svg>'
+    )
 
 
 def _largest(shares: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, Sequence[str]]:

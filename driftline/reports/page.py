@@ -34,9 +34,10 @@ svg text{fill:var(--soft);font-size:11px}svg .end{text-anchor:end}svg .mid{text-
 vertical-align:middle}.key.dashed{border-top-style:dashed}
 .key.c0{color:var(--c0)}.key.c1{color:var(--c1)}.key.c2{color:var(--c2)}.key.c3{color:var(--c3)}
 .key.c4{color:var(--c4)}.key.c5{color:var(--c5)}.key.c6{color:var(--c6)}.key.c7{color:var(--c7)}
+.spark{width:150px;height:38px}.band{fill:var(--c0);opacity:.22}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;margin:.4rem 0}
 th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid var(--rule)}
-th:first-child,td:first-child{text-align:left}
+th:first-child,td:first-child,.text{text-align:left}
 .heat td{background:color-mix(in srgb,var(--c0) calc(var(--share)*85%),transparent)}
 details{margin:.6rem 0}summary{cursor:pointer}summary:focus-visible,a:focus-visible,
 label:focus-within{outline:2px solid var(--c1);outline-offset:2px}
@@ -44,7 +45,10 @@ pre{overflow-x:auto;background:var(--card);padding:.7rem;font-size:.8rem}
 fieldset{border:0;padding:0;margin:.5rem 0;display:flex;flex-wrap:wrap;gap:.3rem 1rem}
 nav a{color:var(--c0);margin-right:1rem}
 .line,.mark,.grid{vector-effect:non-scaling-stroke}
-@media(max-width:600px){svg text{font-size:19px}svg .name,svg .time1{display:none}
+@media(max-width:600px){.changes tr{display:grid;grid-template-columns:1fr 150px 4.5rem;
+align-items:center;border-bottom:1px solid var(--rule)}.changes th,.changes td{border:0}
+.changes td.text{grid-column:1/-1}.changes th.text:last-child{display:none}
+svg text{font-size:19px}svg .name,svg .time1{display:none}
 svg .time0{transform:translateY(5px)}}
 @media print{details{display:block}}
 """

@@ -13,6 +13,7 @@ import numpy as np
 
 from driftline import files
 from driftline.errors import InputError
+from driftline.reports.changed_inputs import inputs_section
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
@@ -63,6 +64,7 @@ def write_report(
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
+        parts += [inputs_section(data.inputs, _of(data, told)) for data in told]
         parts += [_inside(data, len(told) > 1) for data in told]
         parts += [_matters(data, len(told) > 1) for data in told]
         parts.append(_bounds(told))
@@ -70,6 +72,11 @@ def write_report(
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     return files.replace(path, page(title, "".join(parts)).encode())
+
+
+def _of(data: ReportData, told: list[ReportData]) -> str:
+    """Name a run, if there are several."""
+    return f" of {data.name}" if len(told) > 1 else ""
 
 
 def _boxes(told: list[ReportData]) -> str:
@@ -203,10 +210,11 @@ def _matters(data: ReportData, several: bool) -> str:
     shown = [name for name in told.order if name in told.curves and known[name] > 0.0]
     rows = "".join(
         f"<tr><th scope=row>{escape(name)}</th><td>{100 * known[name]:.1f}%</td>"
-        f"<td>{escape(told.in_words(name))}</td></tr>"
+        f"<td class=text>{escape(told.in_words(name))}</td></tr>"
         for name in shown
     )
-    head = "<tr><th>feature</th><th>moves</th><th>chances from its lowest value to its highest</th>"
+    head = "<tr><th>feature</th><th>moves</th>"
+    head += "<th class=text>chances from its lowest value to its highest</th>"
     note = (
         "<p class=soft>What the learner relies on after the last round: how much of its chances "
         "moves when a feature is exchanged with that of another of the last rows. Features that "
@@ -238,12 +246,13 @@ def _bounds(told: list[ReportData]) -> str:
                 text = number(value)
                 vacuous = data.trivial is not None and value >= data.trivial
             rows.append(
-                f"<tr><td>{escape(data.name)}</td><td>{escape(form.replace('_', ' '))}</td>"
-                f"<td>{text}</td><td>{'vacuous' if vacuous else ''}</td></tr>"
+                f"<tr><td>{escape(data.name)}</td>"
+                f"<td class=text>{escape(form.replace('_', ' '))}</td><td>{text}</td>"
+                f"<td>{'vacuous' if vacuous else ''}</td></tr>"
             )
     if not rows:
         return ""
-    head = "<tr><th>run</th><th>form</th><th>bound</th><th></th></tr>"
+    head = "<tr><th>run</th><th class=text>form</th><th>bound</th><th></th></tr>"
     note = (
         "<p class=soft>A bound of the total expected target loss, against the comparator it was "
         "made for. Vacuous: no better than guessing. Worst case is what a theorem promises "

@@ -11,6 +11,7 @@ from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.explanation import Explanation, share_of_kinds
+from driftline.reports.changed_inputs import ChangedInput
 from driftline.reports.time_axis import TimeAxis
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
@@ -36,6 +37,7 @@ class ReportData:
     ``explanation`` is that of the learner at the end, None if there is none. ``baselines`` says
     whether columns beside ``loss`` are those of baselines, which a learner should beat. ``times``
     say when rounds were, None if that is not known, and ``alarm_times`` when each alarm was.
+    ``inputs`` are those that changed, None if they were not searched.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ReportData:
     baselines: bool = False
     times: TimeAxis | None = None
     alarm_times: list[str] = field(default_factory=list)
+    inputs: Sequence[ChangedInput] | None = None
 
     @property
     def rounds(self) -> int:

@@ -38,6 +38,19 @@ class TimeAxis:
         place = bisect_right(self._rounds, rounds)
         return self.times[self._rounds[place - 1]] if place else ""
 
+    def near(self, rounds: float) -> str:
+        """Return about when a round was: its day, if rounds of the run are days apart.
+
+        >>> days = TimeAxis("when", {t: f"2024-05-{t + 1:02}T08:00:00Z" for t in range(9)})
+        >>> days.near(3)
+        '2024-05-04'
+        """
+        known, text = self._rounds, self.at(rounds)
+        stamp = STAMP.fullmatch(text)
+        some = [known[k * (len(known) - 1) // 7] for k in range(8)] if known else []
+        days = [self.times[t][:10] for t in some]
+        return stamp[1] if stamp and len(set(days)) == len(days) else text
+
     def labels(self, rounds: Sequence[float]) -> list[str]:
         """Return short labels: days, or times of the day if all are of the same day.
 

@@ -399,20 +399,24 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         far_lines,
         guarantee_lines,
         score_lines,
+        told_lines,
     )
     from driftline.app.runs.guarantee import guarantee_of
-    from driftline.reports import alarms_in_words
+    from driftline.app.runs.input_changes import changed_inputs
+    from driftline.reports import alarms_in_words, inputs_in_words
 
     source, run, outputs, notes = started
     with notes.status("Auditing"):
         guarantee = guarantee_of(run.model, run.audit_buffer, bool(options["certify"]))
+    inputs = changed_inputs(run)
     summary = run.summary() | {
+        "changed_inputs": None if inputs is None else [one.to_dict() for one in inputs],
         "file": str(file),
         "interrupted": stopped,
         "seconds": {"reading": source.seconds, "learning": run.seconds},
         "certificate": guarantee.to_dict(),
     }
-    files = outputs.finish(summary, options["trace"])
+    files = outputs.finish(summary, options["trace"], inputs)
     if not stopped:
         outputs.save(finished=True)
     if options["as_json"]:
@@ -421,7 +425,9 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     screen = console_of()
     lines = beaten_lines(run) + score_lines(run)
     said = alarms_in_words(run.alarms, run.alarm_times)
-    lines.append(f"  alarms       {said[0].lower()}{said[1:]}")
+    width = screen.width if screen.is_terminal else None
+    lines += told_lines("alarms", [said[0].lower() + said[1:]], width)
+    lines += told_lines("inputs", [] if inputs is None else inputs_in_words(inputs), width)
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
     if run.unlabelled:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ __all__ = [
     "guarantee_lines",
     "score_lines",
     "short",
+    "told_lines",
 ]
 
 
@@ -128,6 +131,30 @@ def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
     ]
     more = len(columns) - most
     return [*lines, f"  and {more} more columns"] if more > 0 else lines
+
+
+def told_lines(name: str, texts: Sequence[str], width: int | None = None) -> list[str]:
+    """Return texts beside a name, wrapped below each other if there is a width.
+
+    >>> told_lines("inputs", ["a rose", "  in May"])
+    ['  inputs       a rose', '                 in May']
+    >>> told_lines("inputs", ["usage was higher"], width=27)
+    ['  inputs       usage was', '                 higher']
+    """
+    left, made = " " * 15, list[str]()
+    for text in texts:
+        indent = left + " " * (len(text) - len(text.lstrip()))
+        if width is None:
+            made.append(left + text)
+        else:
+            made += textwrap.wrap(
+                text.strip(),
+                max(width, len(indent) + 10),
+                initial_indent=indent,
+                subsequent_indent=f"{indent}  ",
+                break_on_hyphens=False,  # as in dates
+            )
+    return [f"  {name:<12} {made[0].strip()}", *made[1:]] if made else []
 
 
 def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:

@@ -23,6 +23,7 @@ from driftline.typing import Json
 __all__ = ["Audit", "Checkpoint", "Extent"]
 
 KEY, JOURNAL, COUNTS, TOTALS = "checkpoint", "run.journal", "run.counts", "run.totals"
+SAMPLE = "run.sample."
 
 
 class Extent(NamedTuple):
@@ -86,7 +87,7 @@ class Checkpoint:
         """Write everything to one file, atomically."""
         about, arrays = self.run.model.to_saved()
         journal, blocks = self.run.journal.to_saved()
-        counts = self.run.counts
+        counts, (sample, rows) = self.run.counts, self.run.sample.to_saved()
         about[KEY] = {
             "inputs": [known.to_config() for known in self.inputs],
             "options": None if self.options is None else dict(self.options),
@@ -103,8 +104,10 @@ class Checkpoint:
             "weight": self.run.weight,
             "tags": counts.tags,
             "times": self.run.times.to_saved(),
+            "sample": sample,
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
+        arrays |= {f"{SAMPLE}{name}": array for name, array in rows.items()}
         if counts.table is not None:
             arrays[COUNTS] = counts.table
         return archive.write(path, about, arrays)
@@ -141,6 +144,9 @@ class Checkpoint:
             run.times = Times.from_saved(about["times"])
         if model.encoder.time is not None and run.times.rounds != journal.rounds:
             raise InputError("its times are those of other rounds")
+        if "sample" in about:
+            rows = {name: arrays[f"{SAMPLE}{name}"] for name in ("values", "keys")}
+            run.sample.resume(about["sample"], **rows)
         audit = about["audit"]
         if audit is not None:
             extent, size, reason = audit

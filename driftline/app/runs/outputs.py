@@ -21,7 +21,7 @@ from driftline.app.runs.schedule import Schedule
 from driftline.app.runs.start import MODEL, RESULTS, Start
 from driftline.app.runs.telling import report_data_of
 from driftline.errors import InputError
-from driftline.reports import write_report
+from driftline.reports import ChangedInput, write_report
 from driftline.typing import Json
 
 __all__ = ["Outputs", "sweep", "sweep_audit"]
@@ -184,8 +184,10 @@ class Outputs:
             self._audit = None
         files.remove(self.folder / AUDIT)
 
-    def finish(self, summary: Json, trace: bool) -> list[Path]:
-        """Write everything else; return all files."""
+    def finish(
+        self, summary: Json, trace: bool, inputs: Sequence[ChangedInput] | None = None
+    ) -> list[Path]:
+        """Write everything else; return all files. ``inputs`` are those that changed."""
         run = self.run
         made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
         if trace and run.audit_buffer is not None and run.audit_buffer.traces:
@@ -196,7 +198,7 @@ class Outputs:
             files.remove(self.folder / TRACE, self.folder / INPUTS)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
-        return [*made, write_report(report_data_of(run, summary), self.folder / REPORT)]
+        return [*made, write_report(report_data_of(run, summary, inputs), self.folder / REPORT)]
 
     def __enter__(self) -> Outputs:
         return self

@@ -13,10 +13,11 @@ from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
+from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
-from driftline.typing import CheckedLabels, Json
+from driftline.typing import CheckedLabels, Inputs, Json
 
 __all__ = ["BatchResult", "Run"]
 
@@ -71,6 +72,10 @@ class Run:
             raise InputError("the journal is that of other members")
         #: When the rounds of the journal were, if the table says so.
         self.times = Times()
+        #: Some rows of the journal's rounds, by column.
+        columns = model.encoder.columns
+        width = columns if isinstance(columns, int) else len(columns.columns)
+        self.sample = RowSample(width)
         self.rounds, self.rows, self.seconds = 0, 0, 0.0
         #: The weights of all rounds together: their number, unless they have other weights.
         self.weight = 0.0
@@ -82,7 +87,7 @@ class Run:
     def next(self) -> Run:
         """Return a run that goes on with model and journal, and has a score of its own."""
         other = Run(self.model, journal=self.journal)
-        other.times = self.times
+        other.times, other.sample = self.times, self.sample
         other.times.begin()
         return other
 
@@ -101,7 +106,7 @@ class Run:
             made = self.model.next_predictions(rounds.inputs)
             self.model.remember(rounds.memory)
             return BatchResult(made, chances=self._chances(rounds))
-        start, scaling = time.perf_counter(), self.model.scaling
+        start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         try:
@@ -124,6 +129,7 @@ class Run:
             self.journal = Journal(self._names)
         columns = dict(zip(self.columns, losses.T, strict=True)) | _members(trace)
         self.journal.add(columns if weights is None else columns | {WEIGHT: weights})
+        self.sample.add(rounds.played, lambda places: self._cells(given, places))
         if self.model.encoder.time is not None:
             texts = [""] * rounds.played if rounds.times is None else rounds.times
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
@@ -137,6 +143,16 @@ class Run:
     def _chances(self, rounds: Rounds) -> np.ndarray | None:
         """Return the chances before each row, which the model has just learned from."""
         return None if self.chances is None else self.chances.before(rounds.inputs, rounds.labels)
+
+    def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
+        """Return a value a column of some inputs; of a query, those of its middle document."""
+        if isinstance(inputs, list):
+            rows = np.array([inputs[i][len(inputs[i]) // 2] for i in places.tolist()])
+        else:
+            rows = inputs[places]
+        rows = rows.toarray() if hasattr(rows, "toarray") else rows
+        columns = self.model.encoder.columns
+        return rows if isinstance(columns, int) else columns.cells(rows)
 
     @property
     def share(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
 from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
-from driftline.reports import ReportData, TimeAxis
+from driftline.reports import ChangedInput, ReportData, TimeAxis
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
@@ -19,7 +20,9 @@ __all__ = ["report_data_of"]
 MOST_FEATURES = 128
 
 
-def report_data_of(run: Run, summary: Json) -> ReportData:
+def report_data_of(
+    run: Run, summary: Json, inputs: Sequence[ChangedInput] | None = None
+) -> ReportData:
     """Return the report data from the journal and the summary of a run."""
     journal, labels = run.journal, run.model.encoder.labels
     members = run.model.learner.members
@@ -36,6 +39,7 @@ def report_data_of(run: Run, summary: Json) -> ReportData:
         alarms=run.journal_alarms,
         times=TimeAxis(run.model.encoder.time or "", kept) if (kept := run.times.kept) else None,
         alarm_times=run.times.of_alarms(run.journal_alarms),
+        inputs=inputs,
         baselines=True,
         random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},

@@ -112,6 +112,19 @@ class Columns:
         """The place of each column of numbers among the features."""
         return {column.name: place for column, place in self._plain}
 
+    def cells(self, features: np.ndarray) -> np.ndarray:
+        """Return a value a column from features: a number, or of a text the place of its category.
+
+        Texts that are missing are -1; those of no category of their own come after the last one.
+        """
+        made = np.empty((len(features), len(self.columns)))
+        for j, (column, at) in enumerate(self._placed):
+            own = features[:, at : at + column.width]
+            made[:, j] = own[:, 0]
+            if column.kind == "text":
+                made[:, j] = np.where((own == 1.0).any(axis=1), own.argmax(axis=1), -1.0)
+        return made
+
     def encode(
         self, piece: Piece, positions: Mapping[str, int], learning: bool | np.ndarray = True
     ) -> np.ndarray | csr_array:

@@ -137,6 +137,14 @@ def times(folder):
     return folder / "t.csv", ("--time", "when")
 
 
+def balanced(folder):
+    """Rows that count by a column, and by how rare their class is."""
+    inputs, labels = data(300)
+    inputs[:, 2] = np.abs(inputs[:, 2])
+    path = write_csv(folder / "t.csv", inputs, labels * (inputs[:, 1] > 1.0))
+    return path, ("--weight", "x2", "--balance", "--trace")
+
+
 def resumed(folder):
     """Go on from a model, in its own folder, after some rows that are passed over."""
     second = write_csv(folder / "second.csv", *data(240, seed=1))
@@ -144,7 +152,19 @@ def resumed(folder):
 
 
 WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped, probable)
-KINDS = (audited, classes, drawn, means, tags, ranking, sparse, json_lines, times, resumed)
+KINDS = (
+    audited,
+    classes,
+    drawn,
+    means,
+    tags,
+    ranking,
+    sparse,
+    json_lines,
+    times,
+    balanced,
+    resumed,
+)
 KINDS += WITHOUT_LABELS
 
 
@@ -208,7 +228,7 @@ def test_killed_at_any_moment(tmp_path, killed):
 
 @pytest.mark.parametrize(
     "kind",
-    chosen([json_lines, times, skipped, probable], [json_lines, times, *WITHOUT_LABELS]),
+    chosen([json_lines, times, balanced, probable], [json_lines, times, balanced, *WITHOUT_LABELS]),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):
     learner = () if "--learner" in kind(tmp_path)[1] else FAST

@@ -125,13 +125,14 @@ def _bound_lines(data: ReportData) -> list[Line]:
 def _rolling(told: list[ReportData]) -> str:
     lines = []
     for i, data in enumerate(told):
-        sizes = np.diff(np.r_[0, data.ends])
+        sizes = data.sizes
         window = max(1, len(sizes) // 50)
         kernel = np.ones(window)
         for j, (name, sums) in enumerate(data.columns.items()):
             if name != "loss" and len(told) > 1:
                 continue
-            mean = np.convolve(sums, kernel)[: len(sums)] / np.convolve(sizes, kernel)[: len(sizes)]
+            counted = np.maximum(np.convolve(sizes, kernel)[: len(sizes)], 1e-300)
+            mean = np.convolve(sums, kernel)[: len(sums)] / counted
             label = data.name if name == "loss" else name
             colour, dashed = (i, i >= 8) if name == "loss" else (1 + j, True)
             lines.append(Line(label, data.ends, mean, colour, dashed, i))

@@ -16,13 +16,16 @@ from driftline.reports.time_axis import TimeAxis
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
 
-__all__ = ["ReportData"]
+__all__ = ["WEIGHTED", "ReportData"]
 
 #: The most blocks of rounds that a trace is summed up in.
 BLOCKS = 1000
 
 #: The most classes that are shown one by one.
 MOST_CLASSES = 30
+
+#: The unit of losses of rounds that do not all count once.
+WEIGHTED = "weighted loss"
 
 
 @dataclass
@@ -37,7 +40,8 @@ class ReportData:
     ``explanation`` is that of the learner at the end, None if there is none. ``baselines`` says
     whether columns beside ``loss`` are those of baselines, which a learner should beat. ``times``
     say when rounds were, None if that is not known, and ``alarm_times`` when each alarm was.
-    ``inputs`` are those that changed, None if they were not searched.
+    ``inputs`` are those that changed, None if they were not searched. ``sizes`` are the sample
+    weights of every block, by default the number of its rounds.
     """
 
     name: str
@@ -62,6 +66,12 @@ class ReportData:
     times: TimeAxis | None = None
     alarm_times: list[str] = field(default_factory=list)
     inputs: Sequence[ChangedInput] | None = None
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        """Count rounds, if there are no sample weights."""
+        if not len(self.sizes):
+            self.sizes = np.diff(np.r_[0, self.ends])
 
     @property
     def rounds(self) -> int:
@@ -72,6 +82,11 @@ class ReportData:
     def total(self) -> float:
         """The target loss in all."""
         return float(self.columns["loss"].sum())
+
+    @property
+    def share(self) -> float:
+        """The mean target loss, by sample weights if there are any."""
+        return self.total / (float(self.sizes.sum()) or 1.0)
 
     @classmethod
     def of(
@@ -98,6 +113,8 @@ class ReportData:
             alarms=trace.alarms.tolist(),
             changes=[int(c) for c in changes],
         )
+        if trace.sample_weight is not None:
+            data.sizes, data.unit = np.add.reduceat(trace.sample_weight, starts), WEIGHTED
         _chances(data, trace, starts)
         if isinstance(trace, CommitteeTrace):
             sizes = np.diff(np.r_[0, ends])[:, np.newaxis]

@@ -20,7 +20,7 @@ def verdict(data: ReportData) -> str:
     better = [name for name, total in others.items() if total <= data.total]
     paid = f"{number(data.total)} {data.unit} in {number(data.rounds)} rounds"
     text = f"The baseline {better[0]!r} was not beaten. " if better and data.baselines else ""
-    text += f"{data.name}: {paid} ({100 * data.total / data.rounds:.3g}%)"
+    text += f"{data.name}: {paid} ({100 * data.share:.3g}%)"
     text += ", drawn at random" if data.random else ""
     if data.expected is not None:
         text += f", {number(float(data.expected.sum()))} expected"
@@ -45,7 +45,7 @@ def said(told: list[ReportData]) -> str:
         return "".join(f"<p class=verdict>{escape(verdict(data))}</p>" for data in told)
     rows = "".join(
         f"<tr><td>{escape(data.name)}</td><td>{number(data.total)}</td>"
-        f"<td>{100 * data.total / data.rounds:.3g}%</td></tr>"
+        f"<td>{100 * data.share:.3g}%</td></tr>"
         for data in told
     )
     head = f"<tr><th>run</th><th>{escape(told[0].unit)}</th><th>share</th></tr>"

@@ -27,7 +27,9 @@ class RowChances:
     def __init__(self, learner: Committee):
         self._learner = learner.copy()
 
-    def before(self, inputs: Inputs, labels: Labels) -> np.ndarray:
+    def before(
+        self, inputs: Inputs, labels: Labels, weights: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the chances of every label before each row, and learn; a row each.
 
         Without labels nothing is learned. A class has no chance before its first row came.
@@ -37,7 +39,7 @@ class RowChances:
             row = inputs[i : i + 1]
             made.append(self._chances(row))
             if labels is not None:
-                self._learn(row, labels[i])
+                self._learn(row, labels[i], None if weights is None else weights[i : i + 1])
         chances = np.zeros((len(made), max(map(len, made), default=0)))
         for i, own in enumerate(made):
             chances[i, : len(own)] = own
@@ -54,8 +56,11 @@ class RowChances:
         labels = task.dim + (task.kind == "levels")  # which have a score for each step
         return np.full(labels, 1.0 / labels)
 
-    def _learn(self, row: Inputs, label: Label) -> None:
+    def _learn(self, row: Inputs, label: Label, weight: np.ndarray | None) -> None:
         task = self._learner.task
         if task.kind == "classes" and label >= task.dim:
             self._learner = self._learner.grown(classes=int(label) + 1)
-        self._learner.learn_row(row, label)
+        if weight is None:
+            self._learner.learn_row(row, label)
+        else:
+            self._learner.learn_rows(row, np.asarray(label)[np.newaxis], weight)

@@ -137,6 +137,7 @@ class Outputs:
         if self._text is None:
             self._open(self.run.model.rounds + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
+        rounds = rounds._replace(weights=learned.weights)
         self._text.write(learned.prediction, rounds, learned.losses, learned.chances)
         self._position, self.pending = position, True
         if not self.known.head.rows:

@@ -23,6 +23,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class PredictionFile:
     """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
 
+    Where rounds do not all count once, a column has their weight, which losses were multiplied by.
     Without labels there are only numbers and predictions. ``write`` takes text, and ``first`` is
     the number of the first round to come. ``chances`` are the labels that have a column for their
     probability. With ``problems`` a last column says why a row was not predicted. Labels that begin
@@ -40,10 +41,12 @@ class PredictionFile:
     ):
         self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
         self._write, self.problems, self.chances = write, problems, list(chances)
+        self.weighted = model.weighs and not problems
 
     def begin(self) -> None:
         """Write the names of the columns."""
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
+        more += ["weight"] if self.weighted else []
         more += [f"p({name})" for name in self.chances]
         self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
@@ -63,7 +66,8 @@ class PredictionFile:
         shares = [] if chances is None else self._shares(chances)
         if self.labelled and rounds.labels is None and not rounds.problems:
             rest = zip(*columns, *shares, strict=True)
-            self._rows(["", "", made, "", *more] for made, *more in rest)
+            empty = ["", ""] if self.weighted else [""]
+            self._rows(["", "", made, *empty, *more] for made, *more in rest)
             return
         if self.labelled:
             shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
@@ -71,6 +75,9 @@ class PredictionFile:
             if rounds.unlabelled is not None:
                 for row in np.flatnonzero(rounds.unlabelled).tolist():
                     columns[0][row] = columns[2][row] = ""
+        if self.weighted:
+            assert rounds.weights is not None
+            columns.append([f"{weight:g}" for weight in rounds.weights.tolist()])
         columns += shares
         rows = [list(row) for row in zip(*columns, strict=True)]
         if self.problems:

@@ -19,7 +19,7 @@ from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.typing import CheckedLabels, Inputs, Json
 
-__all__ = ["BatchResult", "Run"]
+__all__ = ["WEIGHT", "BatchResult", "Run"]
 
 #: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
@@ -31,12 +31,14 @@ WEIGHT = "sample_weight"
 class BatchResult(NamedTuple):
     """What happened in some rounds: predictions, and losses, None where nothing was learned.
 
-    ``chances`` are those of every label before each row, None if they are not asked for.
+    ``chances`` are those of every label before each row, None if they are not asked for;
+    ``weights`` say how often each row counts, None for once.
     """
 
     prediction: CheckedLabels
     losses: np.ndarray | None = None
     chances: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
 
 class Run:
@@ -116,11 +118,12 @@ class Run:
             self.model.scaling = before
             raise
         self.model.remember(rounds.memory)
+        weights = trace.sample_weight
+        rounds = rounds._replace(weights=weights)
         chances = self._chances(rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
-        if (weights := trace.sample_weight) is not None:
-            rounds = rounds._replace(weights=weights)
+        if weights is not None:
             beside *= weights[:, np.newaxis]
         if self.audit_buffer is not None:
             self.audit_buffer.add(rounds, trace)
@@ -138,11 +141,13 @@ class Run:
         self.counts.add(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(trace.prediction, trace.target_loss, chances)
+        return BatchResult(trace.prediction, trace.target_loss, chances, weights)
 
     def _chances(self, rounds: Rounds) -> np.ndarray | None:
         """Return the chances before each row, which the model has just learned from."""
-        return None if self.chances is None else self.chances.before(rounds.inputs, rounds.labels)
+        if self.chances is None:
+            return None
+        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights)
 
     def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
         """Return a value a column of some inputs; of a query, those of its middle document."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from driftline.app.runs.model import Model
-from driftline.app.runs.run import Run
+from driftline.app.runs.run import WEIGHT, Run
 from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
-from driftline.reports import ChangedInput, ReportData, TimeAxis
+from driftline.reports import WEIGHTED, ChangedInput, ReportData, TimeAxis
 from driftline.typing import Json
 
 __all__ = ["report_data_of"]
@@ -33,7 +33,8 @@ def report_data_of(
         Path(str(summary.get("file", "run"))).name,
         journal.ends,
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
-        unit=labels.unit,
+        unit=WEIGHTED if run.model.weighs else labels.unit,
+        sizes=journal.sums(WEIGHT) if run.model.weighs else journal.lengths,
         weights=weights if len(members) > 1 else None,
         members=names,
         alarms=run.journal_alarms,

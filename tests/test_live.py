@@ -12,6 +12,7 @@ from contextlib import ExitStack
 import pytest
 from commands import call, data, length, predictions, wait_for, write_csv
 
+from driftline.app.runs.checkpoint import Checkpoint
 from driftline.app.tables.live import LiveLines
 
 
@@ -135,3 +136,29 @@ def test_a_run_writes_a_prediction_before_the_next_row_goes_in(tmp_path, resumed
         made.stdin.close()
         assert made.wait(120) == 0
     assert [int(row["round"]) for row in predictions(out)] == list(range(1, 121))
+
+
+def test_what_was_learned_is_saved_while_no_row_comes(tmp_path):
+    table = write_csv(tmp_path / "t.csv", *data(rows=120))
+    lines = table.read_bytes().splitlines(keepends=True)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "driftline", "run", "-", "--out", str(out)]
+    with subprocess.Popen(
+        [*command, "--learner", "fast"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    ) as made:
+        made.stdin.write(b"".join(lines[:101]))
+        wait_for(made, lambda: saved_rows(out) == 100)
+        made.stdin.write(b"".join(lines[101:105]))
+        wait_for(made, lambda: saved_rows(out) == 104)
+        made.kill()
+    rest = tmp_path / "rest.csv"
+    rest.write_bytes(lines[0] + b"".join(lines[105:]))
+    assert call("run", rest, "--resume", out / "model.driftline").exit_code == 0
+    assert call("run", table, "--out", tmp_path / "whole").exit_code == 0
+    assert predictions(out) == predictions(tmp_path / "whole")
+
+
+def saved_rows(folder):
+    """Return how many rows are in the last checkpoint, 0 without one."""
+    path = folder / "model.driftline"
+    return Checkpoint.read(path).inputs[-1].mark.rows if path.exists() else 0

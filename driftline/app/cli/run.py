@@ -227,6 +227,7 @@ def _begin(
     """Guess the columns of the table; make a new model, or load the one to go on with."""
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.outputs import Outputs
+    from driftline.app.runs.schedule import SECONDS
     from driftline.app.tables import guess
     from driftline.errors import InputError
 
@@ -264,6 +265,7 @@ def _begin(
         queries=queries,
         unlabelled=options["unlabelled"],
         most=MOST_CHANCES if options["proba"] else None,
+        idle=SECONDS,
     )
     return Started(source, run, Outputs(lock, run, start, learning), notes)
 
@@ -365,8 +367,9 @@ def _learn(started: Started, stop: Stop, quiet: bool) -> Exception | None:
         try:
             for rounds in stop.each(source):
                 with failing(lambda: _lost(outputs)):  # a half-learned batch is not saved
-                    outputs.add(rounds, run.learn(rounds), source.position())
-                    if outputs.schedule.due:
+                    if not rounds.idle:
+                        outputs.add(rounds, run.learn(rounds), source.position())
+                    if outputs.pending and outputs.schedule.due:
                         outputs.save()
                 bar.show(source.table.progress, run.rows, run.share, outputs.saved)
         except (InputError, *FAILURES) as error:

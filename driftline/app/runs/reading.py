@@ -31,6 +31,7 @@ class Rounds(NamedTuple):
     which others were refused and why. ``passed`` is how many rows without a label were left out.
     ``times`` say when each round was, None if that is not known; ``weights`` how often it counts,
     None for once.
+    ``idle`` is whether these are no rounds, but a pause in which no row came.
     """
 
     inputs: Inputs
@@ -43,6 +44,7 @@ class Rounds(NamedTuple):
     passed: int = 0
     times: Sequence[str] | None = None
     weights: np.ndarray | None = None
+    idle: bool = False
 
 
 class Position(NamedTuple):
@@ -81,6 +83,9 @@ class Reading:
         not end the reading. All rows of a ranking are needed, and none of them may be refused.
     most
         The most rows in a batch, beside the limit on its work; None for no other.
+    idle
+        After how many seconds without a row of a pipe, or of a file that grows, idle rounds come;
+        None to wait for ever.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class Reading:
         unlabelled: str = "refuse",
         lenient: bool = False,
         most: int | None = None,
+        idle: float | None = None,
     ):
         self.table, self.head, self.skip, self.most = table, head, skip, most
         self._drop = start.drop
@@ -116,6 +122,8 @@ class Reading:
             learning=learning,
             gaps=self.lenient or unlabelled == "predict",
         )
+        if idle is not None:
+            table.pause_after(idle)
         self.queries = None if encoder.query is None else Queries(encoder.query, queries)
         self.seconds = 0.0
 
@@ -136,12 +144,15 @@ class Reading:
             self.seconds += time.perf_counter() - start
             if part is None:
                 return
-            if part.played or part.problems or part.passed:
+            if part.played or part.problems or part.passed or part.idle:
                 yield part
 
     def _rounds(self) -> Iterator[Rounds]:
         passed, left = 0, 0
         for piece in self._pieces():
+            if piece is None:
+                yield Rounds([], None, 0, 0, idle=True)
+                continue
             drop, self._drop = self._drop, 0
             piece = piece.after(drop) if drop else piece
             if passed < self.skip:
@@ -231,10 +242,14 @@ class Reading:
         count, absent = len(batch.piece), batch.unlabelled
         return Rounds(batch.inputs, batch.labels, count, count, None, absent, problems)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[Piece | None]:
+        """Yield pieces, and None where no row comes for some time."""
         if self.head is not None:
             yield self.head
         yield from self.table.pieces()
+        while self.table.paused:
+            yield None
+            yield from self.table.pieces()
 
     def _memory(self, rows: int | None = None) -> Memory | None:
         columns = self.bound.encoder.columns

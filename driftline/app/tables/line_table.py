@@ -26,6 +26,15 @@ class LineTable:
         """Wait for no more than one line of a pipe: what columns hold is known."""
         self.source.patience = HURRY
 
+    def pause_after(self, seconds: float) -> None:
+        """Let pieces end if there is no row within some seconds; ``paused`` is true then."""
+        self.source.idle = seconds
+
+    @property
+    def paused(self) -> bool:
+        """Whether the last pieces have ended since no row came, and others may follow."""
+        return self.source.paused
+
     def follow(self) -> None:
         """Wait for more rows at the end of the file from now on, if it is one to be followed."""
         self.source.follow()

@@ -56,21 +56,29 @@ class LiveLines:
         self._decoder: Any = io.IncrementalNewlineDecoder(decoder, translate=True)
         self._raw = raw
         self._lines: list[str] = []  # whole lines that nobody has taken yet, the last one first
-        self._rest, self._ended = "", False
+        self._rest, self.ended = "", False
         self._buffered = True  # what was peeked at, which a descriptor does not tell of
 
-    def take(self, taken: list[str], count: int, wait_for: int = 1, seconds: float = 0.0) -> None:
+    def take(
+        self,
+        taken: list[str],
+        count: int,
+        wait_for: int = 1,
+        seconds: float = 0.0,
+        first: float | None = None,
+    ) -> None:
         """Add the next lines with their ends to a list, at most ``count``; none at the end.
 
-        So many are waited for, but no longer than some seconds after the first one was there.
+        So many are waited for, but no longer than some seconds after the first one was there. The
+        first is waited for however long it takes, or for ``first`` seconds.
         """
         until = None
         while len(taken) < count:
             while self._lines and len(taken) < count:
                 taken.append(self._lines.pop())
-            if self._ended or len(taken) == count:
+            if self.ended or len(taken) == count:
                 break
-            left: float | None = None  # wait for the first line, however long it takes
+            left = first
             if taken:
                 until = time.monotonic() + seconds if until is None else until
                 left = max(0.0, until - time.monotonic()) if len(taken) < wait_for else 0.0
@@ -82,12 +90,12 @@ class LiveLines:
         data = self._data(seconds)
         if data is None:
             return False
-        self._ended = not data
+        self.ended = not data
         text = self._rest + self._decoded(data)
         lines = text.split("\n")
         self._rest = lines.pop()
         made = [line + "\n" for line in lines]
-        if self._ended and self._rest:
+        if self.ended and self._rest:
             made.append(self._rest)
             self._rest = ""
         self._lines = made[::-1] + self._lines
@@ -124,6 +132,7 @@ class FollowedLines(LiveLines):
         super().__init__(raw, encoding)
         self.path, self.waits = path, waits
         self._unended = False  # whether the last line was taken without its end
+        self._gone = ""  # what has become of the file, if it is not there as it was
 
     def follow(self) -> None:
         """Wait for lines from now on."""
@@ -134,16 +143,27 @@ class FollowedLines(LiveLines):
         if self._rest:
             self._lines, self._rest, self._unended = [self._rest, *self._lines], "", True
 
+    def take(
+        self,
+        taken: list[str],
+        count: int,
+        wait_for: int = 1,
+        seconds: float = 0.0,
+        first: float | None = None,
+    ) -> None:
+        """Add the next lines to a list; if there are none and never will be, say why."""
+        super().take(taken, count, wait_for, seconds, first)
+        if self._gone and not taken:
+            raise FileChangedError(f"{self.path} {self._gone} while it was followed")
+
     def _data(self, seconds: float | None) -> bytes | None:
         until = None if seconds is None else time.monotonic() + seconds
         while True:
-            changed = self._changed() if self.waits else ""
+            self._gone = self._changed() if self.waits else ""
             if data := self._raw.read1(CHUNK):  # what came before it was changed is there
                 return data
-            if changed and until is None:  # all that was there is taken
-                raise FileChangedError(f"{self.path} {changed} while it was followed")
             left = PAUSE if until is None else min(PAUSE, until - time.monotonic())
-            if not self.waits or changed or left <= 0.0:
+            if not self.waits or self._gone or left <= 0.0:
                 return None
             time.sleep(left)  # which a signal ends
 

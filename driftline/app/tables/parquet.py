@@ -125,6 +125,12 @@ class ParquetTable:
     def hurry(self) -> None:
         """Do nothing: a file of this kind is there as a whole."""
 
+    #: Rows are there, and never waited for.
+    paused = False
+
+    def pause_after(self, seconds: float) -> None:
+        """Do nothing: a file of this kind is there as a whole."""
+
     def follow(self) -> None:
         """Do nothing: a file of this kind is refused before."""
 

@@ -138,6 +138,15 @@ class Table(Protocol):
         """Wait for no more than one row of a pipe: what columns hold is known."""
         ...
 
+    def pause_after(self, seconds: float) -> None:
+        """Let pieces end if there is no row of a pipe within some seconds."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Whether the last pieces have ended since no row came, and others may follow."""
+        ...
+
     def follow(self) -> None:
         """Wait for more rows at the end of the file from now on, if it is one to be followed."""
         ...

@@ -63,6 +63,10 @@ class Source:
         self.path, self.encoding, self.marked = path, encoding, marked
         #: For how many lines of a pipe the first of many lines wait, and how many seconds at most.
         self.patience = PATIENCE
+        #: For how many seconds the first of many lines is waited for, None if for ever. After that
+        #: none is returned, and ``paused`` says that this is not the end.
+        self.idle: float | None = None
+        self.paused = False
         self._oldest, self._recent, self._hash = 0, list[str](), hashlib.sha256()
         self.name = "standard input" if str(path) == "-" else str(path)
         #: How many lines were read, and how many bytes the file has, None if that is unknown or
@@ -148,9 +152,10 @@ class Source:
             assert self._text is not None
             taken.extend(islice(self._text, count))
             return
-        self._live.take(taken, count, *self.patience)
+        self._live.take(taken, count, *self.patience, self.idle if count > 1 else None)
         if count > 1:
             self.patience = HURRY
+            self.paused = not taken and self.idle is not None and not self._live.ended
 
     # -- positions
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline.checks.learner_stream import Refused, check_refused, row, spoiled
-from driftline.learner import Learner
+from driftline.checks.base import law
+from driftline.checks.learner_stream import Refused, check_refused, row, saved, spoiled
+from driftline.learner import Learner, Ticket
 from driftline.typing import Inputs, Labels
 
 __all__ = ["check_refusals", "check_tickets"]
@@ -58,7 +59,7 @@ def _streams(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
 
 
 def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
-    """Check that a ticket is told once, to its own learner, before the next round."""
+    """Check that a ticket is told once, to its own learner, in any order."""
     one, label = learner.copy(), labels[0]
     one.run(inputs, labels)
     ticket = one.ask(row(inputs, 0))
@@ -76,8 +77,34 @@ def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     another = replace(ticket, learner="another")
     unasked = replace(ticket, number=ticket.number + 1000)
     check({"a ticket of another learner": another, "a ticket that nobody asked for": unasked})
-    one.step(row(inputs, 1), labels[1])
-    check({"a ticket from before the last round": ticket})
-    ticket = one.ask(row(inputs, 0))
     one.tell(ticket, label)
     check({"a ticket that was told already": ticket, "what is no ticket": "a ticket"})
+    ticket = one.ask(row(inputs, 0))
+    one.step(row(inputs, 1), labels[1])
+    one.forget(ticket)
+    check({"a ticket that was forgotten": ticket})
+    _check_late(one, inputs, labels)
+
+
+def _check_late(one: Learner, inputs: Inputs, labels: Labels) -> None:
+    """Check that labels may come late and in any order, and that the history decides all bits."""
+    other, rounds = one.copy(), one.rounds
+    tickets = [one.ask(row(inputs, t)) for t in range(4)]
+    again = [other.ask(row(inputs, t)) for t in range(4)]
+    counted = "outstanding counts tickets that were asked for and not told"
+    law(one.outstanding == 4, counted, asked=4, outstanding=one.outstanding)
+    for t in (2, 0):
+        one.tell(tickets[t], labels[t])
+        other.tell(Ticket.from_bytes(again[t].to_bytes()), labels[t])
+        other = other.copy()
+    law(one.outstanding == 2, counted, left=2, outstanding=one.outstanding)
+    words = "labels that come late are learned from in any order"
+    law(one.rounds == rounds + 2, words, rounds=one.rounds - rounds, told=2)
+    one.step(row(inputs, 4), labels[4])
+    other.step(row(inputs, 4), labels[4])
+    one.tell(tickets[3], labels[3])
+    other.tell(again[3], labels[3])
+    one.forget(before=tickets[3])
+    other.forget(again[1])
+    law(one.outstanding == 0, counted, left=0, outstanding=one.outstanding)
+    law(saved(one) == saved(other), "the same late labels lead to the same bits", by=one)

@@ -21,8 +21,8 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows
 from driftline.kernels import program as table
-from driftline.learner import Member, Shell, Shield, check_longer
-from driftline.state import Draws, State
+from driftline.learner import Asked, Member, Shell, Shield, Ticket, check_longer
+from driftline.state import State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
@@ -140,7 +140,8 @@ class Committee(Shell):
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
-        self._identity = ""
+        if not self.outstanding:
+            self._identity = ""
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
@@ -200,9 +201,29 @@ class Committee(Shell):
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
 
-    def _play_one(self, row: Rows, checked: Label, number: int) -> tuple[Played, np.ndarray]:
+    def _learn_late(self, row: Rows, label: Label, ticket: Ticket) -> None:
+        """Let members learn at the weights of now, and move weights by what they predicted then."""
+        count = len(self.members)
+        if self.features is None:  # nobody has learned yet, so that members may be left out
+            count = len(self._suited(row.features, isinstance(row, SparseRows)))
+        means, task = ticket.checked_means(count), self.task
+        truth = task.label(label)
+        target, offset = task.encode(truth), task.offset(truth)
+        new = len(target) - means.shape[1]
+        if new > 0 and task.zero_one:  # classes that nobody predicted then
+            means = np.pad(means, [(0, 0), (0, new)], constant_values=1.0)
+        if means.shape[1] != len(target):
+            raise InputError(
+                f"the ticket is for {means.shape[1]} scores, but its label for {len(target)}"
+            )
+        self._play_one(row, label, ticket.number, np.maximum(means @ target + offset, 0.0))
+
+    def _play_one(
+        self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
+    ) -> tuple[Played, np.ndarray]:
         """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
+        ``paid`` is what the members' predictions cost, if these were made in an earlier state.
         Return the members' predictions as numbers with a column of the trace for each, and the
         weights before the round.
         """
@@ -219,7 +240,7 @@ class Committee(Shell):
             if not accepts.like_last(row) and self.features is None:
                 self._meet(row)
             played = self._groups.play_one(row, self.scaling, checked, number)
-            weights = self._weigh_one(played[1])
+            weights = self._weigh_one(played[1], paid)
             self._acceptance.note(row)  # another one, if members were left out
             return played, weights
         except BaseException as error:
@@ -258,21 +279,20 @@ class Committee(Shell):
 
     # -- looking
 
-    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
+    def _look(self, row: Rows, number: int) -> Asked:
         if self._cut_short:
             self._check_whole()
         mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
         looks = self._groups.look_at(row, mapped, suited, number)
         weights = self.shares.now if len(looks) == len(self.members) else Shares(len(looks)).now
-        made = [prediction for prediction, _ in looks]
+        made, means = [prediction for prediction, _ in looks], np.stack([own for _, own in looks])
         if self.combine == "vote":
             prediction = vote_one(self.task, made, weights)
-            size = len(looks[0][1])
-            return prediction, self.task.sized_loss_encoding(prediction, size), mapped
+            mean = self.task.sized_loss_encoding(prediction, means.shape[1])
+            return Asked(prediction, mean, mapped, means)
         prediction = made[int(drawn(weights[np.newaxis], self._draws.uniform(number)[:, 0])[0])]
-        mean = np.tensordot(weights, np.stack([mean for _, mean in looks]), axes=1)
-        return prediction, mean, mapped
+        return Asked(prediction, np.tensordot(weights, means, axes=1), mapped, means)
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -300,7 +320,8 @@ class Committee(Shell):
         key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
         beliefs = None if self._beliefs is None else self._beliefs.state.copy()
         alarms = self._alarms.copy()
-        return CommitteeState(key, tickets, self.rounds, shares, scaling, members, beliefs, alarms)
+        learned = (self.rounds, shares, scaling, members, beliefs, alarms)
+        return CommitteeState(key, tickets, *learned, **self._waiting)
 
     def restore(self, state: CommitteeState) -> None:
         """Go on from a state, if it can be one of these members."""
@@ -316,7 +337,13 @@ class Committee(Shell):
             raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
         if not isinstance(state.alarms, AlarmLog | None):
             raise InputError(f"expected a log of alarms, but got {state.alarms!r:.80}")
-        State(key=state.key, tickets=state.tickets, rounds=state.rounds).check()
+        State(
+            key=state.key,
+            tickets=state.tickets,
+            rounds=state.rounds,
+            outstanding=state.outstanding,
+            identity=state.identity,
+        ).check()
         rounds, count = [member.rounds for member in state.members], state.shares.members
         seats = self._seats_of(state)
         if not len(rounds) == count == len(seats):
@@ -347,7 +374,7 @@ class Committee(Shell):
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._cut_short = False
             self._acceptance.forget()
-            self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+            self._resume_tickets(state)
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
         """Return the members that a state is of: those that are left in, all, or some of all."""
@@ -394,6 +421,8 @@ class Committee(Shell):
             made.shares, made._draws = self.shares.copy(), self._draws
             made._beliefs = None if self._beliefs is None else self._beliefs.copy()
             made._tickets, made._alarms = self._tickets, self._alarms.copy()
+            if self.outstanding:
+                made._resume_tickets(self._state(weights=False))
             return made
 
     # -- facts
@@ -538,12 +567,11 @@ class Committee(Shell):
         for member, own in checkpoint.members:
             member._rollback(own)
         state = checkpoint.state
-        assert state.key is not None
         self.shares, self.scaling = state.shares, state.scaling
         if self._beliefs is not None and state.beliefs is not None:
             self._beliefs.state = state.beliefs
         self._alarms = AlarmLog.after(state.rounds, state.alarms)
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+        self._resume_tickets(state)
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
         pairs = [(member, own) for member, own in checkpoint.members if member in self.members]
@@ -597,9 +625,9 @@ class Committee(Shell):
             alarms=self._alarms,
         )
 
-    def _weigh_one(self, columns: np.ndarray) -> np.ndarray:
+    def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
         """Do the same for one round, of which there is a column of the record for each member."""
-        risks, losses = columns[table.RISK_ROW], columns[table.LOSS_ROW]
+        risks, losses = columns[table.RISK_ROW] if paid is None else paid, columns[table.LOSS_ROW]
         return self._weigh(risks[np.newaxis], losses[np.newaxis])
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class CommitteeState:
-    """All that changes when a committee learns: members, their weights, scaling, beliefs.
+    """All that changes when a committee learns: members, weights, scaling, beliefs, tickets.
 
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
     one; members draw theirs by the same number. In the origin of a trace ``members`` is empty:
@@ -40,6 +40,8 @@ class CommitteeState:
     members: tuple[State, ...] = ()
     beliefs: np.ndarray | None = None
     alarms: AlarmLog | None = None
+    outstanding: np.ndarray | None = None
+    identity: str = ""
 
     def replaced(self, **fields: Any) -> CommitteeState:
         """Return the state with some fields changed."""
@@ -55,11 +57,15 @@ class CommitteeState:
             "scaling": None if self.scaling is None else self.scaling.config(),
             "members": [],
         }
+        if self.identity:
+            about["identity"] = self.identity
         arrays = {"shares": self.shares.state}
         if self.scaling is not None:
             arrays["scaling"] = self.scaling.state
         if self.beliefs is not None:
             arrays["beliefs"] = self.beliefs
+        if self.outstanding is not None:
+            arrays["outstanding"] = self.outstanding
         if self.alarms is not None:
             arrays["alarms"] = self.alarms.to_array()
         for j, member in enumerate(self.members):
@@ -77,7 +83,9 @@ class CommitteeState:
             raise InputError(f"expected a state of version {VERSION}, not {about.get('version')!r}")
         own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
         states = map(State.from_saved, about["members"], own)
-        plain = State.from_saved({"version": 1} | {k: about[k] for k in COUNTS}, {})
+        waiting = {k: arrays[k] for k in ("outstanding",) if k in arrays}
+        counts = {k: about[k] for k in (*COUNTS, "identity") if k in about}
+        plain = State.from_saved({"version": 1} | counts, waiting)
         return cls(
             plain.key,
             plain.tickets,
@@ -87,6 +95,8 @@ class CommitteeState:
             tuple(states),
             arrays.get("beliefs"),
             AlarmLog.from_array(arrays["alarms"], plain.rounds) if "alarms" in arrays else None,
+            plain.outstanding,
+            plain.identity,
         )
 
     @classmethod

@@ -44,15 +44,23 @@ class Learner(ABC):
 
     @abstractmethod
     def ask(self, x: Input) -> Ticket:
-        """Predict an input; change nothing but the number of the next ticket."""
+        """Predict an input; change nothing but which tickets are outstanding, and the next one."""
 
     @abstractmethod
     def tell(self, ticket: Ticket, label: Label) -> None:
-        """Learn from a ticket, in the state in which it was asked. The ticket is not trusted.
+        """Learn from a ticket, in the state of now; labels may come late, and in any order.
 
-        It is refused if it is another learner's, was told before, or was asked before the last
-        round that was learned from.
+        The ticket is not trusted. It is refused if it is another learner's, or is not outstanding.
         """
+
+    @abstractmethod
+    def forget(self, ticket: Ticket | None = None, *, before: Ticket | int | None = None) -> None:
+        """Say that no label will come for a ticket, or for all that were asked for before one."""
+
+    @property
+    @abstractmethod
+    def outstanding(self) -> int:
+        """How many tickets were asked for, and neither told nor forgotten yet."""
 
     @abstractmethod
     def step(self, x: Input, label: Label) -> Any:

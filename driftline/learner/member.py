@@ -22,7 +22,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
-from driftline.learner.shell import Shell
+from driftline.learner.shell import Asked, Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound
@@ -277,9 +277,10 @@ class Member(Shell):
         self.mapper.remember(row)
         return played
 
-    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
+    def _look(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
-        return *self._look_mapped(mapped, number), None if self.mapper is None else mapped
+        made = self._look_mapped(mapped, number)
+        return Asked(*made, None if self.mapper is None else mapped)
 
     def _batch_size(self, rows: Rows) -> int:
         if self.map is None:

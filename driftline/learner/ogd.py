@@ -33,7 +33,7 @@ from driftline.parts import (
 )
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, mark_idle
-from driftline.state import Draws, State
+from driftline.state import State
 from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
@@ -286,10 +286,10 @@ class OGD(Member):
             self._turn.check()
             if self._watch is not None:
                 raise InputError("the learner keeps account: end that by watch(None)")
-            draws, mapper = Draws(state.key), self._resumed_mapper(state)
+            mapper = self._resumed_mapper(state)
             self.engine.resume(state)
             self.mapper = mapper
-            self._draws, self._tickets, self._identity = draws, state.tickets, ""
+            self._resume_tickets(state)
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> OGD:
         """Return a learner for more classes or features, which otherwise goes on as this one.
@@ -480,7 +480,9 @@ class OGD(Member):
     # -- what a shell asks for
 
     def _state(self, weights: bool = True) -> State:
-        state = self.engine.state(weights).replaced(key=self._draws.key, tickets=self._tickets)
+        state = self.engine.state(weights).replaced(
+            key=self._draws.key, tickets=self._tickets, **self._waiting
+        )
         return state if self.mapper is None else state.replaced(map=self.mapper.to_saved())
 
     @property
@@ -508,8 +510,7 @@ class OGD(Member):
             self.engine.restore(state)
         if self.mapper is not None and state.map is not None:
             self.mapper.restore(*state.map)
-        assert state.key is not None
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+        self._resume_tickets(state)
         self._watch = checkpoint.watch
         vars(self._tally).update(vars(checkpoint.tally))  # in place: a user may hold it
 

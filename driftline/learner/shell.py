@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import get_ident
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.inputs import Rows, fingerprint, refuse
 from driftline.learner.base import Learner
+from driftline.learner.outstanding import Outstanding
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
 from driftline.learner.turn import Turn
@@ -26,7 +27,7 @@ from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
-__all__ = ["MOST_WEIGHT", "Shell", "checked_stream", "checked_weights"]
+__all__ = ["MOST_WEIGHT", "Asked", "Shell", "checked_stream", "checked_weights"]
 
 #: The largest sample weight.
 MOST_WEIGHT = 1e6
@@ -76,6 +77,22 @@ def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndar
     return weights
 
 
+class Waiting(TypedDict):
+    """The fields of a state on outstanding tickets."""
+
+    outstanding: np.ndarray | None
+    identity: str
+
+
+class Asked(NamedTuple):
+    """The prediction of a row, and all that a ticket keeps of it."""
+
+    prediction: Prediction
+    mean: np.ndarray
+    mapped: Rows | None = None
+    means: np.ndarray | None = None
+
+
 class Shell(Learner):
     """The base of learners, which say how to play a batch, predict a row, and be restored.
 
@@ -92,6 +109,7 @@ class Shell(Learner):
         self._turn = Turn()
         self._draws = Draws.from_seed(seed, self._BRANCH)
         self._tickets = 0  # the number of the next one
+        self._outstanding = Outstanding()
         self._identity = ""
 
     # -- rounds
@@ -256,23 +274,26 @@ class Shell(Learner):
         return False
 
     def ask(self, x: Input) -> Ticket:
-        """Predict an input; change nothing but the number of the next ticket.
+        """Predict an input; change nothing but the tickets: which are outstanding, which is next.
 
         >>> import driftline as dl
         >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
-        >>> ticket = learner.ask([0.6, 0.8])
-        >>> learner.tell(ticket, label=2)
-        >>> ticket.prediction, learner.rounds
-        (1, 1)
+        >>> first, second, third = (learner.ask(x) for x in ([0.6, 0.8], [0.0, 1.0], [1.0, 0.0]))
+        >>> learner.tell(third, label=2)
+        >>> learner.tell(first, label=0)
+        >>> learner.outstanding, learner.rounds
+        (1, 2)
+        >>> learner.forget(second)
+        >>> learner.outstanding
+        0
         """
         row = self._row(x)
         with self._turn.lock:
             self._turn.check()
             self._check_features(row)
             number = self._tickets
-            prediction, mean, mapped = self._look(row, number)
-            self._tickets = number + 1
-            return Ticket(
+            prediction, mean, mapped, means = self._look(row, number)
+            ticket = Ticket(
                 number,
                 self.rounds,
                 self._fingerprint(),
@@ -280,22 +301,67 @@ class Shell(Learner):
                 mean,
                 plain(row),
                 None if mapped is None else plain(mapped),
+                means,
             )
+            self._outstanding.add(number)
+            self._tickets = number + 1
+            return ticket
 
     def tell(self, ticket: Ticket, label: Label) -> None:
-        """Learn from a ticket and its label.
+        """Learn from a ticket and its label, which may come late, and in any order.
 
-        The ticket must be the learner's own, in this process or another, and the learner must not
-        have learned since it was asked for. All that is learned from is its input, which is checked
-        as any input is.
+        The step is made at the weights of now, where the label arrives, and the input is mapped and
+        scaled as it would be now. So a restart, a new class or a moved map in between needs no
+        special case. A committee moves its weights by what its members predicted when it was asked.
+
+        The ticket must be the learner's own, in this process or another, and outstanding: not told
+        or forgotten before. All that is learned from is its input, which is checked as any input
+        is, and what members predicted.
         """
-        if not isinstance(ticket, Ticket):
-            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         checked = self.task.check_label(label)
         with self._turn.lock, self._shield():
             self._turn.check()
-            x = ticket.checked_input(self._fingerprint(), self.rounds, self._tickets)
-            self._learn_one(self._row(x), checked, ticket.number)
+            self._check_ticket(ticket)
+            row = self._row(ticket.checked_input())
+            if ticket.rounds == self.rounds:
+                self._learn_one(row, checked, ticket.number)
+            else:
+                self._learn_late(row, checked, ticket)
+            self._outstanding.remove(ticket.number)
+
+    def forget(self, ticket: Ticket | None = None, *, before: Ticket | int | None = None) -> None:
+        """Say that no label will come for a ticket, or for all tickets asked for before another.
+
+        ``before`` is a ticket, or its number.
+        """
+        if (ticket is None) == (before is None):
+            raise InputError("expected a ticket to forget, or before=, and not both")
+        with self._turn.lock:
+            self._turn.check()
+            if ticket is not None:
+                self._check_ticket(ticket)
+                self._outstanding.remove(ticket.number)
+                return
+            number = before.number if isinstance(before, Ticket) else before
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+                raise InputError(f"before must be a ticket or its number, not {before!r:.80}")
+            self._outstanding.remove_before(int(number))
+
+    @property
+    def outstanding(self) -> int:
+        """How many tickets were asked for, and neither told nor forgotten yet."""
+        return len(self._outstanding)
+
+    def _check_ticket(self, ticket: Ticket) -> None:
+        """Refuse a ticket that is not outstanding."""
+        if not isinstance(ticket, Ticket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        ticket.check(self._fingerprint(), self._tickets)
+        if ticket.number not in self._outstanding:
+            raise InputError(
+                f"ticket {ticket.number} is not outstanding: it was told or forgotten before, or "
+                "was never asked for"
+            )
 
     def learn_row(self, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
@@ -312,7 +378,7 @@ class Shell(Learner):
         row = self._row(x)
         with self._turn.lock:
             self._check_features(row)
-            return self._look(row, self._tickets)[0]
+            return self._look(row, self._tickets).prediction
 
     def snapshot(self) -> Predictor:
         """Return a predictor that stays as the learner is now, for any number of threads.
@@ -331,7 +397,7 @@ class Shell(Learner):
         def predict(x: Input) -> Prediction:
             row = own._row(x)
             own._check_features(row)
-            return own._look(row, own._tickets)[0]
+            return own._look(row, own._tickets).prediction
 
         return Predictor(self.task, own.rounds, predict)
 
@@ -360,14 +426,31 @@ class Shell(Learner):
         return type(self).from_saved, (about, {k: a.copy() for k, a in arrays.items()})
 
     def _fingerprint(self) -> str:
-        """Return a fingerprint of parts and seed, by which a learner knows its own tickets."""
+        """Return a fingerprint of parts and seed, by which a learner knows its own tickets.
+
+        It does not change while tickets are outstanding, even if the learner grows.
+        """
         if not self._identity:
             text = json.dumps([self.config(), self._draws.key], sort_keys=True)
             self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]
         return self._identity
 
     def _reseed(self, seed: int) -> None:
+        """Draw by another seed; tickets of the old one are those of another learner."""
         self._draws, self._identity = Draws.from_seed(seed, self._BRANCH), ""
+        self._outstanding = Outstanding()
+
+    def _resume_tickets(self, state: Any) -> None:
+        """Go on with the random numbers and the tickets of a state."""
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
+        self._outstanding = Outstanding(state.outstanding)
+
+    @property
+    def _waiting(self) -> Waiting:
+        """What a state has of tickets that are outstanding: their numbers, and whose they are."""
+        if not len(self._outstanding):
+            return {"outstanding": None, "identity": ""}
+        return {"outstanding": self._outstanding.to_array(), "identity": self._fingerprint()}
 
     def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""
@@ -419,9 +502,13 @@ class Shell(Learner):
     def _learn_one(self, row: Rows, label: Label, number: int) -> object:
         """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
 
+    def _learn_late(self, row: Rows, label: Label, ticket: Ticket) -> None:
+        """Play a round whose prediction was made before others were learned from."""
+        self._learn_one(row, label, ticket.number)
+
     @abstractmethod
-    def _look(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray, Rows | None]:
-        """Return prediction, mean loss encoding, and the mapped row if there is a map."""
+    def _look(self, row: Rows, number: int) -> Asked:
+        """Return what would be predicted now."""
 
     @abstractmethod
     def _trace(self, batch: Batch, origin: Any, digest: str) -> Any:

@@ -30,7 +30,8 @@ class Ticket:
     feature map; ``learner`` is a fingerprint of parts and seed. ``mean`` is the expected loss
     encoding of the prediction, from which the expected loss of every label follows. ``input`` is a
     vector, an array of items, or columns, values and the number of features of a sparse row;
-    ``mapped`` is the input after the feature map, None without a map.
+    ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
+    encodings of a committee's members, a row each: its weights move by what their predictions cost.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Ticket:
     mean: np.ndarray
     input: PlainInput
     mapped: PlainInput | None = None
+    means: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as the bytes of a sealed file.
@@ -62,6 +64,8 @@ class Ticket:
             "features": {k: v[2] for k, v in self._inputs() if isinstance(v, tuple)},
         }
         arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(np.int64)}
+        if self.means is not None:
+            arrays["means"] = self.means
         for name, given in self._inputs():
             if isinstance(given, tuple):
                 arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
@@ -89,7 +93,7 @@ class Ticket:
                     made[name] = arrays[name]
             prediction = arrays["prediction"]
             made["prediction"] = int(prediction[0]) if about["single"] else prediction
-            return cls(**made, mean=arrays["mean"])
+            return cls(**made, mean=arrays["mean"], means=arrays.get("means"))
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"the ticket is not whole: {error!r}") from error
 
@@ -101,8 +105,8 @@ class Ticket:
         if not isinstance(self.learner, str):
             raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
 
-    def checked_input(self, learner: str, rounds: int, tickets: int) -> Input:
-        """Return the input as a learner takes it, if the ticket is the learner's and current."""
+    def check(self, learner: str, tickets: int) -> None:
+        """Refuse a ticket that is not one of this learner's."""
         self._check()
         if self.learner != learner:
             raise InputError(
@@ -112,12 +116,21 @@ class Ticket:
             raise InputError(
                 f"there is no ticket {self.number} yet: the next one will be number {tickets}"
             )
-        if self.rounds != rounds:
-            raise InputError(
-                f"the ticket was asked for after {self.rounds} rounds, but the learner has learned "
-                f"from {rounds} by now: tell a ticket before the next round"
-            )
+
+    def checked_input(self) -> Input:
+        """Return the input as a learner takes it."""
         return unwrapped(self.input)
+
+    def checked_means(self, members: int) -> np.ndarray:
+        """Return the mean loss encodings of so many members, if they can be."""
+        means = self.means
+        good = isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64
+        if not good or len(means) != members or not np.isfinite(means).all():  # type: ignore[arg-type]
+            raise InputError(
+                f"a late ticket of a committee has what its {members} members predicted, not "
+                f"{means!r:.80}"
+            )
+        return np.asarray(means)
 
 
 def plain(row: Rows) -> PlainInput:

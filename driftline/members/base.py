@@ -24,7 +24,7 @@ from driftline.kernels import program as at
 from driftline.learner import MOST_WEIGHT, Member, check_longer
 from driftline.members.classes import ClassMember
 from driftline.parts import from_config
-from driftline.state import Draws, State
+from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
@@ -263,6 +263,7 @@ class CountingMember(ClassMember):
         return State(
             key=self._draws.key,
             tickets=self._tickets,
+            **self._waiting,
             rounds=self._rounds,
             features=self._width,
             memory=memory,
@@ -368,7 +369,7 @@ class CountingMember(ClassMember):
             self.mapper.restore(*state.map)
         assert state.key is not None
         self._rounds = state.rounds
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+        self._resume_tickets(state)
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         if not keep:

@@ -29,7 +29,7 @@ from driftline.learner import Member, check_longer
 from driftline.members.classes import ClassMember
 from driftline.members.models import Absent, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
-from driftline.state import Draws, State
+from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
@@ -219,6 +219,7 @@ class River(ClassMember):
         return State(
             key=self._draws.key,
             tickets=self._tickets,
+            **self._waiting,
             rounds=self._rounds,
             features=self._width,
             map=None if self.mapper is None else self.mapper.to_saved(),
@@ -281,7 +282,7 @@ class River(ClassMember):
             self.mapper.restore(*state.map)
         assert state.key is not None
         self._width, self._rounds = state.features, state.rounds
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, ""
+        self._resume_tickets(state)
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         return origin if keep else None

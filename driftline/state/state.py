@@ -13,7 +13,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.typing import Saved
 
-__all__ = ["State"]
+__all__ = ["State", "check_outstanding"]
 
 #: The version of the fields. A new field with a default does not need a new version.
 VERSION = 1
@@ -34,6 +34,9 @@ class State:
     that rounds of large sample weights allow, 0 if there were none.
 
     ``map`` is the state of the feature map, as plain data and arrays; None without a map.
+
+    ``outstanding`` are the numbers of tickets that were asked for and not told yet, None for none;
+    ``identity`` is the fingerprint that they bear.
 
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
@@ -62,6 +65,8 @@ class State:
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
     map: Saved | None = None
     memory: np.ndarray | None = None
+    outstanding: np.ndarray | None = None
+    identity: str = ""
     model: Any = None
 
     @property
@@ -105,8 +110,9 @@ class State:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
-        if fields["model"] is None:
-            del fields["model"]
+        for name, nothing in (("model", None), ("identity", "")):
+            if fields[name] == nothing:
+                del fields[name]
         about, own = fields.pop("map") or (None, {})
         if about is not None:
             fields["map"] = about
@@ -155,6 +161,8 @@ class State:
             not isinstance(memory, np.ndarray) or memory.ndim != 1 or memory.dtype != np.float64
         ):
             raise InputError(f"'memory' must be a vector of numbers, not {memory!r:.100}")
+        if self.outstanding is not None:
+            check_outstanding(self.outstanding, self.tickets)
         weights = self.weights
         if weights is not None and (
             not isinstance(weights, np.ndarray) or weights.ndim != 2 or weights.dtype.kind != "f"
@@ -162,7 +170,16 @@ class State:
             raise InputError(f"weights must be a table of numbers, not {weights!r:.100}")
 
 
-ARRAYS = ("weights", "rate_memory", "detector_memory", "memory")
+def check_outstanding(numbers: Any, tickets: int) -> None:
+    """Refuse what cannot be the numbers of outstanding tickets."""
+    good = isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype == np.int64
+    if good and len(numbers):
+        good = numbers[0] >= 0 and numbers[-1] < tickets and bool((np.diff(numbers) > 0).all())
+    if not good:
+        raise InputError(f"these are no outstanding tickets of {tickets}: {numbers!r:.80}")
+
+
+ARRAYS = ("weights", "rate_memory", "detector_memory", "memory", "outstanding")
 
 #: The prefix of the names of a map's arrays.
 MAP = "map."
@@ -193,6 +210,7 @@ CHECKS = {
     "eta": _positive,
     "inner": _number,
     "most_eta": _positive,
+    "identity": lambda value: isinstance(value, str) and len(value) <= 64,
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
     "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),

@@ -1,0 +1,54 @@
+"""The numbers of tickets that were asked for and not told yet."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+
+import numpy as np
+
+__all__ = ["Outstanding"]
+
+
+class Outstanding:
+    """Numbers in the order in which they were asked for, 8 bytes each.
+
+    >>> waiting = Outstanding()
+    >>> for number in (3, 4, 7):
+    ...     waiting.add(number)
+    >>> waiting.remove(4)
+    >>> len(waiting), 4 in waiting, waiting.to_array()
+    (2, False, array([3, 7]))
+    """
+
+    def __init__(self, numbers: np.ndarray | None = None):
+        self._numbers = array("q")
+        if numbers is not None:
+            self._numbers.frombytes(np.ascontiguousarray(numbers, dtype=np.int64).tobytes())
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._numbers)
+
+    def __contains__(self, number: int) -> bool:
+        """Say whether a ticket is outstanding."""
+        place = bisect_left(self._numbers, number)
+        return place < len(self._numbers) and self._numbers[place] == number
+
+    def add(self, number: int) -> None:
+        """Add a number, which is larger than all others."""
+        self._numbers.append(number)
+
+    def remove(self, number: int) -> None:
+        """Remove a number that is there."""
+        del self._numbers[bisect_left(self._numbers, number)]
+
+    def remove_before(self, number: int) -> int:
+        """Remove all smaller numbers; return how many."""
+        place = bisect_left(self._numbers, number)
+        del self._numbers[:place]
+        return place
+
+    def to_array(self) -> np.ndarray:
+        """Return a copy."""
+        return np.array(self._numbers, dtype=np.int64)

@@ -1,0 +1,327 @@
+"""Laws of labels that come late: tickets are told in any order, at the weights of now."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import driftline as dl
+from driftline.committee import Shares
+from driftline.members import Forest, NaiveBayes, Neighbours, Tables
+from driftline.state import archive
+from tests import naive
+from tests.howmany import examples
+
+TASK = dl.tasks.Multiclass(3)
+X = np.random.default_rng(0).normal(size=(80, 4))
+Y = np.where(X[:, 0] > 0.0, 0, 1 + (X[:, 1] > 0.0))
+
+
+def ogd(rate=None, decoder=dl.decoders.GapOptimal, **rest):
+    loss = dl.losses.Logistic(TASK)
+    rate = dl.rates.Constant(0.4) if rate is None else rate
+    return dl.OGD(loss, decoder(loss), rate, dl.domains.Ball(6.0), seed=1, **rest)
+
+
+def certain(rate=None, **rest):
+    loss = dl.losses.Scaled(dl.losses.Logistic(TASK), 2.0)
+    return dl.OGD(loss, dl.decoders.Argmax(loss), rate or dl.rates.Polyak(), **rest)
+
+
+def committee(combine="vote"):
+    members = [certain(), certain(dl.rates.Constant(0.5)), NaiveBayes(TASK)]
+    return dl.Committee([*members, ogd()] if combine == "draw" else members, combine)
+
+
+LEARNERS = {
+    "drawing": ogd,
+    "certain": certain,
+    "restarts": lambda: certain(dl.rates.Decaying(5.0), restart=dl.detectors.Cusum(0.5)),
+    "mapped": lambda: certain(features=dl.features.Hats(6)),
+    "lags": lambda: certain(features=dl.features.Lags(2, classes=3)),
+    "bayes": lambda: NaiveBayes(TASK),
+    "tables": lambda: Tables(TASK),
+    "neighbours": lambda: Neighbours(TASK, window=20),
+    "forest": lambda: Forest(TASK, trees=2),
+    "vote": committee,
+    "draw": lambda: committee("draw"),
+    "auto": lambda: dl.auto(TASK),
+}
+every_learner = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+
+
+def history(rng, rounds, lost=0.1):
+    """Return asks and tells in a random order: the number of a round, and whether it is told."""
+    made, waiting = [], []
+    for t in range(rounds):
+        made.append((t, False))
+        waiting.append(t)
+        while waiting and rng.random() < 0.45:
+            place = int(rng.integers(len(waiting)))
+            made.append((waiting.pop(place), True))
+    made += [(t, True) for t in rng.permutation(waiting).tolist() if rng.random() > lost]
+    return made
+
+
+def played(learner, events, inputs=X, labels=Y):
+    """Play a history; return the tickets."""
+    tickets = {}
+    for t, told in events:
+        if told:
+            learner.tell(tickets[t], labels[t])
+        else:
+            tickets[t] = learner.ask(inputs[t])
+    return tickets
+
+
+def bits(learner):
+    return archive.packed(*learner.to_saved())
+
+
+@every_learner
+def test_labels_come_in_any_order(make):
+    events = history(np.random.default_rng(1), 60)
+    one, two = make(), make()
+    tickets = played(one, events)
+    told = sum(done for _, done in events)
+    assert one.rounds == told and one.outstanding == 60 - told
+    again = {}
+    for i, (t, done) in enumerate(events):
+        if done:
+            two.tell(dl.Ticket.from_bytes(again.pop(t)), Y[t])
+        else:
+            again[t] = two.ask(X[t]).to_bytes()
+            assert dl.Ticket.from_bytes(again[t]).prediction == tickets[t].prediction
+        if i % 17 == 5:
+            two = two.copy()
+    assert bits(one) == bits(two)
+
+
+@every_learner
+def test_labels_at_once_are_a_run(make):
+    one, two = make(), make()
+    played(one, [(t, done) for t in range(40) for done in (False, True)])
+    two.run(X[:40], Y[:40])
+    assert bits(one) == bits(two)
+
+
+def test_a_file_keeps_what_is_outstanding(tmp_path):
+    one = committee()
+    tickets = [one.ask(x) for x in X[:5]]
+    one.tell(tickets[3], Y[3])
+    two = dl.load(one.save(tmp_path / "learner"))
+    assert two.outstanding == 4
+    for learner in (one, two):
+        learner.tell(tickets[0], Y[0])
+        with pytest.raises(dl.InputError, match="ticket 3 is not outstanding"):
+            learner.tell(tickets[3], Y[3])
+    assert bits(one) == bits(two)
+
+
+@pytest.mark.parametrize("seed", examples(2, 20))
+@pytest.mark.parametrize("decode", ["gap_optimal", "argmax"])
+def test_steps_are_made_at_the_weights_of_the_arrival(decode, seed):
+    kind = {"gap_optimal": dl.decoders.GapOptimal, "argmax": dl.decoders.Argmax}[decode]
+    loss = dl.losses.Scaled(dl.losses.Logistic(TASK), 2.0)
+    learner = dl.OGD(loss, kind(loss), dl.rates.Constant(0.4), dl.domains.Ball(6.0), seed=seed)
+    events = history(np.random.default_rng(seed), 50)
+    tickets = played(learner, events)
+    order = [t for t, told in events if told]
+
+    def choose(theta, losses, squares, classes, vector):
+        return getattr(naive, decode)(theta, 2.0 * losses, 4.0 * squares, classes, vector)
+
+    rows, _, W = naive.run(
+        X[order], Y[order], 3, naive.logistic, choose, lambda *_: 0.4, radius=3.0, factor=2.0,
+        uniforms=np.full(len(order), 0.5),
+    )  # fmt: skip
+    assert np.allclose(learner.weights, W, atol=1e-10)
+    assert len(rows[0]) == learner.rounds and len(tickets) == 50
+
+
+@pytest.mark.parametrize("combine", ["vote", "draw"])
+def test_weights_of_a_committee_move_by_what_was_predicted(combine):
+    made, events = committee(combine), history(np.random.default_rng(3), 60)
+    shares, tickets = Shares(len(made.members)), {}
+    for t, told in events:
+        if not told:
+            theirs = (
+                [member.mean_loss_encoding(member.scores(X[t])) for member in made.members]
+                if made.rounds
+                else None
+            )
+            tickets[t] = made.ask(X[t])
+            if theirs is not None:
+                assert np.allclose(tickets[t].means, theirs)
+        else:
+            paid = tickets[t].means[:, Y[t]]
+            shares.update(paid[np.newaxis])
+            made.tell(tickets[t], Y[t])
+            assert np.allclose(made.weights, shares.now)
+
+
+def test_a_restart_in_between_is_no_special_case():
+    rng = np.random.default_rng(0)
+    learner = certain(dl.rates.Decaying(5.0), restart=dl.detectors.Cusum(1.0))
+    labels = np.where(np.arange(80) < 40, Y, (Y + 1) % 3)
+    late, restarts = [], 0
+    for t in range(80):
+        late.append((t, learner.ask(X[t])))
+        before = learner.weights if learner.rounds else None
+        if len(late) > 7:
+            u, ticket = late.pop(int(rng.integers(len(late))))
+            learner.tell(ticket, labels[u])
+            restarts += before is not None and before.any() and not learner.weights.any()
+    assert restarts > 0 and learner.outstanding == len(late)
+
+
+@pytest.mark.parametrize("make", [certain, committee, lambda: dl.auto(TASK)])
+def test_a_new_class_in_between(make):
+    learner = make()
+    learner.run(X[:20], Y[:20])
+    ticket, other = learner.ask(X[20]), learner.ask(X[21])
+    grown = learner.grown(classes=5)
+    assert grown.outstanding == 2
+    grown.tell(other, 1)
+    grown.tell(ticket, 4)
+    assert grown.rounds == 22 and grown.outstanding == 0
+    with pytest.raises(dl.InputError):
+        learner.tell(ticket, 4)  # which knows three classes only
+
+
+def test_new_features_in_between():
+    learner = dl.auto(TASK, effort="fast")
+    learner.run(X[:20], Y[:20])
+    ticket = learner.ask(X[20])
+    grown = learner.grown(features=6)
+    with pytest.raises(dl.InputError, match="4 features"):
+        grown.tell(ticket, 1)
+    assert grown.outstanding == 1
+
+
+@every_learner
+def test_tickets_are_forgotten(make):
+    learner = make()
+    tickets = [learner.ask(x) for x in X[:10]]
+    learner.forget(tickets[4])
+    learner.forget(before=tickets[3])
+    assert learner.outstanding == 6
+    for t in (0, 2, 4):
+        with pytest.raises(dl.InputError, match="not outstanding"):
+            learner.tell(tickets[t], Y[t])
+        with pytest.raises(dl.InputError, match="not outstanding"):
+            learner.forget(tickets[t])
+    learner.tell(tickets[3], Y[3])
+    learner.forget(before=1000)
+    assert learner.outstanding == 0
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"ticket": None}, {"before": "yesterday"}, {"before": True}, {"ticket": "one"}]
+)
+def test_what_cannot_be_forgotten_is_refused(given):
+    learner = certain()
+    learner.ask(X[0])
+    with pytest.raises(dl.InputError):
+        learner.forget(**given)
+    with pytest.raises(dl.InputError, match="not both"):
+        learner.forget(learner.ask(X[0]), before=3)
+    assert learner.outstanding == 2
+
+
+FORGED = {
+    "no means": lambda ticket: dataclasses.replace(ticket, means=None),
+    "means of others": lambda ticket: dataclasses.replace(ticket, means=ticket.means[:2]),
+    "not finite": lambda ticket: dataclasses.replace(ticket, means=ticket.means * np.nan),
+    "other sizes": lambda ticket: dataclasses.replace(ticket, means=np.ones((3, 7))),
+    "numbers of another kind": lambda ticket: dataclasses.replace(
+        ticket, means=ticket.means.astype(int)
+    ),
+    "another input": lambda ticket: dataclasses.replace(ticket, input=X[0, :2]),
+    "an earlier number": lambda ticket: dataclasses.replace(ticket, number=0),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_late_tickets_are_refused_and_change_nothing(name):
+    made = committee()
+    made.run(X[:10], Y[:10])
+    ticket = made.ask(X[10])
+    made.step(X[11], Y[11])
+    before = bits(made)
+    with pytest.raises(dl.InputError):
+        made.tell(FORGED[name](ticket), 1)
+    assert bits(made) == before
+    made.tell(ticket, 1)
+
+
+def test_costs_beyond_the_largest_do_no_harm():
+    made = committee()
+    made.run(X[:10], Y[:10])
+    ticket = made.ask(X[10])
+    made.step(X[11], Y[11])
+    made.tell(dataclasses.replace(ticket, means=1e300 * ticket.means), 1)
+    assert np.isclose(made.weights.sum(), 1.0)
+
+
+def test_a_new_seed_ends_what_is_outstanding():
+    learner = ogd()
+    ticket = learner.ask(X[0])
+    learner.run(X[:5], Y[:5], seed=7)
+    assert learner.outstanding == 0
+    with pytest.raises(dl.InputError, match="that of a learner"):
+        learner.tell(ticket, 1)
+
+
+def test_a_refused_run_leaves_outstanding_tickets():
+    learner = committee()
+    ticket = learner.ask(X[0])
+    bad = X[:20].copy()
+    bad[10] = np.nan
+    with pytest.raises(dl.InputError):
+        learner.run(bad, Y[:20])
+    assert learner.outstanding == 1
+    learner.run(X[:20], Y[:20])
+    learner.tell(ticket, Y[0])
+    assert learner.rounds == 21
+
+
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_sparse_rows_come_late_too(effort):
+    rows, made = csr_array(np.where(np.abs(X) > 0.5, X, 0.0)), dl.auto(TASK, effort=effort)
+    tickets = [made.ask(rows[[t]]) for t in range(12)]
+    for t in (5, 1, 11, 0):
+        made.tell(tickets[t], Y[t])
+    assert made.rounds == 4 and made.outstanding == 8
+
+
+def test_structured_labels_come_late_too():
+    stream = dl.streams.PlantedSequences(rounds=12, tags=3, seed=0)
+    made = dl.auto(stream.task)
+    tickets = [made.ask(x) for x in stream.inputs]
+    for t in (5, 1, 11, 0):
+        made.tell(tickets[t], stream.labels[t])
+    assert made.rounds == 4 and made.outstanding == 8
+
+
+def test_outstanding_tickets_take_8_bytes_each():
+    learner = certain()
+    for _ in range(1000):
+        learner.ask(X[0])
+    assert learner.state.outstanding.nbytes == 8000
+    assert learner._outstanding._numbers.itemsize == 8
+
+
+@pytest.mark.parametrize("numbers", [[3, 2], [-1], [5], [1, 1]])
+def test_outstanding_tickets_that_cannot_be_are_refused(numbers):
+    learner = certain()
+    for x in X[:4]:
+        learner.ask(x)
+    state = learner.state
+    wrong = state.replaced(outstanding=np.array(numbers, dtype=np.int64))
+    with pytest.raises(dl.InputError, match="outstanding"):
+        learner.restore(wrong)
+    with pytest.raises(dl.InputError, match="outstanding"):
+        learner.restore(state.replaced(outstanding=[1, 2]))
+    assert learner.outstanding == 4

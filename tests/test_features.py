@@ -236,6 +236,23 @@ def spans():
 
 
 @every_map
+def test_rows_that_are_only_asked_for_among_others(part):
+    """As they come where labels are late: some rows of a piece are looked at, others learned."""
+    rows, rng = table(rows=300), np.random.default_rng(1)
+    single, pieces = part.mapper(), part.mapper()
+    wrapped = rows_of(rows)
+    wrapped.asked = asked = rng.random(300) < 0.5
+    plain = rows_of(rows)
+    singly = [
+        dense(single.look_at(plain, t, t + 1) if asked[t] else single.piece(plain, t, t + 1)).copy()
+        for t in range(300)
+    ]
+    made = [dense(pieces.piece(wrapped, a, b)).copy() for a, b in ((0, 90), (90, 91), (91, 300))]
+    assert same(np.vstack(singly), np.vstack(made))
+    assert saved(single) == saved(pieces)
+
+
+@every_map
 def test_looking_gives_what_learning_would_and_changes_nothing(part):
     rows = table()
     whole, mapper = dense(part.transform(rows)), part.mapper()

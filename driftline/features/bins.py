@@ -43,7 +43,7 @@ def bin_of(cell, own, count):
 
 @kernel(MAP_SPARSE)
 def write_bins(inputs, constants, state, room, learning, out, columns):
-    """Write the bins of rows; if ``learning``, update the state."""
+    """Write the bins of rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = 1.0 / math.sqrt(features)
@@ -55,7 +55,7 @@ def write_bins(inputs, constants, state, room, learning, out, columns):
             count = int(counts[j])
             columns[t, j] = j * knots + bin_of(limited(inputs[t, j]), table[j], count)
             out[t, j] = factor if count > 0 else 0.0
-        if learning:
+        if learning[t]:
             learn_row(inputs[t], state, features, knots, room)
     return rows
 

@@ -268,6 +268,7 @@ class ChainMapper(_SeveralMapper):
         with _later():
             for mapper in later:
                 made.labels = None if rows.labels is None else rows.labels[start:stop]
+                made.asked = None if rows.asked is None else rows.asked[start:stop]
                 made = mapper.piece(made, 0, stop - start)
         return made
 

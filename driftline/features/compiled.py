@@ -11,6 +11,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.features.base import Map, Mapped, Mapper
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.flags import learned, none
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel, zeros
@@ -108,7 +109,7 @@ class CompiledMapper(Mapper):
             state = state.copy()  # a single row is refused before anything is written
         if self._buffer is None or self.features is None or len(self._buffer.values) < len(inputs):
             self._buffer = _Buffer(self.part, rows.features, len(inputs))
-        made = self._mapped(inputs, state, self._buffer, True)
+        made = self._mapped(inputs, state, self._buffer, learned(rows, start, stop))
         if isinstance(made, int):
             self._refuse(rows, start + made)
         self.features, self.state = rows.features, state
@@ -117,7 +118,8 @@ class CompiledMapper(Mapper):
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> Mapped:
         """Map each of rows ``start`` to ``stop`` as if it came next, without learning."""
         inputs, state = self._begun(rows, start, rows.rounds if stop is None else stop)
-        made = self._mapped(inputs, state, _Buffer(self.part, rows.features, len(inputs)), False)
+        buffer = _Buffer(self.part, rows.features, len(inputs))
+        made = self._mapped(inputs, state, buffer, none(len(inputs)))
         if isinstance(made, int):
             self._refuse(rows, start + made)
         return made
@@ -139,7 +141,7 @@ class CompiledMapper(Mapper):
         return inputs, zeros(self.part.size(rows.features))
 
     def _mapped(
-        self, inputs: np.ndarray, state: np.ndarray, buffer: _Buffer, learning: bool
+        self, inputs: np.ndarray, state: np.ndarray, buffer: _Buffer, learning: np.ndarray
     ) -> Mapped | int:
         """Return mapped rows, or the number of the first row that is refused."""
         part, (count, features) = self.part, inputs.shape

@@ -52,7 +52,7 @@ def column_of(cell, pair, bins, columns):
 
 @kernel(MAP_SPARSE)
 def crosses(inputs, constants, state, room, learning, out, columns):
-    """Write the cells of pairs of rows; if ``learning``, update the state."""
+    """Write the cells of pairs of rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     bins, per_pair = int(constants[0]), int(constants[1])
     pairs = constants[2:].reshape((constants.size - 2) // 4, 4)
@@ -68,7 +68,7 @@ def crosses(inputs, constants, state, room, learning, out, columns):
             cell = bins * int(own[int(pairs[p, 0])]) + int(own[int(pairs[p, 1])])
             columns[t, p] = p * per_pair + column_of(cell, pairs[p], bins, per_pair)
             out[t, p] = factor if counts[0] > 0.0 else 0.0
-        if learning:
+        if learning[t]:
             learn_row(inputs[t], state, features, bins, room)
     return rows
 

@@ -26,6 +26,7 @@ from driftline.errors import InputError
 from driftline.features.base import Map, Mapped, Mapper
 from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.flags import learned
 from driftline.inputs.rows import Rows, refuse
 from driftline.typing import Json, Saved
 
@@ -166,10 +167,12 @@ class FittedMapper(Mapper):
         return self.part.outputs
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
-        """Map rows ``start`` to ``stop``; the very first is remembered."""
-        made = self.look_at(rows, start, stop)
-        if self.first is None and stop > start:
-            self.features, self.first = rows.features, (rows.row(start).copy(), made.row(0).copy())
+        """Map rows ``start`` to ``stop``; the very first that is learned from is remembered."""
+        made, told = self.look_at(rows, start, stop), learned(rows, start, stop)
+        if self.first is None and told.any():
+            first = int(np.argmax(told))
+            self.features = rows.features
+            self.first = rows.row(start + first).copy(), made.row(first).copy()
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:

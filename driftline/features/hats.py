@@ -53,7 +53,7 @@ def write_hats(x, state, features, knots, factor, out):
 
 @kernel(MAP)
 def hats(inputs, constants, state, room, learning, out):
-    """Write the hats of rows; if ``learning``, update the state."""
+    """Write the hats of rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = 1.0 / math.sqrt(features)
@@ -61,7 +61,7 @@ def hats(inputs, constants, state, room, learning, out):
         if not is_finite(inputs[t]):
             return t
         write_hats(inputs[t], state, features, knots, factor, out[t])
-        if learning:
+        if learning[t]:
             learn_row(inputs[t], state, features, knots, room)
     return rows
 

@@ -21,6 +21,7 @@ from driftline.errors import InputError
 from driftline.features.base import Map, Mapper
 from driftline.features.compiled import check_whole
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.flags import learned
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.typing import Json, Saved
@@ -94,10 +95,11 @@ class LagsMapper(Mapper):
     def piece(self, rows: Rows, start: int, stop: int) -> DenseRows:
         """Map rows ``start`` to ``stop`` by the labels before each, and remember their own."""
         self._check(rows, start, stop)
-        known = np.concatenate([self.past, self._codes(rows, start, stop)])
-        count, lags = stop - start, self.part.lags
-        made = self._made(known[np.arange(count)[:, np.newaxis] + np.arange(lags - 1, -1, -1)])
-        self.features, self.past = rows.features, known[count:].copy()
+        told, lags = learned(rows, start, stop), self.part.lags
+        known = np.concatenate([self.past, self._codes(rows, start, stop)[told]])
+        before = np.r_[0, told.cumsum()][:-1]  # of the labels in known, beside the lags
+        made = self._made(known[before[:, np.newaxis] + np.arange(lags - 1, -1, -1)])
+        self.features, self.past = rows.features, known[len(known) - lags :].copy()
         return made
 
     def look_at(self, rows: Rows, start: int = 0, stop: int | None = None) -> DenseRows:

@@ -39,7 +39,7 @@ KNOTS = 32
 
 @kernel(MAP_SPARSE)
 def random_trees(inputs, constants, state, room, learning, out, columns):
-    """Write the leaves of rows; if ``learning``, update the state."""
+    """Write the leaves of rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     count, depth = int(constants[0]), int(constants[1])
     nodes = (1 << depth) - 1
@@ -60,7 +60,7 @@ def random_trees(inputs, constants, state, room, learning, out, columns):
                 node = 2 * node + (2 if ranks[feature] > splits[i, node, 1] else 1)
             columns[t, i] = i * (nodes + 1) + node - nodes
             out[t, i] = factor
-        if learning:
+        if learning[t]:
             state[state.size - 1] = asked
             learn_row(inputs[t], state, features, KNOTS, room)
     return rows

@@ -47,7 +47,7 @@ def rank_of(cell, own, count):
 
 @kernel(MAP)
 def ranks(inputs, constants, state, room, learning, out):
-    """Write the ranks of rows; if ``learning``, update the state."""
+    """Write the ranks of rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     knots = int(constants[0])
     factor = math.sqrt(12.0 / features)
@@ -58,7 +58,7 @@ def ranks(inputs, constants, state, room, learning, out):
         for j in range(features):
             rank = rank_of(limited(inputs[t, j]), table[j], int(counts[j]))
             out[t, j] = factor * (rank - 0.5)
-        if learning:
+        if learning[t]:
             learn_row(inputs[t], state, features, knots, room)
     return rows
 

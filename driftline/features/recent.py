@@ -36,7 +36,7 @@ LARGEST = 1e140
 
 @kernel(MAP)
 def recent(inputs, constants, state, room, learning, out):
-    """Write rows; if ``learning``, update the state."""
+    """Write rows; update the state by those to be learned from."""
     rows, features = inputs.shape
     means, squares = state[1 : 1 + features], state[1 + features : 1 + 2 * features]
     factor = 1.0 / math.sqrt(features)
@@ -51,7 +51,7 @@ def recent(inputs, constants, state, room, learning, out):
             out[t, j] = factor * min(SHOWN, max(-SHOWN, z))
         if out.shape[1] > features:
             out[t, features] = constants[1]
-        if not learning:
+        if not learning[t]:
             continue
         weight = max(1.0 / constants[0], 1.0 / (state[0] + 1.0))
         for j in range(features):

@@ -63,8 +63,6 @@ __all__ = [
     "HEADER",
     "LARGEST",
     "WIDTH",
-    "look",
-    "look_single",
     "standardise",
     "standardise_rounds",
     "standardise_rounds_single",
@@ -402,8 +400,8 @@ def write_and_learn(x, state, about, factor, room, out):
 
 
 @kernel(SCALE)
-def standardise(inputs, state, room, out):
-    """Scale rows, and learn from them; return how many came before one that is not finite.
+def standardise(inputs, state, room, learning, out):
+    """Scale rows, and learn from some; return how many came before one that is not finite.
 
     ``out`` may have one more column, which is not written; ``room`` is for ``ROOM`` numbers.
     """
@@ -416,12 +414,15 @@ def standardise(inputs, state, room, out):
         x = inputs[t]
         if count_bad(x) > 0.0:
             return t
-        write_and_learn(x, state, about, factor, room, out[t, :features])
+        if learning[t]:
+            write_and_learn(x, state, about, factor, room, out[t, :features])
+        else:
+            write(x, state, about, factor, out[t, :features])
     return rows
 
 
 @kernel(SCALE_ROUNDS)
-def standardise_rounds(inputs, starts, state, room, out):
+def standardise_rounds(inputs, starts, state, room, learning, out):
     """Do the same with rounds of several rows; return how many came before one not finite.
 
     ``room`` has one more number for each feature: the row that is scaled while learning is not the
@@ -435,25 +436,12 @@ def standardise_rounds(inputs, starts, state, room, out):
             if count_bad(inputs[i]) > 0.0:
                 return t
             write(inputs[i], state, about, factor, out[i, :features])
+        if not learning[t]:
+            continue
         for i in range(starts[t], starts[t + 1]):
             write_and_learn(inputs[i], state, about, factor, room, room[ROOM : ROOM + features])
     return starts.size - 1
 
 
-@kernel(SCALE)
-def look(inputs, state, room, out):
-    """Scale rows by the current state, without learning."""
-    rows, features = inputs.shape
-    about = state[HEADER:].reshape(WIDTH, features)
-    factor = 1.0 / math.sqrt(features)
-    for t in range(rows):
-        x = inputs[t]
-        if count_bad(x) > 0.0:
-            return t
-        write(x, state, about, factor, out[t, :features])
-    return rows
-
-
 standardise_single = Kernel(standardise.function, SCALE_SINGLE)
 standardise_rounds_single = Kernel(standardise_rounds.function, SCALE_ROUNDS_SINGLE)
-look_single = Kernel(look.function, SCALE_SINGLE)

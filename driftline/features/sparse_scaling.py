@@ -72,7 +72,7 @@ def learn(value, size, about, column):
 
 
 def scale_sparse(values, columns, starts, state, size, learning, out, out_columns, out_starts):
-    """Scale rows; if ``learning``, update the state.
+    """Scale rows, and update the state by those to be learned from.
 
     Entries must be finite. Return how many rows came before a column out of range. With a ``size``
     other than 0 every row gets one more entry, in the column after the last: a constant of this
@@ -96,13 +96,13 @@ def scale_sparse(values, columns, starts, state, size, learning, out, out_column
                 if count > 0.0:
                     ratio = abs(value) / math.sqrt(about[SQUARE, column])
                     z = clipped(z * ratio, count)
-                if learning:
+                if learning[t]:
                     learn(value, ratio, about, column)
             out[place], out_columns[place] = z, column
             norm_sq += z * z
             place += 1
         rows, norms = state[0] + 1.0, state[1] + norm_sq  # a row counts itself
-        if learning:
+        if learning[t]:
             state[0], state[1] = rows, norms
         usual = norms / rows
         norm = math.sqrt(max(norm_sq, usual)) if usual > 0.0 else 1.0

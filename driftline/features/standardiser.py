@@ -15,6 +15,7 @@ from driftline.features.base import Mapped, Mapper
 from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.flags import learned, none
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
@@ -104,8 +105,9 @@ class Standardiser(Mapper):
             self._become(made)
             return first
         if isinstance(rows, SparseRows):
-            return self._sparse(rows, start, stop, learning=True)
-        return self._dense(rows, start, stop, self._buffered(stop - start), learning=True)
+            return self._sparse(rows, start, stop, learned(rows, start, stop))
+        out, learning = self._buffered(stop - start), learned(rows, start, stop)
+        return self._dense(rows, start, stop, out, learning)
 
     def look(self, inputs: Inputs) -> Mapped:
         """Scale every row as if it came next, without learning.
@@ -128,8 +130,8 @@ class Standardiser(Mapper):
             return self._begun(rows).look_at(rows, start, stop)
         stop = rows.rounds if stop is None else stop
         if isinstance(rows, SparseRows):
-            return self._sparse(rows, start, stop, learning=False)
-        return self._dense(rows, start, stop, self._empty(stop - start), learning=False)
+            return self._sparse(rows, start, stop, none(stop - start))
+        return self._dense(rows, start, stop, self._empty(stop - start), none(stop - start))
 
     def rounds(self, rows: Rows, start: int, stop: int) -> Rows:
         """Scale and remember rounds as :meth:`piece` does rows; a round may have several."""
@@ -311,16 +313,16 @@ class Standardiser(Mapper):
         return "" if self.dtype == np.float64 else "_single"
 
     def _dense(
-        self, rows: Rows, start: int, stop: int, out: np.ndarray, learning: bool
+        self, rows: Rows, start: int, stop: int, out: np.ndarray, learning: np.ndarray
     ) -> DenseRows:
-        (inputs,) = rows.arrays(start, stop)
-        if learning and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():
+        (inputs,), learns = rows.arrays(start, stop), bool(learning.any())
+        if learns and 1 < len(inputs) < dense.WINDOW and not np.isfinite(inputs).all():
             refuse(rows, start + int(np.argmin(np.isfinite(inputs).all(axis=1))))
-        saved = learning and len(inputs) >= dense.WINDOW
+        saved = learns and len(inputs) >= dense.WINDOW
         if saved:
             self._save()
-        name = ("look", "standardise")[learning] + self._precision
-        good = getattr(dense, name)(inputs, self.state, self._room, out)  # looking needs no room
+        scale = getattr(dense, "standardise" + self._precision)
+        good = scale(inputs, self.state, self._room, learning, out)  # looking needs no room
         if good < stop - start:
             if saved:
                 self.state[:] = self._before
@@ -343,7 +345,8 @@ class Standardiser(Mapper):
             self._save()
         name = "standardise_rounds" + self._precision
         out = self._buffered(len(inputs))
-        good = getattr(dense, name)(inputs, starts, self.state, self._room, out)
+        given = (inputs, starts, self.state, self._room, learned(rows, start, stop), out)
+        good = getattr(dense, name)(*given)
         if good < stop - start:
             if saved:
                 self.state[:] = self._before
@@ -357,7 +360,8 @@ class Standardiser(Mapper):
             return self._begun(rows)._look_at_groups(rows)
         inputs, starts = rows.arrays(0, rows.rounds)
         out = self._empty(len(inputs))
-        good = getattr(dense, "look" + self._precision)(inputs, self.state, self._room, out)
+        scale = getattr(dense, "standardise" + self._precision)
+        good = scale(inputs, self.state, self._room, none(len(inputs)), out)
         if good < len(inputs):
             refuse(rows, int(np.searchsorted(starts, good, side="right")) - 1)
         return rows.with_members(out, starts)
@@ -368,7 +372,7 @@ class Standardiser(Mapper):
             self._before = np.empty_like(self.state)
         self._before[:] = self.state
 
-    def _sparse(self, rows: SparseRows, start: int, stop: int, learning: bool) -> SparseRows:
+    def _sparse(self, rows: SparseRows, start: int, stop: int, learning: np.ndarray) -> SparseRows:
         values, columns, starts = rows.arrays(start, stop)
         bad = ~np.isfinite(values[starts[0] : starts[-1]])
         if bad.any():
@@ -379,7 +383,7 @@ class Standardiser(Mapper):
         out_columns, out_starts = np.empty(out.size, columns.dtype), np.empty_like(starts)
         scale = sparse.scale_sparse_32 if columns.dtype == np.int32 else sparse.scale_sparse_64
         size = -1.0 if self.constant is True else float(self.constant)
-        state = self.state.copy() if learning else self.state
+        state = self.state.copy() if learning.any() else self.state
         made = (out, out_columns, out_starts)
         good = scale(values, columns, starts, state, size, learning, *made)
         if good < stop - start:

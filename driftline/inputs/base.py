@@ -51,6 +51,9 @@ class LinearRows(ABC):
     #: The labels of the rounds, where these are learned from, for maps that remember them.
     labels: CheckedLabels | None
 
+    #: Which rounds are predicted only, where labels come late; None where all are learned from.
+    asked: np.ndarray | None
+
     #: Rounds in a batch, after which the progress callback is called.
     block = 1 << 14
 

@@ -23,7 +23,7 @@ class DenseRows(LinearRows):
     #: Whether the stored weights have a row per feature instead of one per score.
     transposed = False
 
-    __slots__ = ("array", "before", "features", "labels", "rounds", "size")
+    __slots__ = ("array", "asked", "before", "features", "labels", "rounds", "size")
 
     def __init__(self, array: np.ndarray):
         if array.ndim != 2:
@@ -32,7 +32,7 @@ class DenseRows(LinearRows):
             )
         if array.dtype != np.float64 and array.dtype.kind not in "fiub":
             raise InputError(f"inputs must be real numbers, but their type is {array.dtype}")
-        self.array, self.before, self.labels = array, 0, None
+        self.array, self.before, self.labels, self.asked = array, 0, None, None
         self.rounds, self.features = array.shape
         check_features(self.features)
         self.size = array.size

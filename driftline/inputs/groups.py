@@ -65,6 +65,7 @@ class Groups:
         #: How many rounds of the stream came before these, where they are a batch of it.
         self.before = 0
         self.labels: CheckedLabels | None = None
+        self.asked: np.ndarray | None = None
         self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
 
     def with_members(self, whole: np.ndarray, starts: np.ndarray) -> Self:

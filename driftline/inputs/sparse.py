@@ -35,6 +35,7 @@ class SparseRows(LinearRows):
     transposed = True
 
     __slots__ = (
+        "asked",
         "before",
         "columns",
         "features",
@@ -48,7 +49,7 @@ class SparseRows(LinearRows):
 
     def __init__(self, matrix: Inputs):
         self.values, self.columns, self.starts, shape = check_csr(matrix)
-        self.kind, self.before, self.labels = type(matrix), 0, None
+        self.kind, self.before, self.labels, self.asked = type(matrix), 0, None, None
         self.rounds, self.features = shape
         self.size = self.values.size
         check_features(self.features)
@@ -61,7 +62,7 @@ class SparseRows(LinearRows):
         rows = object.__new__(cls)
         rows.values, rows.columns, rows.starts, rows.kind = values, columns, starts, kind
         rows.rounds, rows.features, rows.size = starts.size - 1, features, values.size
-        rows.before, rows.labels = 0, None
+        rows.before, rows.labels, rows.asked = 0, None, None
         return rows
 
     @property

@@ -8,6 +8,7 @@ from driftline.kernels.backend import Signature, types
 
 vector = types.Array(types.float64, 1, "C")
 integers = types.Array(types.int64, 1, "C")
+flags = types.Array(types.boolean, 1, "C")
 matrix = types.Array(types.float64, 2, "C")
 labels = predictions = types.Array(types.int64, 2, "C")
 
@@ -157,21 +158,24 @@ SHARES = types.void(
 #: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, predictions)
 
-#: ``scale(inputs, state, room, out) -> rows``: standardise rows as they come, if all are finite.
-SCALE = types.int64(_input(types.float64, 2), vector, vector, matrix)
+#: ``scale(inputs, state, room, learning, out) -> rows``: standardise rows as they come, if all are
+#: finite, and learn from those of which ``learning`` says so.
+SCALE = types.int64(_input(types.float64, 2), vector, vector, flags, matrix)
 SCALE_SINGLE = types.int64(
-    _input(types.float64, 2), vector, vector, types.Array(types.float32, 2, "C")
+    _input(types.float64, 2), vector, vector, flags, types.Array(types.float32, 2, "C")
 )
 
-#: ``scale(inputs, starts, state, room, out) -> rounds``: the same for rounds of several rows.
+#: ``scale(inputs, starts, state, room, learning, out) -> rounds``: the same for rounds of several
+#: rows.
 SCALE_ROUNDS, SCALE_ROUNDS_SINGLE = (
-    types.int64(_input(types.float64, 2), _input(types.int64, 1), vector, vector, out)
+    types.int64(_input(types.float64, 2), _input(types.int64, 1), vector, vector, flags, out)
     for out in (matrix, types.Array(types.float32, 2, "C"))
 )
 
 #: ``map(inputs, constants, state, room, learning, out) -> rows``: map rows by what is known of
-#: those before, and remember them if they are learned from; stop at one that is not finite.
-MAP = types.int64(_input(types.float64, 2), vector, vector, vector, types.boolean, matrix)
+#: those before that were learned from, which ``learning`` says of each; stop at one that is not
+#: finite.
+MAP = types.int64(_input(types.float64, 2), vector, vector, vector, flags, matrix)
 
 #: The same into sparse rows, each of the same number of entries: their values, and their columns.
 MAP_SPARSE = types.int64(
@@ -179,7 +183,7 @@ MAP_SPARSE = types.int64(
     vector,
     vector,
     vector,
-    types.boolean,
+    flags,
     matrix,
     types.Array(types.int32, 2, "C"),
 )
@@ -222,7 +226,7 @@ def _scale_sparse(index: types.Type) -> Signature:
     """
     integers = types.Array(index, 1, "C")
     inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1))
-    sizes = (types.float64, types.boolean)
+    sizes = (types.float64, flags)
     return types.int64(*inputs, vector, *sizes, vector, integers, integers)
 
 

@@ -71,6 +71,7 @@ _ROOMS = (
     "checks",
     "comparators",
     "decoders",
+    "delays",
     "detectors",
     "domains",
     "estimators",

@@ -325,3 +325,180 @@ def test_outstanding_tickets_that_cannot_be_are_refused(numbers):
     with pytest.raises(dl.InputError, match="outstanding"):
         learner.restore(state.replaced(outstanding=[1, 2]))
     assert learner.outstanding == 4
+
+
+# -- runs
+
+
+def as_history(delays, rounds):
+    """Return asks and tells of a run with these delays."""
+    made = []
+    for tick in range(rounds):
+        made.append((tick, False))
+        made += [(t, True) for t in range(tick + 1) if delays[t] >= 0 and t + delays[t] == tick]
+    return made
+
+
+DELAYS = {
+    "at once": lambda rng, n: np.zeros(n, dtype=int),
+    "fixed": lambda rng, n: np.full(n, 7),
+    "random": lambda rng, n: rng.integers(-1, 15, n),
+    "batches": lambda rng, n: dl.delays.Batches(10).rounds(0, n),
+    "long": lambda rng, n: np.r_[np.full(n - 20, 25), np.full(20, -1)],
+}
+
+
+@pytest.mark.parametrize("name", DELAYS)
+@every_learner
+def test_runs_have_the_bits_of_tickets(make, name):
+    delays = DELAYS[name](np.random.default_rng(1), 60)
+    one, two = make(), make()
+    trace = one.run(X[:60], Y[:60], delay=delays)
+    tickets = played(two, as_history(delays, 60))
+    assert np.array_equal(trace.prediction, [tickets[t].prediction for t in range(60)])
+    came = (delays >= 0) & (np.arange(60) + delays < 60)
+    assert np.array_equal(trace.arrived, came) and trace.carried == 0
+    assert one.rounds == came.sum() and one.outstanding == two.outstanding == 60 - came.sum()
+    wrong = (trace.prediction != Y[:60]).astype(float)
+    assert np.array_equal(trace.target_loss[came], wrong[came])
+    assert np.isnan(trace.risk[~came]).all() and np.isnan(trace.target_loss[~came]).all()
+    order = [t for t, told in as_history(delays, 60) if told]
+    rounds = np.flatnonzero(came)
+    assert rounds[np.argsort(trace.arrival[came])].tolist() == order
+    one.forget(before=60)
+    two.forget(before=60)
+    assert bits(one) == bits(two)
+
+
+@pytest.mark.parametrize("name", ["fixed", "random", "long"])
+@every_learner
+def test_labels_that_have_not_come_come_in_the_next_run(make, name):
+    delays = DELAYS[name](np.random.default_rng(2), 60)
+    whole, pieces = make(), make()
+    trace = whole.run(X[:60], Y[:60], delay=delays)
+    cuts = (0, 30, 31, 60)
+    parts = [
+        pieces.run(X[a:b], Y[a:b], delay=delays[a:b])
+        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+    ]
+    assert np.array_equal(np.concatenate([part.prediction for part in parts]), trace.prediction)
+    assert sum(part.arrived.sum() + part.carried for part in parts) == trace.arrived.sum()
+    assert pieces.outstanding == whole.outstanding
+    for learner in (whole, pieces):
+        learner.forget(before=60)
+    assert bits(whole) == bits(pieces)
+
+
+def test_weights_of_late_rounds():
+    delays = np.random.default_rng(3).integers(-1, 9, 60)
+    weights = np.random.default_rng(4).random(60) * 2.0
+    for name in ("drawing", "vote", "draw", "neighbours"):
+        whole, pieces = LEARNERS[name](), LEARNERS[name]()
+        trace = whole.run(X[:60], Y[:60], delay=delays, sample_weight=weights)
+        pieces.run(X[:25], Y[:25], delay=delays[:25], sample_weight=weights[:25])
+        pieces.run(X[25:60], Y[25:60], delay=delays[25:], sample_weight=weights[25:])
+        came = trace.arrived
+        wrong = weights * (trace.prediction != Y[:60])
+        assert np.array_equal(trace.target_loss[came], wrong[came])
+        for learner in (whole, pieces):
+            learner.forget(before=60)
+        assert bits(whole) == bits(pieces)
+
+
+def test_distributions_of_delays():
+    rounds = dl.delays.Geometric(mean=50.0, seed=3).rounds(0, 20_000)
+    assert abs(rounds.mean() - 50.0) < 2.0 and rounds.min() == 0
+    assert np.array_equal(rounds[100:200], dl.delays.Geometric(50.0, seed=3).rounds(100, 100))
+    late = [rounds, dl.delays.Fixed(5).rounds(7, 3), dl.delays.Batches(4).rounds(2, 6)]
+    assert late[1].tolist() == [5, 5, 5] and late[2].tolist() == [1, 0, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [dl.delays.Fixed(7), 7, np.full(40, 7), [7] * 40],
+    ids=["fixed", "int", "array", "list"],
+)
+def test_delays_in_all_forms(delay):
+    one, two = certain(), certain()
+    made, expected = (
+        one.run(X[:40], Y[:40], delay=delay),
+        two.run(X[:40], Y[:40], delay=np.full(40, 7)),
+    )
+    assert np.array_equal(made.prediction, expected.prediction) and made.arrived.sum() == 33
+
+
+WRONG = {
+    "short": np.ones(3, dtype=int),
+    "fractions": np.full(40, 1.5),
+    "words": ["late"] * 40,
+    "negative": -3,
+    "true": True,
+    "endless": np.full(40, 2**60),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_delays_are_refused_before_anything_changes(name):
+    learner = committee()
+    before = bits(learner)
+    with pytest.raises(dl.InputError):
+        learner.run(X[:40], Y[:40], delay=WRONG[name])
+    assert bits(learner) == before
+
+
+@pytest.mark.parametrize("given", [{"delay": 1.5}, {"mean": 0.0}, {"mean": "long"}, {"size": 0}])
+def test_wrong_distributions_are_refused(given):
+    kinds = {"delay": dl.delays.Fixed, "mean": dl.delays.Geometric, "size": dl.delays.Batches}
+    ((name, _),) = given.items()
+    with pytest.raises(dl.InputError):
+        kinds[name](**given)
+
+
+def test_a_refused_late_run_changes_nothing():
+    for name in ("drawing", "vote", "mapped", "forest"):
+        learner = LEARNERS[name]()
+        learner.run(X[:30], Y[:30], delay=5)
+        before, waiting = learner.state, learner.outstanding
+        bad = X[30:60].copy()
+        bad[20] = np.nan
+        with pytest.raises(dl.InputError):
+            learner.run(bad, Y[30:60], delay=5)
+        assert learner.outstanding == waiting == 5 and learner.rounds == before.rounds
+        other = LEARNERS[name]()
+        other.run(X[:30], Y[:30], delay=5)
+        one = learner.run(X[30:60], Y[30:60], delay=5)
+        two = other.run(X[30:60], Y[30:60], delay=5)
+        assert np.array_equal(one.prediction, two.prediction)
+
+
+def test_rounds_that_wait_are_not_passed_over(tmp_path):
+    learner = certain()
+    learner.run(X[:30], Y[:30], delay=5)
+    with pytest.raises(dl.InputError, match="labels of 5 rounds are still to come"):
+        learner.run(X[30:], Y[30:])
+    with pytest.raises(dl.InputError, match="still to come"):
+        learner.save(tmp_path / "learner")
+    copied = learner.copy()
+    assert copied.run(X[30:60], Y[30:60], delay=0).carried == 5
+    learner.forget(before=27)
+    assert learner.outstanding == 3
+    assert learner.run(X[30:60], Y[30:60], delay=0).carried == 3
+    learner.run(X[60:], Y[60:])
+    assert dl.load(learner.save(tmp_path / "learner")).rounds == learner.rounds
+
+
+def test_rows_of_every_kind_come_late():
+    rows = csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    for make in (certain, lambda: dl.auto(TASK, effort="fast")):
+        whole, pieces = make(), make()
+        trace = whole.run(rows, Y, delay=6)
+        parts = [pieces.run(rows[:33], Y[:33], delay=6), pieces.run(rows[33:], Y[33:], delay=6)]
+        assert np.array_equal(trace.prediction, np.concatenate([p.prediction for p in parts]))
+    words = dl.streams.PlantedSequences(rounds=40, tags=3, seed=0)
+    whole, pieces = dl.auto(words.task), dl.auto(words.task)
+    trace = whole.run(words.inputs, words.labels, delay=6)
+    pieces.run(words.inputs[:13], words.labels[:13], delay=6)
+    pieces.run(words.inputs[13:], words.labels[13:], delay=6)
+    for learner in (whole, pieces):
+        learner.forget(before=40)
+    assert bits(whole) == bits(pieces) and trace.arrived.sum() == 34

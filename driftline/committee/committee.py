@@ -20,6 +20,7 @@ from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows
+from driftline.inputs.flags import every
 from driftline.kernels import program as table
 from driftline.learner import Asked, Member, Shell, Shield, Ticket, check_longer
 from driftline.state import State
@@ -266,7 +267,11 @@ class Committee(Shell):
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
-        self._weigh(risks, losses, room.columns.get("sample_weight"), room["weights"])
+        paid, counts = risks, room.columns.get("sample_weight")
+        if room.late is not None:  # weights move by what was predicted, when it is told
+            late, first = room.late
+            paid, counts = late.settle(first, first + len(risks), risks)
+        self._weigh(paid, losses, counts, room["weights"])
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -640,7 +645,10 @@ class Committee(Shell):
             if "sample_weight" in room.columns:
                 target *= room["sample_weight"]
             return {"risk": target, "target_loss": target, "prediction": rows}
-        chosen = drawn(weights, self._draws.uniforms(number, len(risks))[:, 0])
+        uniforms = np.full(len(risks), 0.5)
+        asked = room.columns.get("asked", every(len(risks)))
+        uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
+        chosen = drawn(weights, uniforms)
         places = chosen, np.arange(len(chosen))
         return {
             "risk": (weights * risks).sum(axis=1),

@@ -123,8 +123,8 @@ def update(
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
-        if counts == 0.0:
-            if alarms.size > 0:
+        if counts <= 0.0:
+            if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
             continue
         if counts > state[SCALE]:
@@ -275,7 +275,8 @@ class Shares:
         """Return the weights before every round, a row each, and learn from the losses.
 
         Losses are clipped to the range from 0 to the largest one, which rounding may leave; with
-        sample weights they are multiplied by these already.
+        sample weights they are multiplied by these already. A weight of -1 is for a round that is
+        only asked for.
         Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)

@@ -42,6 +42,7 @@ class CommitteeState:
     alarms: AlarmLog | None = None
     outstanding: np.ndarray | None = None
     identity: str = ""
+    late: Any = None
 
     def replaced(self, **fields: Any) -> CommitteeState:
         """Return the state with some fields changed."""
@@ -59,6 +60,8 @@ class CommitteeState:
         }
         if self.identity:
             about["identity"] = self.identity
+        if self.late is not None:
+            about["late"] = self.late
         arrays = {"shares": self.shares.state}
         if self.scaling is not None:
             arrays["scaling"] = self.scaling.state
@@ -84,7 +87,7 @@ class CommitteeState:
         own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
         states = map(State.from_saved, about["members"], own)
         waiting = {k: arrays[k] for k in ("outstanding",) if k in arrays}
-        counts = {k: about[k] for k in (*COUNTS, "identity") if k in about}
+        counts = {k: about[k] for k in (*COUNTS, "identity", "late") if k in about}
         plain = State.from_saved({"version": 1} | counts, waiting)
         return cls(
             plain.key,
@@ -97,6 +100,7 @@ class CommitteeState:
             AlarmLog.from_array(arrays["alarms"], plain.rounds) if "alarms" in arrays else None,
             plain.outstanding,
             plain.identity,
+            plain.late,
         )
 
     @classmethod

@@ -44,7 +44,9 @@ class CommitteeTrace:
     same. ``weights`` has a row of the members' weights before every round, ``member_risk`` a
     row of their expected losses; ``members`` are their own traces, with losses, steps and
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
-    losses are multiplied by the ``sample_weight`` of the round, if there is one.
+    losses are multiplied by the ``sample_weight`` of the round, if there is one. Where labels come
+    late, ``arrival`` is the place of each round in the order in which they came, -1 if that has not
+    come: see :class:`~driftline.Trace`.
     """
 
     risk: np.ndarray
@@ -55,6 +57,8 @@ class CommitteeTrace:
     members: tuple[Trace, ...]
     origin: AuditOrigin | None = None
     sample_weight: np.ndarray | None = None
+    arrival: np.ndarray | None = None
+    carried: int = 0
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -66,6 +70,26 @@ class CommitteeTrace:
             f"CommitteeTrace({len(self)} rounds, {len(self.members)} members, target loss "
             f"{self.target_loss.sum():g}, best member {self.member_risk.sum(axis=0).min():.6g})"
         )
+
+    @property
+    def arrived(self) -> np.ndarray:
+        """Whether the label of each round has come."""
+        return np.ones(len(self), dtype=bool) if self.arrival is None else self.arrival >= 0
+
+    def rounds_of(self, late: Any) -> CommitteeTrace:
+        """Return the rounds of a run whose labels came late, from its events."""
+        asked, told = late.ask_events, late.tell_events[late.carried :]
+        came = told >= 0
+        members = tuple(member.rounds_of(late) for member in self.members)
+        columns: dict[str, Any] = {name: getattr(self, name)[asked] for name in COLUMNS}
+        for name in ("risk", "target_loss"):
+            columns[name] = np.where(came, columns[name], np.nan)
+        columns["member_risk"] = np.where(came[:, np.newaxis], columns["member_risk"], np.nan)
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight[asked]
+        carried = members[0].carried if members else 0
+        late_rounds = {"arrival": late.arrivals, "carried": carried, "members": members}
+        return replace(self, **columns, **late_rounds)
 
     @property
     def average(self) -> np.ndarray:
@@ -145,9 +169,9 @@ class CommitteeTrace:
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
         """Return the trace from what :meth:`to_saved` returned, if it is valid."""
         rounds = len(column(arrays, "risk"))
-        made = {name: column(arrays, name, rounds) for name in ("risk", "target_loss")}
+        made: dict[str, Any] = {n: column(arrays, n, rounds) for n in ("risk", "target_loss")}
         made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
-        weight = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
+        weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
         for j, part in enumerate(about["members"]):
             start = f"{j}."

@@ -107,13 +107,17 @@ class Block(NamedTuple):
     comparator_gaps: np.ndarray | None = None
     restarted: np.ndarray | None = None  # whether each round was the first of a new start
     sample_weight: np.ndarray | None = None  # how often each round counts; None for once
+    asked: np.ndarray | None = None  # which rounds are predicted only; None for none
 
     @property
     def extras(self) -> np.ndarray:
-        """Uniform numbers, with sample weights beside them if there are any."""
-        if self.sample_weight is None:
+        """Uniform numbers; beside them sample weights, and which rounds are predicted only."""
+        if self.sample_weight is None and self.asked is None:
             return self.uniforms
-        return np.column_stack([self.uniforms, self.sample_weight])
+        weights = np.ones(len(self.uniforms)) if self.sample_weight is None else self.sample_weight
+        if self.asked is None:
+            return np.column_stack([self.uniforms, weights])
+        return np.column_stack([self.uniforms, weights, self.asked])
 
     def weight(self, t: int) -> float:
         """Return the sample weight of one round."""
@@ -142,6 +146,7 @@ class Block(NamedTuple):
             comparator_gaps=None if self.comparator_gaps is None else self.comparator_gaps[part],
             restarted=None if self.restarted is None else self.restarted[part],
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
+            asked=None if self.asked is None else self.asked[part],
         )
 
 

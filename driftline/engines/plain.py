@@ -35,7 +35,8 @@ class PlainEngine(Engine):
         for t in range(block.stop - block.start):
             if not self._play_round(block, t):
                 return t
-            if self._alarmed(block, t):
+            asked = block.asked is not None and block.asked[t]
+            if not asked and self._alarmed(block, t):
                 return t + 1
         return block.stop - block.start
 
@@ -72,6 +73,12 @@ class PlainEngine(Engine):
             return False
         input_sq *= weight
         prediction = decoder.draw(theta, block.uniforms[t])
+        written = np.ravel(prediction)
+        block.predictions[t, : written.size] = written
+        target_loss = weight * loss.task.loss(prediction, label)
+        if block.asked is not None and block.asked[t]:
+            block.write(t, loss=value, risk=risk, target_loss=target_loss)
+            return True
         gradient = rows.gradient(grad, index, intercept)
         grad_sq = float(np.vdot(gradient, gradient))
 
@@ -102,13 +109,10 @@ class PlainEngine(Engine):
         state[at.ROUNDS] += 1
         state[at.LARGEST_INPUT_SQ] = max(state[at.LARGEST_INPUT_SQ], input_sq)
 
-        target_loss = weight * loss.task.loss(prediction, label)
         used = float(state[at.ETA])
         block.write(t, loss=value, risk=risk, target_loss=target_loss, eta=used, grad_sq=grad_sq)
         if block.gaps is not None:
             block.gaps[t] = weight * loss.solver_gap(theta)
-        written = np.ravel(prediction)
-        block.predictions[t, : written.size] = written
         return True
 
     def _watch(self, block: Block, t: int, label: Label) -> None:

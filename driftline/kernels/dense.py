@@ -9,6 +9,7 @@ from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
+    asks,
     assemble,
     choose_step,
     finish_step,
@@ -56,7 +57,7 @@ def play_dense(
         if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             played = t
             break
-        if code[at.LOOK]:
+        if code[at.LOOK] or asks(extras[t]):
             continue
         if shadow.size > 0:
             for k in range(outputs):

@@ -8,6 +8,7 @@ from driftline.kernels.linalg import add_scaled, dot
 from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
+    asks,
     assemble,
     choose_step,
     finish_step,
@@ -58,7 +59,7 @@ def play_items(
             return t
         if not play_round(m, labels[first:stop], extras[t], trace, t, predictions[t]):
             return t
-        if code[at.LOOK]:
+        if code[at.LOOK] or asks(extras[t]):
             continue
         if shadow.size > 0:
             for i in range(first, stop):

@@ -86,6 +86,12 @@ def weight_of(extras):
 
 
 @helper
+def asks(extras):
+    """Say whether a round is predicted only, and not learned from."""
+    return extras.size > 2 and extras[2] > 0.0
+
+
+@helper
 def play_round(m, label, extras, trace, t, prediction):
     """Predict, see the label, pay; return whether all numbers were finite.
 

@@ -77,8 +77,9 @@ def _loop(
     *inputs: types.Type, labels: types.Type = labels, weights: types.Type = matrix
 ) -> Signature:
     """``play(code, params, *inputs, labels, extras, weights, shadow, state, buffer, trace,
-    predictions) -> rounds played``. ``extras`` has the uniform number of every round, and its
-    sample weight beside it unless all are 1; ``shadow`` has a comparator's weights, or no entries.
+    predictions) -> rounds played``. ``extras`` has the uniform number of every round, beside it its
+    sample weight unless all are 1, and then 1 if it is predicted only; ``shadow`` has a
+    comparator's weights, or no entries.
     """  # noqa: D205
     return types.int64(
         integers,
@@ -201,10 +202,10 @@ HASH = types.int64(
     types.Array(types.int32, 1, "C"),
 )
 
-#: ``member(inputs, labels, sample_weight, constants, memory, room, learning, scores, trace,
-#: predictions) -> rows``: score rows by the memory; if ``learning``, also write a column of the
-#: trace for each and update the memory; stop at the first row that is not finite. Without sample
-#: weights all are 1.
+#: ``member(inputs, labels, sample_weight, constants, memory, room, playing, learning, scores,
+#: trace, predictions) -> rows``: score rows by the memory; if ``playing``, also write a column of
+#: the trace for each, and update the memory by those to be learned from; stop at the first row
+#: that is not finite. Without sample weights all are 1.
 MEMBER = types.int64(
     _input(types.float64, 2),
     labels,
@@ -213,6 +214,7 @@ MEMBER = types.int64(
     vector,
     vector,
     types.boolean,
+    flags,
     matrix,
     types.Array(types.float64, 2, "A"),
     predictions,

@@ -16,6 +16,7 @@ from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.round import (
     FARTHEST_SQ,
     alarmed,
+    asks,
     assemble,
     choose_step,
     finish_step,
@@ -63,7 +64,7 @@ def play_sparse(
 
         if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             return t
-        if code[at.LOOK]:
+        if code[at.LOOK] or asks(extras[t]):
             continue
         if shadow.size > 0:
             gather(shadow, values, columns, first, stop, m.encoded)

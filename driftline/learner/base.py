@@ -21,6 +21,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
+from driftline.delays import Delay
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket
 from driftline.tasks import Task
@@ -77,12 +78,14 @@ class Learner(ABC):
         audit: bool | None = None,
         sink: Sink | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        delay: Delay | npt.ArrayLike | None = None,
     ) -> Any:
         """Step through a stream; return its trace, or pass it to a sink. Same bits, but faster.
 
         A trace has a ``prediction`` for every round. With a seed, random numbers are those of this
         seed from now on. If a row is refused, the rounds before it are taken back. A round of
-        sample weight h has h times the loss; without weights, and in a step, it is 1.
+        sample weight h has h times the loss; without weights, and in a step, it is 1. With a delay
+        each label comes so many rounds after its prediction, as if told by its ticket then.
         """
 
     @abstractmethod

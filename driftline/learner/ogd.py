@@ -536,17 +536,24 @@ class OGD(Member):
     ) -> None:
         self.engine.hold(rows)
         assert room.table is not None
+        asked = room.columns.get("asked")
+        if asked is None:
+            uniforms = self._uniforms(number, stop - start)
+        else:  # rows that are asked for have the next numbers
+            uniforms = np.full((stop - start, 1), 0.5)
+            uniforms[asked] = self._uniforms(number, int(np.count_nonzero(asked)))
         block = Block(
             rows,
             start,
             stop,
             labels,
-            self._uniforms(number, stop - start),
+            uniforms,
             room.table,
             room["prediction"],
             room.columns.get("gap"),
             restarted=room.columns.get("restarted"),
             sample_weight=room.columns.get("sample_weight"),
+            asked=asked,
         )
         if (played := self._advance(block)) < stop - start:
             refuse(rows, start + played)

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Self, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from driftline.delays import Delay, delays_of
 from driftline.errors import InputError
 from driftline.inputs import Rows, fingerprint, refuse
 from driftline.learner.base import Learner
+from driftline.learner.late import LateRun, Waiting
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.predictor import Predictor
 from driftline.learner.ticket import Ticket, plain
@@ -77,11 +79,12 @@ def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndar
     return weights
 
 
-class Waiting(TypedDict):
+class TicketFields(TypedDict):
     """The fields of a state on outstanding tickets."""
 
     outstanding: np.ndarray | None
     identity: str
+    late: Waiting | None
 
 
 class Asked(NamedTuple):
@@ -111,6 +114,8 @@ class Shell(Learner):
         self._tickets = 0  # the number of the next one
         self._outstanding = Outstanding()
         self._identity = ""
+        #: Rounds of a run whose labels are still to come.
+        self._late: Waiting | None = None
 
     # -- rounds
 
@@ -124,6 +129,7 @@ class Shell(Learner):
         audit: bool | None = None,
         sink: Sink | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        delay: Delay | npt.ArrayLike | None = None,
     ) -> Any:
         """Play a stream: every row is predicted before it is learned from.
 
@@ -147,6 +153,11 @@ class Shell(Learner):
             How often each round counts, from 0 to a million: a round of weight h has h times the
             loss and the target loss. One of weight 0 is predicted, and changes no weights; maps and
             scalings of inputs see all rows alike.
+        delay
+            After how many more rounds each label comes: a number, an array with one for each round
+            (a negative one for never), or a distribution such as ``dl.delays.Geometric(50)``. A
+            round is predicted at once and learned from when its label comes, as by :meth:`ask` and
+            :meth:`tell`. Labels that have not come at the end come in the next run.
 
         Returns
         -------
@@ -164,7 +175,50 @@ class Shell(Learner):
         if sink is not None and not isinstance(sink, Sink):
             raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")
         digest, weights = fingerprint(rows, labels), checked_weights(sample_weight, rows.rounds)
+        if delay is not None:
+            if sink is not None:
+                raise InputError("a sink takes rounds in their order: give no delay, or no sink")
+            return self._run_late(rows, labels, weights, delay, digest, seed, progress, audit)
+        if self._late is not None:
+            raise InputError(
+                f"labels of {len(self._late.numbers)} rounds are still to come: give a delay for "
+                "the rounds after them, which may be 0"
+            )
         return self._run(rows, labels, digest, seed, progress, audit, sink, weights)
+
+    def _run_late(
+        self,
+        rows: Rows,
+        labels: CheckedLabels,
+        sample_weight: np.ndarray | None,
+        delay: Delay | npt.ArrayLike,
+        digest: str,
+        seed: int | None,
+        progress: Callable[[int], None] | None,
+        audit: bool | None,
+    ) -> Any:
+        """Play the events of a run whose labels come late; return its trace, a row for each round.
+
+        If no label comes in it, rounds are only predicted.
+        """
+        with self._turn.lock:
+            self._turn.check()
+            self._check_features(rows)
+            waiting, number = self._late if seed is None else None, self._tickets
+            delays = delays_of(delay, number, rows.rounds)
+            late = LateRun(number, rows, labels, sample_weight, delays, waiting)
+        events, codes, weights = late.events
+        if late.asked.all():
+            raise InputError(
+                "no label comes in this run: expected 1 or more, so that there is something to "
+                "learn; or ask for predictions by ask(x)"
+            )
+        trace = self._run(events, codes, digest, seed, progress, audit, None, weights, late)
+        with self._turn.lock:
+            numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]
+            self._outstanding = Outstanding(np.setdiff1d(numbers, late.told))
+            self._late = late.waiting
+        return trace.rounds_of(late)
 
     def learn_rows(
         self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None
@@ -184,6 +238,7 @@ class Shell(Learner):
         audit: bool | None = None,
         sink: Sink | None = None,
         sample_weight: np.ndarray | None = None,
+        late: LateRun | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         rows.labels = labels
@@ -198,7 +253,7 @@ class Shell(Learner):
                     refuse(rows, bad)
                 keep = copied if audit is None else audit
                 before, rounds = self._checkpoint(copied or keep), self.rounds
-            given = (rows, labels, sample_weight, digest, seed, progress, before, keep, sink)
+            given = (rows, labels, sample_weight, late, digest, seed, progress, before, keep, sink)
             try:
                 with nullcontext() if sink is None else sink:
                     return self._played(*given)
@@ -220,6 +275,7 @@ class Shell(Learner):
         rows: Rows,
         labels: CheckedLabels,
         sample_weight: np.ndarray | None,
+        late: LateRun | None,
         digest: str | None,
         seed: int | None,
         progress: Callable[[int], None] | None,
@@ -235,6 +291,7 @@ class Shell(Learner):
             room = None
             if digest is not None and sink is None:
                 room = self._room(labels).weighted(sample_weight)
+                room = room if late is None else room.delayed(late, 0, rows.rounds)
             origin = None if digest is None else self._origin(before)
         size = self._batch_size(rows)
         for start in range(0, rows.rounds, size):
@@ -249,7 +306,8 @@ class Shell(Learner):
                 self._play(rows, start, stop, part, self._tickets, batch)
                 if digest is not None:
                     self._combine(part, self._tickets, batch)
-                self._tickets += stop - start
+                asked = stop - start if late is None else np.count_nonzero(late.asked[start:stop])
+                self._tickets += int(asked)
                 if sink is not None:
                     first = self._filled(origin, keep) if start == 0 else None
                     trace = self._trace(batch, first, digest or "" if start == 0 else "")
@@ -328,6 +386,7 @@ class Shell(Learner):
             else:
                 self._learn_late(row, checked, ticket)
             self._outstanding.remove(ticket.number)
+            self._keep_waiting()
 
     def forget(self, ticket: Ticket | None = None, *, before: Ticket | int | None = None) -> None:
         """Say that no label will come for a ticket, or for all tickets asked for before another.
@@ -341,11 +400,18 @@ class Shell(Learner):
             if ticket is not None:
                 self._check_ticket(ticket)
                 self._outstanding.remove(ticket.number)
+                self._keep_waiting()
                 return
             number = before.number if isinstance(before, Ticket) else before
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
                 raise InputError(f"before must be a ticket or its number, not {before!r:.80}")
             self._outstanding.remove_before(int(number))
+            self._keep_waiting()
+
+    def _keep_waiting(self) -> None:
+        """Let rounds of a run wait for their labels only while they are outstanding."""
+        if self._late is not None:
+            self._late = self._late.among(self._outstanding.to_array())
 
     @property
     def outstanding(self) -> int:
@@ -406,8 +472,15 @@ class Shell(Learner):
     def save(self, path: str | Path) -> Path:
         """Write the learner to one file, for :func:`driftline.load`; return where it is.
 
-        The file has plain data only. The learner that is loaded goes on with the same bits.
+        The file has plain data only. The learner that is loaded goes on with the same bits. Labels
+        of a run that are still to come are in memory only: a learner that waits for them is not
+        saved.
         """
+        if self._late is not None:
+            raise InputError(
+                f"labels of {len(self._late.numbers)} rounds of a run are still to come, and a "
+                "file has no room for them: run on until they have come, or forget these rounds"
+            )
         return archive.write(path, *self.to_saved())
 
     def to_saved(self) -> Saved:
@@ -438,19 +511,20 @@ class Shell(Learner):
     def _reseed(self, seed: int) -> None:
         """Draw by another seed; tickets of the old one are those of another learner."""
         self._draws, self._identity = Draws.from_seed(seed, self._BRANCH), ""
-        self._outstanding = Outstanding()
+        self._outstanding, self._late = Outstanding(), None
 
     def _resume_tickets(self, state: Any) -> None:
         """Go on with the random numbers and the tickets of a state."""
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
-        self._outstanding = Outstanding(state.outstanding)
+        self._outstanding, self._late = Outstanding(state.outstanding), state.late
 
     @property
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> TicketFields:
         """What a state has of tickets that are outstanding: their numbers, and whose they are."""
         if not len(self._outstanding):
-            return {"outstanding": None, "identity": ""}
-        return {"outstanding": self._outstanding.to_array(), "identity": self._fingerprint()}
+            return {"outstanding": None, "identity": "", "late": None}
+        numbers, identity = self._outstanding.to_array(), self._fingerprint()
+        return {"outstanding": numbers, "identity": identity, "late": self._late}
 
     def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""

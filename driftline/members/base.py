@@ -19,6 +19,7 @@ from driftline.engines import warn_without_numba
 from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, refuse
+from driftline.inputs.flags import every, none
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
 from driftline.learner import MOST_WEIGHT, Member, check_longer
@@ -198,7 +199,7 @@ class CountingMember(ClassMember):
             memory, constants = self.started(width), np.array(self.constants(width))
         labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
         given = (inputs, labels, ONCE, constants, memory, np.empty(self.space(width)))
-        good = self.kernel(*given, False, made, rest, labels)
+        good = self.kernel(*given, False, none(0), made, rest, labels)
         if good < rows.rounds:
             refuse(rows, good)
         return made
@@ -213,7 +214,7 @@ class CountingMember(ClassMember):
         self._begin(rows)
         weights = room.columns.get("sample_weight", ONCE)
         given = (np.asarray(labels), room.table, room["prediction"], np.ascontiguousarray(weights))
-        played = self._advance(inputs, *given)
+        played = self._advance(inputs, *given, room.columns.get("asked"))
         if played < len(inputs):
             refuse(rows, start + played)
 
@@ -245,15 +246,17 @@ class CountingMember(ClassMember):
         trace: np.ndarray,
         predictions: np.ndarray,
         sample_weight: np.ndarray = ONCE,
+        asked: np.ndarray | None = None,
     ) -> int:
         """Play rounds up to the first row that is not finite; return how many were played."""
+        learning = every(len(inputs)) if asked is None else ~asked
         codes = (labels + 1) // 2 if self._sign else labels
-        given = (inputs, codes, sample_weight, self._constants, self.memory, self._space)
-        played = int(self.kernel.compiled(*given, True, self._scores, trace, predictions))
+        given = (inputs, codes, sample_weight, self._constants, self.memory, self._space, True)
+        played = int(self.kernel.compiled(*given, learning, self._scores, trace, predictions))
         if self._sign:
             predictions *= 2
             predictions -= 1
-        self._rounds += played
+        self._rounds += played if asked is None else int(np.count_nonzero(learning[:played]))
         return played
 
     # -- the state as a value

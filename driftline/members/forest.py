@@ -123,8 +123,9 @@ def grow_all(memory, constants, room, known, counted, kept, nodes, leaves):
 
 @kernel(MEMBER)
 def forest(
-    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
-):
+    inputs, labels, sample_weight, constants, memory, room, playing, learning, scores, trace,
+    predictions,
+):  # fmt: skip
     """Score rows by all trees; keep rows that are learned from, and grow trees when it is time."""
     rows, features = inputs.shape
     trees, window, most = int(constants[0]), int(constants[1]), int(constants[2])
@@ -141,12 +142,12 @@ def forest(
         x = inputs[t]
         if not all_finite(x):
             return t
-        own = scores[0] if learning else scores[t]
+        own = scores[0] if playing else scores[t]
         write_scores(nodes, leaves, smoothing, x, places, own)
-        if learning:
+        if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
             settle(own, label, weight, t, trace, predictions)
-            if weight == 0.0:
+            if weight == 0.0 or not learning[t]:
                 continue
             missed = 0.0 if predictions[t, 0] == label else 1.0
             if restarts and alarmed(memory, missed):

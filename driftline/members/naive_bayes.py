@@ -50,8 +50,9 @@ def write_scores(places, seen, counts, weight, smoothing, out):
 
 @kernel(MEMBER)
 def naive_bayes(
-    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
-):
+    inputs, labels, sample_weight, constants, memory, room, playing, learning, scores, trace,
+    predictions,
+):  # fmt: skip
     """Score rows by counts, and count them if they are learned from."""
     rows, features = inputs.shape
     bins, classes = int(constants[0]), int(constants[1])
@@ -63,12 +64,12 @@ def naive_bayes(
             return t
         for j in range(features):
             room[j] = bin_of(inputs[t, j], cut, bins)
-        own = scores[0] if learning else scores[t]
+        own = scores[0] if playing else scores[t]
         write_scores(room, seen, counts, memory[0], smoothing, own)
-        if learning:
+        if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
             settle(own, label, weight, t, trace, predictions)
-            if weight == 0.0:
+            if weight == 0.0 or not learning[t]:
                 continue
             memory[0] *= growth
             seen[label] += weight * memory[0]

@@ -98,8 +98,9 @@ def write_scores(labels, counted, near, places, found, weighted, out):
 
 @kernel(MEMBER)
 def neighbours(
-    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
-):
+    inputs, labels, sample_weight, constants, memory, room, playing, learning, scores, trace,
+    predictions,
+):  # fmt: skip
     """Score rows by their nearest neighbours; rows that are learned from replace the oldest."""
     rows, features = inputs.shape
     most, window, weighted = int(constants[0]), int(constants[1]), constants[2] > 0.0
@@ -112,14 +113,14 @@ def neighbours(
             return t
         seen = int(memory[0])
         count = min(seen, window)
-        own = scores[0] if learning else scores[t]
+        own = scores[0] if playing else scores[t]
         write_distances(inputs[t], kept, count, distances)
         found = find_nearest(distances, count, most, near, places)
         write_scores(known, counted, near, places, found, weighted, own)
-        if learning:
+        if playing:
             weight = weight_of(sample_weight, t)
             settle(own, labels[t, 0], weight, t, trace, predictions)
-            if weight == 0.0:
+            if weight == 0.0 or not learning[t]:
                 continue
             place = seen % window
             known[place], counted[place] = labels[t, 0], weight

@@ -168,10 +168,11 @@ class River(ClassMember):
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         assert room.table is not None
-        weights = room.columns.get("sample_weight")
+        weights, asked = room.columns.get("sample_weight"), room.columns.get("asked")
         for i, t in enumerate(range(start, stop)):
             weight = 1.0 if weights is None else float(weights[i])
-            played = self._play_row(rows, t, labels[i], weight)
+            only = asked is not None and bool(asked[i])
+            played = self._play_row(rows, t, labels[i], weight, only)
             room["prediction"][i], room.table[:, i] = played
 
     def _learn_one_mapped(
@@ -186,17 +187,20 @@ class River(ClassMember):
             raise
 
     def _play_row(
-        self, rows: Rows, t: int, label: Label, weight: float = 1.0
+        self, rows: Rows, t: int, label: Label, weight: float = 1.0, asked: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predict a row and learn from it; return the prediction, and what is recorded.
 
-        The model is told of a weight that is not 1, as ``w``, and not of rows of weight 0.
+        The model is told of a weight that is not 1, as ``w``, and not of rows of weight 0. A row
+        that is only asked for is not learned from.
         """
         x, y = row_of(rows, t), int(label[0])
         code = (y + 1) // 2 if self._sign else y
         scores = self._scores(rows, t, x)
         told = (x, code == 1 if self._sign else code)
-        if weight == 1.0:
+        if asked:
+            pass
+        elif weight == 1.0:
             self._call(rows, t, self.model.learn_one, *told)
         elif weight > 0.0:
             self._call(rows, t, partial(self.model.learn_one, w=weight), *told)
@@ -204,7 +208,8 @@ class River(ClassMember):
         column = np.zeros(len(at.TRACE_COLUMNS))
         column[at.LOSS_ROW], column[at.ETA_ROW] = -weight * scores[code], 1.0
         column[at.RISK_ROW] = column[at.TARGET_ROW] = weight * float(top != code)
-        self._width, self._rounds = rows.features, self._rounds + 1
+        if not asked:
+            self._width, self._rounds = rows.features, self._rounds + 1
         return np.array([2 * top - 1 if self._sign else top]), column
 
     # -- the state as a value

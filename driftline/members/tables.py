@@ -77,8 +77,9 @@ def write_shares(seen, weight, smoothing, out):
 
 @kernel(MEMBER)
 def tables(
-    inputs, labels, sample_weight, constants, memory, room, learning, scores, trace, predictions
-):
+    inputs, labels, sample_weight, constants, memory, room, playing, learning, scores, trace,
+    predictions,
+):  # fmt: skip
     """Score rows by the best table, and count them in all tables if they are learned from."""
     rows, features = inputs.shape
     bins, coarse, classes = int(constants[0]), int(constants[1]), int(constants[2])
@@ -100,16 +101,16 @@ def tables(
         for i in range(1, count):
             if wrong[i] < wrong[best]:
                 best = i
-        own, cell, total = scores[0] if learning else scores[t], int(cells[best]), 0.0
+        own, cell, total = scores[0] if playing else scores[t], int(cells[best]), 0.0
         for k in range(classes):
             own[k] = counts[cell, k] + shares[k]
             total += own[k]
         for k in range(classes):
             own[k] = math.log(own[k] / total)
-        if learning:
+        if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
             settle(own, label, weight, t, trace, predictions)
-            if weight == 0.0:
+            if weight == 0.0 or not learning[t]:
                 continue
             for i in range(count):
                 tops[i] = top_of(counts, int(cells[i]), shares)

@@ -36,7 +36,8 @@ class State:
     ``map`` is the state of the feature map, as plain data and arrays; None without a map.
 
     ``outstanding`` are the numbers of tickets that were asked for and not told yet, None for none;
-    ``identity`` is the fingerprint that they bear.
+    ``identity`` is the fingerprint that they bear. ``late`` are rounds of a run whose labels are
+    still to come, in memory only.
 
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
@@ -67,6 +68,7 @@ class State:
     memory: np.ndarray | None = None
     outstanding: np.ndarray | None = None
     identity: str = ""
+    late: Any = None
     model: Any = None
 
     @property
@@ -110,8 +112,8 @@ class State:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
-        for name, nothing in (("model", None), ("identity", "")):
-            if fields[name] == nothing:
+        for name, nothing in (("model", None), ("late", None), ("identity", "")):
+            if fields[name] is nothing or fields[name] == nothing:
                 del fields[name]
         about, own = fields.pop("map") or (None, {})
         if about is not None:
@@ -213,5 +215,6 @@ CHECKS = {
     "identity": lambda value: isinstance(value, str) and len(value) <= 64,
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
+    "late": lambda value: value is None or hasattr(value, "numbers"),
     "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),
 }

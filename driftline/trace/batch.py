@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Batch:
     columns: dict[str, np.ndarray]
     members: tuple[Batch, ...] = ()
     table: np.ndarray | None = None
+    #: Which events these rounds are, where labels come late: a ``LateRun``, and the first of them.
+    late: tuple[Any, int] | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -37,9 +40,17 @@ class Batch:
         """Return the batch with a column of sample weights, in members too; without, as it is."""
         if sample_weight is None:
             return self
-        columns = self.columns | {"sample_weight": sample_weight}
-        members = tuple(member.weighted(sample_weight) for member in self.members)
-        return Batch(columns, members, self.table)
+        return self.beside("sample_weight", sample_weight)
+
+    def beside(self, name: str, column: np.ndarray) -> Batch:
+        """Return the batch with one more column, in members too."""
+        members = tuple(member.beside(name, column) for member in self.members)
+        return Batch(self.columns | {name: column}, members, self.table, self.late)
+
+    def delayed(self, late: Any, start: int, stop: int) -> Batch:
+        """Return the batch as events ``start`` to ``stop`` of a run whose labels come late."""
+        made = self.beside("asked", late.asked[start:stop])
+        return Batch(made.columns, made.members, made.table, (late, start))
 
     def part(self, start: int, stop: int) -> Batch:
         """Return some of the rounds: a view, through which they can be written."""
@@ -47,4 +58,5 @@ class Batch:
             {name: column[start:stop] for name, column in self.columns.items()},
             tuple(member.part(start, stop) for member in self.members),
             None if self.table is None else self.table[:, start:stop],
+            None if self.late is None else (self.late[0], self.late[1] + start),
         )

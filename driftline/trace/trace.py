@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("gap", "restarted", "sample_weight")
+OPTIONAL = ("gap", "restarted", "sample_weight", "arrival")
 
 Made = TypeVar("Made")
 
@@ -53,7 +53,11 @@ class Trace:
     before where no step was made); the squared norm ``grad_sq`` of the gradient in the
     weights; where a solver was at work, the duality ``gap`` it left; where a detector was, whether
     the learner had ``restarted`` before the round; where rounds do not all count once, the
-    ``sample_weight``, by which losses and gradients are multiplied. Beside these, the learner's
+    ``sample_weight``, by which losses and gradients are multiplied; where labels come late, the
+    ``arrival``, which is the place of the round in the order in which they came, -1 if that has not
+    come. Then loss, step and gradient are those of the arrival, prediction and risk those of the
+    prediction; all are NaN without a label. ``carried`` is how many labels of earlier runs came in
+    this one. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -68,6 +72,8 @@ class Trace:
     gap: np.ndarray | None = None
     restarted: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
+    arrival: np.ndarray | None = None
+    carried: int = 0
     config: Json = field(default_factory=dict)
     digest: str = ""
 
@@ -81,6 +87,28 @@ class Trace:
             f"Trace({len(self)} rounds, target loss {self.target_loss.sum():g}, "
             f"risk {self.risk.sum():.6g}, surrogate loss {self.loss.sum():.6g})"
         )
+
+    @property
+    def arrived(self) -> np.ndarray:
+        """Whether the label of each round has come."""
+        return np.ones(len(self), dtype=bool) if self.arrival is None else self.arrival >= 0
+
+    def rounds_of(self, late: Any) -> Trace:
+        """Return the rounds of a run whose labels came late, from its events."""
+        asked, told = late.ask_events, late.tell_events[late.carried :]
+        came = told >= 0
+        columns: dict[str, Any] = {"prediction": self.prediction[asked]}
+        for name in ("risk", "target_loss"):
+            columns[name] = np.where(came, getattr(self, name)[asked], np.nan)
+        for name in ("loss", "eta", "grad_sq", *(["gap"] if self.gap is not None else [])):
+            columns[name] = np.where(came, getattr(self, name)[told], np.nan)
+        if self.restarted is not None:
+            again = _later(self.restarted, late.asked)
+            columns["restarted"] = came & again[told]
+        if self.sample_weight is not None:
+            columns["sample_weight"] = self.sample_weight[asked]
+        carried = int((late.tell_events[: late.carried] >= 0).sum())
+        return replace(self, **columns, arrival=late.arrivals, carried=carried)
 
     @property
     def first_weights(self) -> np.ndarray | None:
@@ -197,7 +225,7 @@ class Trace:
         rounds = len(column(arrays, "loss"))
         if rounds == 0:
             raise InputError("a trace has 1 round or more, but this one has none")
-        columns = {name: column(arrays, name, rounds) for name in COLUMNS[:-1]}
+        columns: dict[str, Any] = {n: column(arrays, n, rounds) for n in COLUMNS[:-1]}
         eta = columns["eta"]
         if not ((eta > 0.0) & (eta < LARGEST_STEP)).all():
             raise InputError(f"steps must be positive and finite, but reach to {eta.max()}")
@@ -216,6 +244,15 @@ class Trace:
     def load(cls, path: str | Path) -> Trace:
         """Read what :meth:`save` wrote."""
         return read_file(path, "Trace", cls.from_saved)
+
+
+def _later(restarted: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Return restarts at events at the next event that is told."""
+    starts = np.cumsum(restarted)
+    told = np.flatnonzero(~asked)
+    made = np.zeros(len(asked), dtype=bool)
+    made[told] = np.diff(np.r_[0, starts[told]]) > 0
+    return made
 
 
 def at_most_rounding(residual: np.ndarray, loss: np.ndarray) -> np.ndarray:

@@ -1,0 +1,152 @@
+"""Labels that come late in a run: in which order rounds are predicted and learned from.
+
+Round n is predicted at tick n, and its label arrives at tick n plus its delay, after the prediction
+of that tick; labels of the same tick arrive in the order of their rounds. So a run is a sequence of
+events, each of which is a round that is asked for or told, and learners play events as they play
+rounds. Rounds whose label has not come wait for the next run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftline.inputs import Rows
+from driftline.inputs.taking import after, take, take_labels
+from driftline.typing import CheckedLabels
+
+__all__ = ["LateRun", "Waiting"]
+
+
+@dataclass(frozen=True, eq=False)
+class Waiting:
+    """Rounds that were predicted, and whose labels come at known ticks.
+
+    ``paid`` is what the members of a committee paid for each, None for a single learner.
+    """
+
+    rows: Rows
+    labels: CheckedLabels
+    numbers: np.ndarray
+    due: np.ndarray
+    sample_weight: np.ndarray
+    paid: np.ndarray | None = None
+
+    def among(self, outstanding: np.ndarray) -> Waiting | None:
+        """Return those of the rounds that are still outstanding, None for none."""
+        kept = np.flatnonzero(np.isin(self.numbers, outstanding))
+        if len(kept) == len(self.numbers):
+            return self
+        return self.taken(kept) if len(kept) else None
+
+    def taken(self, index: np.ndarray) -> Waiting:
+        """Return some of the rounds."""
+        return Waiting(
+            take(self.rows, index),
+            take_labels(self.labels, index),
+            self.numbers[index],
+            self.due[index],
+            self.sample_weight[index],
+            None if self.paid is None else self.paid[index],
+        )
+
+
+class LateRun:
+    """The events of a run, over rounds that waited before it and its own.
+
+    Parameters
+    ----------
+    first
+        The number of its first round.
+    rows, labels, sample_weight
+        Its rounds.
+    delays
+        After how many rounds each label comes, negative for never.
+    waiting
+        Rounds of earlier runs, None if there are none.
+    """
+
+    def __init__(
+        self,
+        first: int,
+        rows: Rows,
+        labels: CheckedLabels,
+        sample_weight: np.ndarray | None,
+        delays: np.ndarray,
+        waiting: Waiting | None,
+    ):
+        count = rows.rounds
+        self.carried = 0 if waiting is None else len(waiting.numbers)
+        self.weighted = sample_weight is not None
+        numbers = first + np.arange(count)
+        due = np.where(delays < 0, -1, numbers + np.maximum(delays, 0))
+        weights = np.ones(count) if sample_weight is None else sample_weight
+        self.paid: np.ndarray | None = None
+        if waiting is not None:
+            rows, numbers = after(waiting.rows, rows), np.r_[waiting.numbers, numbers]
+            due = np.r_[np.maximum(waiting.due, first), due]  # time may have gone on without us
+            weights = np.r_[waiting.sample_weight, weights]
+            known = waiting.labels
+            joined = (
+                [*known, *labels] if isinstance(known, list) else np.concatenate([known, labels])
+            )
+            labels, self.paid = joined, waiting.paid
+            self.weighted = self.weighted or bool((waiting.sample_weight != 1.0).any())
+        self.rows, self.labels, self.numbers, self.due = rows, labels, numbers, due
+        self.sample_weight = weights
+        told = np.flatnonzero((due >= first) & (due < first + count))
+        own = self.carried + np.arange(count)
+        rounds = np.r_[own, told]
+        ticks = np.r_[numbers[own], due[told]]
+        asked = np.r_[np.ones(count, dtype=bool), np.zeros(len(told), dtype=bool)]
+        order = np.lexsort((rounds, ~asked, ticks))
+        #: Of every event, the place of its round, and whether it is asked for or told.
+        self.rounds, self.asked = rounds[order], asked[order]
+        #: Of every round of this run, the event in which it is asked for.
+        self.ask_events = np.flatnonzero(self.asked)
+        self.tell_events = np.full(len(numbers), -1)
+        self.tell_events[self.rounds[~self.asked]] = np.flatnonzero(~self.asked)
+
+    @property
+    def events(self) -> tuple[Rows, CheckedLabels, np.ndarray | None]:
+        """Rows, labels and sample weights of all events."""
+        rows, labels = take(self.rows, self.rounds), take_labels(self.labels, self.rounds)
+        rows.asked = self.asked
+        return rows, labels, self.sample_weight[self.rounds] if self.weighted else None
+
+    @property
+    def arrivals(self) -> np.ndarray:
+        """The place of every own round in the order in which labels arrived, -1 for none."""
+        places = np.cumsum(~self.asked) - 1
+        own = self.tell_events[self.carried :]
+        return np.where(own < 0, -1, places[own])
+
+    def settle(self, start: int, stop: int, risks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what members had paid for the rounds of some events, and how these count.
+
+        ``risks`` are what members pay in each event; those of rounds that are asked for are kept
+        until the round is told. Events that are asked for count -1: they move no weights.
+        """
+        if self.paid is None or len(self.paid) < len(self.numbers):
+            before = np.zeros((0, risks.shape[1])) if self.paid is None else self.paid
+            more = np.full((len(self.numbers) - len(before), risks.shape[1]), np.nan)
+            self.paid = np.concatenate([before, more])
+        rounds, asked = self.rounds[start:stop], self.asked[start:stop]
+        self.paid[rounds[asked]] = risks[asked]
+        counts = np.where(asked, -1.0, self.sample_weight[rounds])
+        return np.ascontiguousarray(self.paid[rounds]), counts
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The rounds whose labels are still to come."""
+        left = np.flatnonzero((self.tell_events < 0) & (self.due >= 0))
+        if not len(left):
+            return None
+        given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, self.paid)
+        return Waiting(*given).taken(left)
+
+    @property
+    def told(self) -> np.ndarray:
+        """The numbers of the rounds that were told."""
+        return np.sort(self.numbers[self.tell_events >= 0])

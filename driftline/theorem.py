@@ -16,7 +16,8 @@ class AprioriBound(NamedTuple):
     r"""The bound that a theorem gives before the first round.
 
     For every comparator in the domain, with losses :math:`F_T` and path length :math:`P_T`, and
-    rows of norms up to B, the expected target losses add up to at most
+    rows of norms up to B (times the root of their sample weights, if these are not 1), the expected
+    target losses add up to at most
 
     .. math:: s F_T + \frac D{\underline\eta} \Big( \frac D2 + P_T \Big),
 
@@ -80,8 +81,8 @@ def describe(parts: Parts, largest_input: float) -> str:
         )
     if largest_input > 1.0 + 1e-9:
         lines.append(
-            f"inputs   the longest so far has norm {largest_input:.4g}: the floor is divided by "
-            f"its square, {largest_input**2:.4g}"
+            f"inputs   the longest so far, times the root of its sample weight, has norm "
+            f"{largest_input:.4g}: the floor is divided by its square, {largest_input**2:.4g}"
         )
     if not parts.have_kernels:
         lines.append(

@@ -769,6 +769,26 @@ def test_wrong_weights_of_classes_are_refused(how):
         dl.DriftClassifier("fast", class_weight=how).fit(X, y)
 
 
+def test_rows_of_weight_zero_may_come_alone():
+    X, y = imbalanced(rounds=60, rare=9)
+    weights = np.random.default_rng(0).random(60) * (np.arange(60) % 3 > 0)
+    one = dl.DriftClassifier("fast").fit(X[:20], y[:20], sample_weight=weights[:20])
+    two = dl.DriftClassifier("fast").fit(X[:20], y[:20], sample_weight=weights[:20])
+    one.partial_fit(X[20:], y[20:], sample_weight=weights[20:])
+    for i in range(20, 60):
+        two.partial_fit(X[i : i + 1], y[i : i + 1], sample_weight=weights[i : i + 1])
+    assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_weights_of_rows_and_classes_multiply_up_to_the_largest():
+    X, y = imbalanced(rounds=60, rare=9)
+    model = dl.DriftClassifier("fast", class_weight={"rare": 100.0})
+    other = dl.DriftClassifier("fast")
+    model.fit(X, y, sample_weight=np.full(60, 1e5))
+    other.fit(X, y, sample_weight=np.where(y == "rare", 1e6, 1e5))
+    assert np.array_equal(model.predict_proba(X), other.predict_proba(X))
+
+
 def test_tags_have_no_weights_of_classes():
     X, tags = np.random.default_rng(0).normal(size=(20, 3)), np.eye(4, dtype=int)[np.arange(20) % 4]
     tags[0] = 1

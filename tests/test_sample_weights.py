@@ -1,6 +1,7 @@
 """Laws of sample weights: a round of weight h has h times the loss and the target loss."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -159,9 +160,12 @@ def test_rounds_are_those_of_the_formula(decode, plain):
 
     def step(value, risk, grad_sq, before):
         weight, eta = h[len(before)], 0.4
+        counted = np.count_nonzero(h[: len(before) + 1])
+        limit = min([math.inf, *(most * 1.003 ** (counted - t) for t, most in heavy)])
         if weight > 1.0:
-            heavy.append(min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight)))
-        return min([eta, *heavy])
+            eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))
+            heavy.append((counted, min(eta, limit)))
+        return min(eta, limit)
 
     rows, predictions, W = naive.run(
         X, y, 3, naive.logistic, choose, step, radius=3.0, factor=factor,
@@ -184,7 +188,12 @@ def test_heavy_rounds_do_not_overshoot(rate):
     ends = 2.0 * (trace.loss - trace.risk)[stepped] / trace.grad_sq[stepped]
     alone = 3.0 / np.maximum(1.0, 100.0 * h[stepped])  # as far as with weight 1
     assert (trace.eta[stepped] <= np.maximum(ends, alone) * (1.0 + 1e-12)).all()
-    assert (np.diff(trace.eta) <= 0.0).all()  # lighter rounds do not undo them
+    last, limit = None, math.inf  # lighter rounds do not undo them: steps hardly grow again
+    for t in np.flatnonzero(h > 0.0):
+        limit *= 1.003
+        if stepped[t]:
+            assert trace.eta[t] <= limit * (1.0 + 1e-9), (t, last)
+            limit, last = min(limit, trace.eta[t]), t
 
 
 def forest(Z, y, h, **settings):
@@ -368,7 +377,9 @@ WRONG = {
     "negative": (lambda h: np.where(np.arange(len(h)) == 5, -1.0, h), "row 5 is -1"),
     "nan": (lambda h: np.where(np.arange(len(h)) == 5, np.nan, h), "row 5 is nan"),
     "infinite": (lambda h: np.where(np.arange(len(h)) == 5, np.inf, h), "row 5 is inf"),
-    "huge": (lambda h: h * 1e9, "between 0 and 1e"),
+    "huge": (lambda h: h * 1e9, "between 1e-09 and 1e"),
+    "tiny": (lambda h: np.where(np.arange(len(h)) == 5, 1e-310, h), "row 5 is 1e-310"),
+    "complex": (lambda h: h * 1j, "complex"),
     "short": (lambda h: h[:-1], r"each of 120 rounds, but got the shape \(119,\)"),
     "matrix": (lambda h: h[:, np.newaxis], r"shape \(120, 1\)"),
     "one": (lambda h: 2.0, r"shape \(\)"),
@@ -475,3 +486,36 @@ def test_models_without_weights_refuse_all_but_0_and_1():
     assert sum(member.model.counts.values()) == np.count_nonzero(h)
     with pytest.raises(dl.InputError, match="the model Deaf raised TypeError.*'w'"):
         member.run(X, y, sample_weight=h)
+
+
+def test_one_heavy_round_does_not_end_all_learning():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y, h = (X[:, 0] > 0.0).astype(int), np.ones(6000)
+    h[100] = 1e6
+    y[3000:] = 1 - y[3000:]
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(2)), 2.0)
+    for rate in (dl.rates.Constant(1.0), dl.rates.Polyak(monotone=False, cap=10.0)):
+        learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate, dl.domains.Ball(200.0))
+        trace = learner.run(X, y, sample_weight=h)
+        assert (trace.prediction != y)[5500:].mean() < 0.1
+
+
+def test_traces_with_and_without_weights_are_not_joined():
+    X, y, h = stream()
+    for make in (ogd, committee):
+        learner = make()
+        one, two = learner.run(X, y, sample_weight=h), learner.run(X, y)
+        for traces in ((one, two), (two, one)):
+            with pytest.raises(dl.InputError, match="cannot be joined"):
+                type(one).join(traces)
+
+
+def test_an_account_takes_no_weights():
+    X, y, h = stream()
+    learner = ogd()
+    learner.run(X[:5], y[:5])
+    learner.watch(dl.comparators.Fixed(np.zeros((3, 3))))
+    learner.run(X, y, sample_weight=h)
+    with pytest.raises(dl.InputError, match="give no weights"):
+        dl.certify(learner, sample_weight=h)

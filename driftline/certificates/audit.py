@@ -112,6 +112,8 @@ def certify(
     """
     _check_options(chance, keep, progress)
     if isinstance(trace, OGD):
+        if sample_weight is not None:
+            raise InputError("a learner that keeps account has its sums alone: give no weights")
         tally = replace(trace.tally)
         if not tally.rounds:
             raise InputError("no round was played since the learner was given a comparator")

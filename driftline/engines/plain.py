@@ -6,7 +6,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine
 from driftline.kernels import program as at
-from driftline.kernels.round import FARTHEST_SQ, ROUNDED, TINY
+from driftline.kernels.round import FARTHEST_SQ, RELAXED, ROUNDED, TINY
 from driftline.state import State
 from driftline.typing import Label
 
@@ -90,7 +90,7 @@ class PlainEngine(Engine):
         if grad_sq > TINY:
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
-        most = float(state[at.MOST_ETA])
+        most = (RELAXED if weight > 0.0 else 1.0) * float(state[at.MOST_ETA])
         if eta > 0.0 and weight > 1.0:
             eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))
             most = min(most, eta) if value - risk > ROUNDED * value else most

@@ -16,7 +16,7 @@ from driftline.errors import InputError
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
 from driftline.estimators.rows import RowEstimator, row_weights
-from driftline.learner import Balance
+from driftline.learner import LEAST_WEIGHT, MOST_WEIGHT, Balance, multiplied
 from driftline.typing import CheckedLabels, Inputs, Json
 from driftline.typing import Labels as Given
 
@@ -94,7 +94,7 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         if plain and self._learn_plain(X, y):
             return self
         X, y = self._checked(X, y, reset=first)
-        weights = row_weights(sample_weight, X)
+        weights = row_weights(sample_weight, X, begun=True)
         (self._start if first else self._add_classes)(y, classes)
         self._learn(X, self._codes(y), weights)
         return self
@@ -184,15 +184,17 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         if isinstance(how, str) and how == "balanced":
             weights, balance = (self._balance or Balance()).weigh(classes)
         elif isinstance(how, dict):
-            weights = np.array([how.get(name, 1.0) for name in self._labels.names.tolist()])[
-                classes
-            ]
+            weights = np.array(
+                [_class_weight(how.get(n, 1.0), n) for n in self._labels.names.tolist()]
+            )[classes]
         else:
             raise InputError(
                 "class_weight must be None, 'balanced' or a weight for each class, as in "
                 f"{{'rare': 10.0}}, not {how!r:.80}"
             )
-        return weights if sample_weight is None else sample_weight * weights, balance
+        if sample_weight is not None:
+            weights = multiplied(weights, sample_weight)
+        return weights, balance
 
     def _class_codes(self, codes: CheckedLabels) -> np.ndarray:
         """Return the code of every row's class."""
@@ -232,6 +234,17 @@ class RowClassifier(ClassifierMixin, RowEstimator):
     def _from_plain(self, fitted: Json) -> None:
         self._labels = Labels.from_plain(fitted)
         self.classes_ = self._labels.sorted
+
+
+def _class_weight(value: Any, name: object) -> float:
+    """Return the weight of a class, if it can be one."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not (value == 0.0 or LEAST_WEIGHT <= value <= MOST_WEIGHT):
+        raise InputError(
+            f"class_weight must be 0, or lie between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, but "
+            f"that of {name!r} is {value!r:.40}"
+        )
+    return float(value)
 
 
 def _renamed(method: Callable[..., Any], name: str) -> Callable[..., Any]:

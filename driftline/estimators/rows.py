@@ -143,9 +143,19 @@ class RowEstimator(DriftEstimator):
         return csr_array(X) if scaling.sparse else X.toarray()
 
 
-def row_weights(sample_weight: npt.ArrayLike | None, X: Inputs) -> np.ndarray | None:
-    """Return a sample weight for each row, after scikit-learn's checks and ours; None if none."""
+def row_weights(
+    sample_weight: npt.ArrayLike | None, X: Inputs, begun: bool = False
+) -> np.ndarray | None:
+    """Return a sample weight for each row, after scikit-learn's checks and ours; None if none.
+
+    All may be 0 where a stream goes on, which scikit-learn refuses.
+    """
     if sample_weight is None:
         return None
-    given = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    try:
+        given = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    except ValueError:
+        given = np.asarray(sample_weight)
+        if not begun or given.dtype.kind not in "fiub" or given.any():
+            raise
     return checked_weights(given, X.shape[0])

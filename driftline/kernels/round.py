@@ -33,6 +33,9 @@ FARTHEST_SQ = 1e280
 #: A gap below this share of the loss is lost in rounding.
 ROUNDED = 1e-10
 
+#: By which factor the limit of steps after a heavy round grows with every round.
+RELAXED = 1.003
+
 #: A step that is refused; the rate's memory is as it was before.
 REFUSED = -1.0
 
@@ -138,11 +141,14 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
 
     A round of weight h has the floor of one whose squared input is h times as large: from here on
     that is its input. If h is above 1, its step is not to overshoot: beyond the end of its
-    admissible range, twice the gap over the squared gradient, it is as long as with weight 1. No
-    later step is larger, lest lighter rounds undo it, unless that gap was lost in rounding. A step
-    that would be too long is :data:`REFUSED`, and nothing has changed.
+    admissible range, twice the gap over the squared gradient, it is as long as with weight 1. Steps
+    after it are not larger, lest lighter rounds undo it, unless that gap was lost in rounding; the
+    limit grows by :data:`RELAXED` a round, so that one heavy round does not end all learning. A
+    step that would be too long is :data:`REFUSED`, and nothing has changed.
     """
     eta, most = 0.0, m.state[at.MOST_ETA]
+    if weight_of(extras) > 0.0:
+        most *= RELAXED
     input_sq *= weight_of(extras)
     if not grad_sq < FARTHEST_SQ:
         return REFUSED

@@ -29,10 +29,18 @@ from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
-__all__ = ["MOST_WEIGHT", "Asked", "Shell", "checked_stream", "checked_weights"]
+__all__ = [
+    "LEAST_WEIGHT",
+    "MOST_WEIGHT",
+    "Asked",
+    "Shell",
+    "checked_stream",
+    "checked_weights",
+    "multiplied",
+]
 
-#: The largest sample weight.
-MOST_WEIGHT = 1e6
+#: The least sample weight beside 0, and the largest.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e6
 
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
@@ -62,6 +70,8 @@ def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndar
     if sample_weight is None:
         return None
     try:
+        if np.iscomplexobj(sample_weight):
+            raise InputError("sample weights must be real numbers, but are complex")
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"sample weights must be numbers: {error}") from None
@@ -70,13 +80,20 @@ def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndar
             f"expected a sample weight for each of {rounds} rounds, but got the shape "
             f"{weights.shape}"
         )
-    bad = np.flatnonzero(~((weights >= 0.0) & (weights <= MOST_WEIGHT)))
-    if len(bad):
+    good = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
+    if not good.all():
+        bad = int(np.argmin(good))
         raise InputError(
-            f"sample weights must lie between 0 and {MOST_WEIGHT:g}, but that of row {bad[0]} is "
-            f"{weights[bad[0]]:g}"
+            f"sample weights must be 0, or lie between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}, but "
+            f"that of row {bad} is {weights[bad]:g}"
         )
     return weights
+
+
+def multiplied(weights: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return products of sample weights, cut to the range in which they may lie."""
+    made = weights * others
+    return np.where(made == 0.0, 0.0, np.clip(made, LEAST_WEIGHT, MOST_WEIGHT))
 
 
 class TicketFields(TypedDict):
@@ -150,9 +167,9 @@ class Shell(Learner):
             What receives the trace of each batch, such as a :class:`~driftline.TraceFile`. Then
             nothing else is kept, and memory does not grow with the stream.
         sample_weight
-            How often each round counts, from 0 to a million: a round of weight h has h times the
-            loss and the target loss. One of weight 0 is predicted, and changes no weights; maps and
-            scalings of inputs see all rows alike.
+            How often each round counts, 0 or from 1e-9 to a million: a round of weight h has h
+            times the loss and the target loss. One of weight 0 is predicted, and changes no
+            weights; maps and scalings of inputs see all rows alike.
         delay
             After how many more rounds each label comes: a number, an array with one for each round
             (a negative one for never), or a distribution such as ``dl.delays.Geometric(50)``. A

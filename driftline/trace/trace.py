@@ -296,6 +296,8 @@ def batch_name(name: str, batch: int) -> str:
 def joined(batches: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Return the concatenated columns of consecutive batches; rows are padded by -1."""
     made = {}
+    if any(batch.keys() != batches[0].keys() for batch in batches):
+        raise InputError("traces with different columns, such as sample weights, cannot be joined")
     for name, first in batches[0].items():
         parts = [columns[name] for columns in batches]
         if name.endswith("prediction") and first.ndim == 2:

@@ -58,7 +58,7 @@ def compare(file: Path, **options: Any) -> None:
 
 def _compare(file: Path, options: dict[str, Any]) -> None:
     from driftline.app.cli.progress import Progress
-    from driftline.app.cli.screen import amount, console_of
+    from driftline.app.cli.screen import amount, console_of, score_name
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.tables import guess
     from driftline.errors import InputError
@@ -95,8 +95,8 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
         click.echo(json.dumps({"rounds": first.rounds, "learners": found}, indent=2))
         return
     codec, screen = encoder.labels, console_of()
-    screen.print(f"{codec.loss_name}, of {first.rounds:,} rounds{'rounds/s':>20}")
+    screen.print(f"{score_name(first)}, of {first.rounds:,} rounds{'rounds/s':>20}")
     for name, share, rate in rows:
         speed = "" if rate is None else f"{rate:>14,.0f}"
-        total = f"{share * first.rounds:>12,.0f}" if codec.counts else " " * 12
+        total = f"{share * first.weight:>12,.0f}" if codec.counts else " " * 12
         screen.print(f"  {name:<12} {amount(codec, share)} {total} {speed}")

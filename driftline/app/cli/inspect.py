@@ -105,9 +105,12 @@ def _table_model(file: Path) -> Json:
         "kind": f"model of a table, learner {made.about}",
         "task": repr(made.learner.task),
         "rounds": made.rounds,
-        "mean loss": round(made.loss / max(1, made.rounds), 6),
+        "mean loss": round(made.loss / (made.weight or 1.0), 6),
         "label": labels.names,
     }
+    if made.weighs:
+        names = [encoder.weight] if encoder.weight else []
+        found["weights"] = [*names, *(["balanced classes"] if encoder.balanced else [])]
     if labels.values:
         found[labels.kind] = labels.values
     columns = encoder.columns

@@ -401,6 +401,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         console_of,
         far_lines,
         guarantee_lines,
+        printable,
         score_lines,
         told_lines,
     )
@@ -442,7 +443,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     count = f"{saving.count} checkpoint{'s' * (saving.count > 1)}"
     lines.append(f"{times}, saving {saving.seconds:.1f} s in {count}")
     lines += ["Wrote", *(f"  {path}" for path in files)]
-    screen.print("\n".join(lines), soft_wrap=True)
+    screen.print(printable("\n".join(lines)), soft_wrap=True)
 
 
 def _lost(outputs: Outputs) -> str:

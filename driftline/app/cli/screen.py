@@ -20,6 +20,8 @@ __all__ = [
     "console_of",
     "far_lines",
     "guarantee_lines",
+    "printable",
+    "score_name",
     "score_lines",
     "short",
     "told_lines",
@@ -55,13 +57,30 @@ def amount(codec: LabelCodec, share: float) -> str:
 
 def score_lines(run: Run) -> list[str]:
     """Return the score beside those of the baselines; with weights, also what was found."""
-    codec, lines, model = run.model.encoder.labels, [], run.model
+    codec, lines = run.model.encoder.labels, []
     for name, share in run.scores.items():
         total = f"{short(share * run.weight):>10}" if codec.counts else ""
         lines.append(f"  {name:<12} {amount(codec, share)} {total}")
-    how = f" by the weights in {model.encoder.weight!r}" if model.encoder.weight else ""
-    how += " of classes that count alike" if model.encoder.balanced else ""
-    return [f"{codec.loss_name}{how}, of {run.rounds:,} rounds", *lines, *_found_lines(run)]
+    if not run.weight:
+        lines.append("  all rows have weight 0: nothing was learned")
+    return [f"{score_name(run)}, of {run.rounds:,} rounds", *lines, *_found_lines(run)]
+
+
+def score_name(run: Run) -> str:
+    """Say what is scored, and by which weights."""
+    encoder = run.model.encoder
+    how = f" by the weights in {encoder.weight!r}" if encoder.weight else ""
+    how += " of classes that count alike" if encoder.balanced else ""
+    return f"{encoder.labels.loss_name}{how}"
+
+
+def printable(text: str) -> str:
+    r"""Return a text without control characters, which a table may have, but for line breaks.
+
+    >>> printable("a\x1b[31mb\nc")
+    'a?[31mb\nc'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def _found_lines(run: Run) -> list[str]:
@@ -78,7 +97,7 @@ def _found_lines(run: Run) -> list[str]:
 
 def beaten_lines(run: Run) -> list[str]:
     """Say first that a baseline was not beaten, and what to try; nothing if all were."""
-    if not (name := run.beaten_by):
+    if not run.weight or not (name := run.beaten_by):
         return []
     codec, scores = run.model.encoder.labels, run.scores
     own, other = (amount(codec, scores[key]).strip() for key in ("learner", name))

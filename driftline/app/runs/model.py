@@ -16,7 +16,7 @@ from driftline.committee.shares import Stretch, stretches_of
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.features import Standardiser
-from driftline.learner import Balance
+from driftline.learner import Balance, multiplied
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
@@ -110,7 +110,7 @@ class Model:
         (learner, classes), balance = self._grown(labels), self.balance
         if balance is not None:
             rare, balance = balance.weigh(labels)
-            weights = rare if weights is None else rare * weights
+            weights = rare if weights is None else multiplied(rare, weights)
         trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
         self.learner, self.classes, self.balance = learner, classes, balance
         self._count(trace.target_loss, trace.member_risk, weights)

@@ -85,7 +85,7 @@ class TableModel:
         label
             The column to predict, or several of tags; a pattern such as ``tag_*`` stands for all.
         learner, seed
-            By the name that ``driftline learners`` lists.
+            By the name that ``driftline run --help`` lists.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
             ``missing``, ``highest``, ``time``, ``weight``, ``balance``.

@@ -16,7 +16,7 @@ from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.piece import Piece, Table
 from driftline.app.tables.values import amount, is_missing
 from driftline.errors import InputError
-from driftline.learner import MOST_WEIGHT
+from driftline.learner import LEAST_WEIGHT, MOST_WEIGHT
 from driftline.typing import Inputs, Json
 
 if TYPE_CHECKING:
@@ -216,10 +216,13 @@ class Bound(NamedTuple):
         for row, text in enumerate(piece.texts(self.positions[name])):
             if absent is not None and absent[row]:
                 continue
-            value = None if is_missing(text) else amount(text, decimal)
-            if value is None or not 0.0 <= value <= MOST_WEIGHT:
-                said = f"expected a weight from 0 to {MOST_WEIGHT:,.0f}, but saw {text[:40]!r}"
-                raise piece.error(row, name, said)
+            if is_missing(text):
+                said = "the weight is missing"
+                raise piece.error(row, name, said, "mend it; 0 leaves the row out of learning")
+            value = amount(text, decimal)
+            if value != 0.0 and (value is None or not LEAST_WEIGHT <= value <= MOST_WEIGHT):
+                said = f"expected a weight of 0, or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:,.0f}"
+                raise piece.error(row, name, f"{said}, but saw {text[:40]!r}")
             made[row] = value
         return made
 

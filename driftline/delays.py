@@ -56,7 +56,7 @@ class Geometric(Delay):
     The chance is :math:`1 / (1 + \text{mean})`, so that delays have this mean.
 
     >>> Geometric(mean=50, seed=0).rounds(0, 5)
-    array([50, 15,  2,  0, 85])
+    array([57, 12,  0, 23, 12])
     """
 
     mean: float

@@ -502,3 +502,101 @@ def test_rows_of_every_kind_come_late():
     for learner in (whole, pieces):
         learner.forget(before=40)
     assert bits(whole) == bits(pieces) and trace.arrived.sum() == 34
+
+
+# -- certificates
+
+
+def of(learner, rng):
+    """Return a comparator of two pieces for a learner with weights; others take none."""
+    if not isinstance(learner, dl.OGD):
+        return None
+    weights = [0.5 * rng.normal(size=learner.weights.shape) for _ in range(2)]
+    return dl.comparators.Piecewise([0, int(rng.integers(1, 79))], weights)
+
+
+CERTIFIED = ["drawing", "certain", "restarts", "mapped", "lags", "bayes", "neighbours", "forest"]
+CERTIFIED += ["vote", "draw"]
+
+
+@pytest.mark.parametrize("seed", examples(3, 100))
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_certificates_hold_where_labels_come_late(name, seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    delays = rng.integers(-1, [3, 15, 60][seed % 3], 80)
+    weights = rng.random(80) * 2.0 if seed % 2 else None
+    learner = LEARNERS[name]()
+    trace = learner.run(X, Y, delay=delays, sample_weight=weights, seed=seed)
+    comparator = of(learner, rng)
+    made = dl.certify(trace, comparator, X, Y, sample_weight=weights)
+    assert made.valid, str(made)
+    came = trace.arrived
+    assert made.rounds == came.sum()
+    if isinstance(learner, dl.Committee):
+        assert np.isclose(made.total, trace.target_loss[came].sum())
+        assert made.outstanding == (~came).sum() and "labels came late" in str(made)
+    else:
+        assert np.isclose(made.expected, np.nansum(trace.risk))
+        cost = np.nansum(trace.risk - trace.arrival_risk)
+        assert np.isclose(made.delayed.cost, cost) and made.delayed.outstanding == (~came).sum()
+    if seed == 0:
+        loaded = type(trace).load(trace.save(tmp_path / "trace"))
+        again = dl.certify(loaded, comparator, X, Y, sample_weight=weights)
+        assert again.valid and again.to_dict() == made.to_dict()
+
+
+@pytest.mark.parametrize("name", ["drawing", "certain", "bayes", "vote"])
+def test_labels_at_once_have_the_certificate_of_a_run(name):
+    one, two, rng = LEARNERS[name](), LEARNERS[name](), np.random.default_rng(0)
+    late, plain = one.run(X, Y, delay=0), two.run(X, Y)
+    comparator = of(one, rng)
+    made, expected = dl.certify(late, comparator, X, Y), dl.certify(plain, comparator, X, Y)
+    assert made.bounds().keys() == expected.bounds().keys()
+    for form, bound in expected.bounds().items():
+        own = made.bounds()[form]
+        assert own == pytest.approx(bound) if isinstance(bound, float) else own == bound
+
+
+@pytest.mark.parametrize("name", ["drawing", "certain", "bayes", "vote"])
+def test_forged_late_traces_are_found(name):
+    learner = LEARNERS[name]()
+    trace = learner.run(X, Y, delay=7)
+    comparator = of(learner, np.random.default_rng(0))
+
+    def found(**columns):
+        forged = dataclasses.replace(trace, **columns)
+        try:
+            return not dl.certify(forged, comparator, X, Y).valid
+        except dl.InputError:
+            return True
+
+    other = trace.prediction.copy()
+    other[3] = (other[3] + 1) % 3
+    assert found(prediction=other)
+    assert found(risk=np.where(np.arange(80) == 5, trace.risk + 0.1, trace.risk))
+    assert found(
+        target_loss=np.where(np.arange(80) == 5, trace.target_loss + 1.0, trace.target_loss)
+    )
+    if not isinstance(learner, dl.Committee):
+        assert found(loss=np.where(np.arange(80) == 5, trace.loss + 0.1, trace.loss))
+        assert found(arrival=np.where(trace.arrival == 3, 4, trace.arrival))
+        assert found(known=trace.known + 1)
+    else:
+        assert found(weights=trace.weights[:, ::-1].copy())
+
+
+def test_a_run_that_was_waited_for_is_not_certified_alone():
+    for name in ("certain", "vote", "bayes"):
+        learner = LEARNERS[name]()
+        learner.run(X[:40], Y[:40], delay=5)
+        trace = learner.run(X[40:], Y[40:], delay=5)
+        with pytest.raises(dl.InputError):
+            dl.certify(trace, of(learner, np.random.default_rng(0)), X[40:], Y[40:])
+
+
+def test_what_late_weights_cost_is_part_of_the_bounds():
+    stream = dl.streams.LabelFlips(rounds=3000, flips=10, seed=0)
+    learner = dl.auto(stream.task, effort="fast")
+    trace = learner.run(stream, delay=100)
+    made = dl.certify(trace, None, stream)
+    assert made.valid and made.bill > 0.0

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
+from driftline.certificates.late import certify_late
 from driftline.certificates.premises import premises_of
 from driftline.certificates.recorded import learner_of, makes_steps
 from driftline.certificates.replay import Replay
@@ -177,6 +178,8 @@ def _certify(
     """Return the certificate of a single learner's run."""
     check_comparator(comparator)
     trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
+    if trace.arrival is not None:
+        return certify_late(trace, comparator, inputs, labels, chance, keep, progress)
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task
     rows, labels = task.layout.rows(inputs), task.check_labels(labels)

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from driftline.errors import InputError, NoGuaranteeError
 from driftline.regret import Tally, Watched
@@ -33,7 +33,7 @@ from driftline.typing import Json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMS", "Certificate", "Premises", "or_reason"]
+__all__ = ["FORMS", "Certificate", "Delayed", "Premises", "or_reason"]
 
 FORMS = ("worst_case", "diameter", "exact", "weighted")
 
@@ -61,6 +61,17 @@ class Premises:
     no_bound: str = ""
 
 
+class Delayed(NamedTuple):
+    """What is known of labels that came late.
+
+    ``cost`` is how much more predictions have cost than they would have when their labels came;
+    ``outstanding`` is how many labels have not come.
+    """
+
+    cost: float
+    outstanding: int
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Totals and bounds over some rounds; print it for a table.
@@ -78,6 +89,7 @@ class Certificate:
     chance: float = 0.05
     rounds_seen: Watched | None = field(default=None, repr=False)
     unchecked: tuple[str, ...] = ()
+    delayed: Delayed | None = None
 
     # -- totals
 
@@ -264,6 +276,7 @@ class Certificate:
             | {"deviation": self.deviation, "chance": self.chance}
             | {"valid": self.valid, "findings": list(self.findings)}
             | {"unchecked": list(self.unchecked)}
+            | {"delayed": None if self.delayed is None else self.delayed._asdict()}
         )
 
     def __str__(self) -> str:
@@ -293,6 +306,12 @@ class Certificate:
             else:
                 empty = ", vacuous: no better than guessing" if self.vacuous[form] else ""
                 lines.append(f"{name}{value:12.5g}   {notes[form]}{empty}")
+        if self.delayed is not None:
+            cost, left = self.delayed
+            lines.append(
+                f"labels came late, which cost {cost:.5g}: predictions when they came would have "
+                f"cost {self.expected - cost:.5g}; {left} labels have not come"
+            )
         if tally.gap:
             lines.append(f"  of which solver gaps     {tally.gap:12.3g}")
         found = [*self.findings, *(f"the total exceeds the bound {f!r}" for f in self.broken)]

@@ -11,7 +11,9 @@ import numpy as np
 from driftline.certificates.audit import certify
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
+from driftline.certificates.events import Events
 from driftline.certificates.inside import Inside
+from driftline.certificates.late import certify_late
 from driftline.certificates.recorded import (
     as_rows,
     learner_of,
@@ -29,7 +31,8 @@ from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
-from driftline.inputs import fingerprint
+from driftline.inputs import Rows, fingerprint
+from driftline.inputs.taking import take, take_labels
 from driftline.tasks import Task
 from driftline.trace import Trace
 from driftline.typing import Inputs, Labels
@@ -63,6 +66,11 @@ def certify_committee(
             "the inputs of this run were scaled as version 0.1 did, which this version does not do "
             "again: its trace can be read, but not audited"
         )
+    if trace.carried:
+        raise InputError(
+            f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "
+            "one run to certify it"
+        )
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
     task = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss
@@ -70,19 +78,29 @@ def certify_committee(
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
-    counts = trace.sample_weight
-    weights = first.state.shares.copy().update(risk, largest, sample_weight=counts)
+    counts, bill, order = trace.sample_weight, 0.0, np.arange(len(trace))
+    shares = first.state.shares.copy()
+    if trace.arrival is None:
+        weights = shares.update(risk, largest, sample_weight=counts)
+    else:
+        events = Events(trace.members[0])
+        weights, told = _late_weights(shares, events, risk, largest, counts)
+        order = events.order
+        bill = float(((weights[order] - told) * risk).sum())
+        counts = None if counts is None else counts[order]
     rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
-    target = _targets(task, rows, wanted, made, losses, labels, counts)
-    average = (weights * risk).sum(axis=1)
+    theirs = [own[order] for own in made]
+    codes = take_labels(labels, order)
+    target = _targets(task, rows[order], wanted[order], theirs, losses, codes, counts)
+    average = (weights[order] * risk).sum(axis=1)
 
     findings = [f"member {j}: {found}" for j, m in enumerate(members) for found in m.findings]
     if first.digest and first.digest != fingerprint(task.layout.rows(inputs), labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
-    findings += _differ("risk of a member", trace.member_risk, risk)
+    findings += _differ("risk of a member", trace.member_risk[order], risk)
     findings += _differ("weight of a member", trace.weights, weights)
-    findings += _differ("target loss", trace.target_loss, target)
-    findings += _differ("risk", trace.risk, target if first.combine == "vote" else average)
+    findings += _differ("target loss", trace.target_loss[order], target)
+    findings += _differ("risk", trace.risk[order], target if first.combine == "vote" else average)
     findings += _predicted(rows, wanted, first, made, weights)
 
     certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
@@ -90,17 +108,17 @@ def certify_committee(
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
-        stop=first.state.rounds + len(trace),
+        stop=first.state.rounds + len(order),
         combine=first.combine,
         factor=1.0 if first.combine == "draw" else vote_factor(task),
         total=float(target.sum()),
         average=float(average.sum()),
-        sampled_average=float((weights * losses).sum()),
+        sampled_average=float((weights[order] * losses).sum()),
         variance=variance,
         largest_loss=largest,
-        stretches=stretches_of(counts, len(trace)),
+        stretches=stretches_of(counts, len(order)),
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
-        sequences=tuple(best_sequences(risk, min(SWITCHES, len(trace) - 1)).tolist()),
+        sequences=tuple(best_sequences(risk, min(SWITCHES, len(order) - 1)).tolist()),
         shares=first.state.shares,
         no_regret_bound=_no_regret_bound(first.state, risk, most, largest),
         scaled=first.state.scaling is not None,
@@ -108,8 +126,27 @@ def certify_committee(
         findings=tuple(findings),
         unchecked=_unchecked(first, members),
         chance=chance,
-        rounds_seen=CommitteeRounds(target, weights, risk, counts) if keep else None,
+        rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
+        bill=bill,
+        outstanding=None if trace.arrival is None else len(trace) - len(order),
     )
+
+
+def _late_weights(
+    shares: Shares,
+    events: Events,
+    risk: np.ndarray,
+    largest: float,
+    sample_weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights before every prediction, and before every label that came."""
+    rounds = int(events.asked.sum())
+    paid, counts = np.zeros((rounds, risk.shape[1])), np.ones(rounds)
+    paid[events.order] = risk
+    counts = counts if sample_weight is None else sample_weight
+    each = np.where(events.asked, -1.0, counts[events.rounds])
+    weights = shares.update(paid[events.rounds], largest, sample_weight=each)
+    return weights[events.asked], weights[~events.asked]
 
 
 def _members(
@@ -135,16 +172,32 @@ def _members(
         given = list(comparator)
     if len(given) != count:
         raise InputError(f"there are {count} members, but {len(given)} comparators")
-    seen, members, shrunk = trace.scaled(inputs), [], []
+    seen, members, shrunk = inputs, [], []
+    events = _scaled_events(trace, tasks[0], inputs)
+    if trace.arrival is None:
+        seen = trace.scaled(inputs)
     for j, (member, weights) in enumerate(zip(trace.members, given, strict=True)):
         try:
-            own = inputs if "features" in member.config else seen  # a map of its own is replayed
-            made, outside = _member(member, weights, own, labels, chance, progress)
+            mapped = "features" in member.config  # a map of its own is replayed
+            own, scaled = inputs if mapped else seen, None if mapped else events
+            made, outside = _member(member, weights, own, labels, chance, progress, scaled)
         except InputError as error:
             raise InputError(f"member {j}: {error}") from error
         members.append(made)
         shrunk.append(outside)
     return members, shrunk
+
+
+def _scaled_events(trace: CommitteeTrace, task: Task, inputs: Inputs) -> Rows | None:
+    """Return the rows of all events as the committee has scaled them, None where it does not."""
+    origin = trace.origin
+    if trace.arrival is None or origin is None or origin.state.scaling is None:
+        return None
+    events = Events(trace.members[0])
+    rows = take(task.layout.rows(inputs), events.rounds)
+    rows.asked = events.asked
+    made = origin.state.scaling.copy().rounds(rows, 0, rows.rounds)
+    return take(made, np.arange(made.rounds))  # not a buffer
 
 
 def _member(
@@ -154,18 +207,24 @@ def _member(
     labels: Labels,
     chance: float,
     progress: Callable[[int], None] | None,
+    scaled: Rows | None,
 ) -> tuple[Certificate, bool]:
     """Return a member's certificate, and whether the comparator was too large for it.
 
-    A member without weights takes no comparator.
+    A member without weights takes no comparator. ``scaled`` are the rows of all events, where
+    labels came late and the committee scales.
     """
     if not makes_steps(trace):
-        return certify_again(trace, inputs, labels, chance, True, progress), False
+        return certify_again(trace, inputs, labels, chance, True, progress, scaled), False
     if comparator is None:
         shape = (1, 1) if trace.first_weights is None else trace.first_weights.shape
         comparator = Fixed(np.zeros(shape))
     check_comparator(comparator)
     inside = Inside(comparator, learner_of(trace).domain)
+    if trace.arrival is not None:
+        checked = Trace.from_saved(*trace.to_saved())
+        late = certify_late(checked, inside, inputs, labels, chance, True, progress, scaled)
+        return late, inside.shrunk
     weights = trace.sample_weight  # compared with what was given for the committee, not here
     made = certify(
         trace, inside, inputs, labels, chance=chance, progress=progress, sample_weight=weights

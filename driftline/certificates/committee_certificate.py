@@ -15,6 +15,11 @@ most each of its own bounds. What the committee pays is
   a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
   claimed for other losses.
 
+Where labels come late, :math:`w_{t,j}` are the weights of the prediction, and R holds for those
+when the label came, :math:`w'_{t,j}`: what is between them,
+:math:`\sum_t \sum_j (w_{t,j} - w'_{t,j}) r_{t,j}`, is known then, and is added to every bound
+(``bill``).
+
 R holds from the first round of the weights on, and the weights never restart: so there is no such
 bound for an interval, nor for a run that continues an earlier one. The certificates of the members
 hold on every interval.
@@ -87,6 +92,10 @@ class CommitteeCertificate:
     unchecked: tuple[str, ...] = ()
     chance: float = 0.05
     rounds_seen: CommitteeRounds | None = field(default=None, repr=False)
+    #: What it has cost that the weights of predictions were older than those when labels came.
+    bill: float = 0.0
+    #: How many labels have not come; None where all came at once.
+    outstanding: int | None = None
 
     # -- totals
 
@@ -140,14 +149,16 @@ class CommitteeCertificate:
         """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
-        return float(self.largest_loss * self.shares.weighted_regret(self.stretches, switches))
+        regret = self.shares.weighted_regret(self.stretches, switches)
+        return float(self.largest_loss * regret) + self.bill
 
     def most(self, total: float, switches: int = 0) -> float:
         """Return a bound of the average, if a sequence of members pays at most ``total``."""
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         largest = self.largest_loss
-        return largest * self.shares.weighted_bound(total / largest, self.stretches, switches)
+        most = self.shares.weighted_bound(total / largest, self.stretches, switches)
+        return largest * most + self.bill
 
     @property
     def switches(self) -> int:
@@ -246,6 +257,7 @@ class CommitteeCertificate:
             | {"scaled": self.scaled, "shrunk": list(self.shrunk)}
             | {"valid": self.valid, "findings": list(self.findings)}
             | {"unchecked": list(self.unchecked)}
+            | {"bill": self.bill, "outstanding": self.outstanding}
             | {"members": [member.to_dict() for member in self.members]}
         )
 

@@ -39,6 +39,11 @@ def table(made: CommitteeCertificate) -> str:
     lines += _members(made)
     if made.scaled:
         lines.append("comparators act on the scaled inputs, and members' bounds hold for these")
+    if made.outstanding is not None:
+        lines.append(
+            f"labels came late: that weights of predictions were older cost {made.bill:.5g}, which "
+            f"is part of the bounds; {made.outstanding} labels have not come"
+        )
     found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]
     lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
     lines += [f"not checked: {note}" for note in made.unchecked]

@@ -191,9 +191,14 @@ class Replay:
                 f"{int(below.sum())} steps lie below the least that {parts.rate!r} makes, the "
                 f"first in round {first}: {trace.eta[first]:.4g} < {self.floor:.4g}"
             )
-        if trace.digest and trace.digest != inputs.fingerprint(self.rows, self.labels):
+        if not self._same_stream():
             found.append("the stream is not the one of the trace: its fingerprint differs")
         return tuple(found)
+
+    def _same_stream(self) -> bool:
+        """Say whether the stream is the one of the trace."""
+        digest = self.trace.digest
+        return not digest or digest == inputs.fingerprint(self.rows, self.labels)
 
     @property
     def floor(self) -> float:

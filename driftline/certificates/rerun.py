@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from driftline import inputs
-from driftline.certificates.certificate import Certificate, Premises
+from driftline.certificates.certificate import Certificate, Delayed, Premises
+from driftline.certificates.events import Events
 from driftline.certificates.recorded import as_rows, learner_of, losses_of
 from driftline.errors import InputError
 from driftline.inputs import Rows
+from driftline.inputs.taking import take, take_labels
 from driftline.learner import Member
 from driftline.regret import Tally, Watched
 from driftline.trace import Batch, Trace
@@ -35,8 +38,12 @@ def certify_again(
     chance: float,
     keep: bool,
     progress: Callable[[int], None] | None,
+    scaled: Rows | None = None,
 ) -> Certificate:
-    """Return the certificate of a run whose rounds are played again."""
+    """Return the certificate of a run whose rounds are played again.
+
+    ``scaled`` are the rows of all events as a committee has scaled them, where labels came late.
+    """
     trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
     learner = learner_of(trace)
     task = learner.task
@@ -47,6 +54,8 @@ def certify_again(
             f"{len(labels)} labels"
         )
     rows.check_labels(labels)
+    if trace.arrival is not None:
+        return _certify_late(learner, trace, rows, labels, chance, keep, scaled)
     rows.labels = labels
     tally, parts, findings = Tally(task.largest_loss), [], dict[str, tuple[int, int]]()
     for start in range(0, rows.rounds, rows.block):
@@ -68,6 +77,69 @@ def certify_again(
         tuple(words),
         chance,
         Watched.join(parts) if keep else None,
+    )
+
+
+def _certify_late(
+    learner: Member,
+    trace: Trace,
+    rows: Rows,
+    labels: CheckedLabels,
+    chance: float,
+    keep: bool,
+    scaled: Rows | None,
+) -> Certificate:
+    """Return the certificate of a run whose labels came late: its events are played again."""
+    events = Events(trace)
+    order, told = events.order, ~events.asked
+    if trace.carried or not len(order):
+        raise InputError("expected a run that began with no labels to come, and had some")
+    given = take(rows, events.rounds) if scaled is None else scaled
+    codes = take_labels(labels, events.rounds)
+    given.asked, given.labels = events.asked, codes
+    weights = None if trace.sample_weight is None else trace.sample_weight[events.rounds]
+    room = learner._room(codes).weighted(weights).beside("asked", events.asked)
+    learner._play(given, 0, len(codes), codes, learner._tickets, room)
+    made, came = as_rows(trace.prediction), trace.arrived
+    risk, predicted = room["risk"][events.asked], room["prediction"][events.asked]
+    assert trace.arrival_risk is not None
+    off = {
+        "recorded losses are not those of the rounds": np.abs(
+            trace.loss[order] - room["loss"][told]
+        )
+        > ROUNDING * (1.0 + room["loss"][told]),
+        "recorded risks are not those of the rounds": trace.risk[came] != risk[came],
+        "risks at arrival are not those of the rounds": trace.arrival_risk[order]
+        != room["risk"][told],
+        "predictions are not what the learner predicts": (made != predicted).any(axis=1),
+        "target losses are not those of the predictions": trace.target_loss[came]
+        != room["target_loss"][events.asked][came],
+    }
+    words = [f"{int(where.sum())} {what}" for what, where in off.items() if where.any()]
+    if trace.digest and trace.digest != inputs.fingerprint(rows, labels):
+        words.append("the stream is not the one of the trace: its fingerprint differs")
+    seen = _watched(room.part(0, 0), np.zeros(0))
+    columns = {name: getattr(trace, name)[order] for name in ("loss", "risk", "target_loss")}
+    columns |= {"eta": np.ones(len(order)), "grad_sq": np.zeros(len(order))}
+    counts = np.ones(len(order)) if trace.sample_weight is None else trace.sample_weight[order]
+    rest = dict.fromkeys(("gap", "comparator_loss", "distance", "old_distance", "move"))
+    columns |= {name: np.zeros(len(order)) for name in rest} | {"sample_weight": counts}
+    columns["restarted"] = np.zeros(len(order), dtype=bool)
+    seen = replace(seen, **columns, idle=np.ones(len(order), dtype=bool))
+    tally = Tally(learner.task.largest_loss)
+    tally.add(seen)
+    cost = float((trace.risk - trace.arrival_risk)[order].sum())
+    arrived = take_labels(labels, order)
+    return Certificate(
+        0,
+        len(order),
+        tally,
+        _premises(learner, arrived, None if trace.sample_weight is None else counts),
+        tuple(words),
+        chance,
+        seen if keep else None,
+        (),
+        Delayed(cost, len(trace) - len(order)),
     )
 
 

@@ -14,13 +14,13 @@ from driftline.detectors import alarms_of
 from driftline.errors import InputError
 from driftline.parts import from_config
 from driftline.state import archive
-from driftline.trace import Trace, column, joined, read_file, with_suffix
+from driftline.trace import Trace, column, joined, read_file, rounds_that_came, with_suffix
 from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["AuditOrigin", "CommitteeTrace"]
 
 COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
-WEIGHT = "sample_weight"
+WEIGHT, ARRIVAL = "sample_weight", "arrival"
 
 
 class AuditOrigin(NamedTuple):
@@ -137,8 +137,8 @@ class CommitteeTrace:
         return columns
 
     def _own_columns(self) -> dict[str, np.ndarray]:
-        columns = {name: getattr(self, name) for name in COLUMNS}
-        return columns if self.sample_weight is None else columns | {WEIGHT: self.sample_weight}
+        columns = {name: getattr(self, name) for name in (*COLUMNS, WEIGHT, ARRIVAL)}
+        return {name: column for name, column in columns.items() if column is not None}
 
     def _plain_members(self) -> list[Trace]:
         """Return the members' traces without the sample weights, which are the committee's."""
@@ -147,6 +147,8 @@ class CommitteeTrace:
     @classmethod
     def join(cls, traces: Sequence[CommitteeTrace]) -> CommitteeTrace:
         """Return one trace of rounds that follow each other, with the origin of the first."""
+        if any(trace.arrival is not None for trace in traces):
+            raise InputError("traces of runs whose labels came late cannot be joined")
         own: dict[str, Any] = joined([trace._own_columns() for trace in traces])
         members = zip(*(trace.members for trace in traces), strict=True)
         return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
@@ -158,6 +160,8 @@ class CommitteeTrace:
         for j, (_, columns) in enumerate(saved):
             arrays |= {f"{j}.{name}": array for name, array in columns.items()}
         about: Json = {"kind": "CommitteeTrace", "members": [part for part, _ in saved]}
+        if self.arrival is not None:
+            about["carried"] = self.carried
         if (origin := self.origin) is not None:
             state, own = origin.state.replaced(members=()).to_saved()
             about |= {"combine": origin.combine, "digest": origin.digest, "state": state}
@@ -168,8 +172,12 @@ class CommitteeTrace:
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> CommitteeTrace:
         """Return the trace from what :meth:`to_saved` returned, if it is valid."""
-        rounds = len(column(arrays, "risk"))
-        made: dict[str, Any] = {n: column(arrays, n, rounds) for n in ("risk", "target_loss")}
+        rounds = len(column(arrays, "risk", came=slice(0, 0)))
+        came = rounds_that_came(arrays, rounds)
+        names = ("risk", "target_loss")
+        made: dict[str, Any] = {name: column(arrays, name, rounds, came=came) for name in names}
+        if ARRIVAL in arrays:
+            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about.get("carried", 0)}
         made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
         weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
@@ -183,7 +191,8 @@ class CommitteeTrace:
                     f"{rounds}"
                 )
         for name in ("weights", "member_risk"):
-            made[name] = column(arrays, name, rounds, ndims=(2,))
+            only = came if name == "member_risk" else slice(None)
+            made[name] = column(arrays, name, rounds, ndims=(2,), came=only)
             if not members or made[name].shape[1] != len(members):
                 raise InputError(
                     f"{name!r} has the shape {made[name].shape} for {len(members)} members"

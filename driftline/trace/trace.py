@@ -26,11 +26,12 @@ __all__ = [
     "column",
     "joined",
     "read_file",
+    "rounds_that_came",
     "with_suffix",
 ]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("gap", "restarted", "sample_weight", "arrival")
+OPTIONAL = ("gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk")
 
 Made = TypeVar("Made")
 
@@ -56,8 +57,9 @@ class Trace:
     ``sample_weight``, by which losses and gradients are multiplied; where labels come late, the
     ``arrival``, which is the place of the round in the order in which they came, -1 if that has not
     come. Then loss, step and gradient are those of the arrival, prediction and risk those of the
-    prediction; all are NaN without a label. ``carried`` is how many labels of earlier runs came in
-    this one. Beside these, the learner's
+    prediction; all are NaN without a label. ``known`` is how many labels had come before the
+    prediction, ``arrival_risk`` what a prediction at the arrival would have cost, and ``carried``
+    how many labels of earlier runs came in this one. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -73,6 +75,8 @@ class Trace:
     restarted: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
     arrival: np.ndarray | None = None
+    known: np.ndarray | None = None
+    arrival_risk: np.ndarray | None = None
     carried: int = 0
     config: Json = field(default_factory=dict)
     digest: str = ""
@@ -83,9 +87,11 @@ class Trace:
 
     def __repr__(self) -> str:
         """Name the rounds and the totals."""
+        totals = [float(np.nansum(column)) for column in (self.target_loss, self.risk, self.loss)]
+        late = "" if self.arrival is None else f", {int((~self.arrived).sum())} labels to come"
         return (
-            f"Trace({len(self)} rounds, target loss {self.target_loss.sum():g}, "
-            f"risk {self.risk.sum():.6g}, surrogate loss {self.loss.sum():.6g})"
+            f"Trace({len(self)} rounds{late}, target loss {totals[0]:g}, risk {totals[1]:.6g}, "
+            f"surrogate loss {totals[2]:.6g})"
         )
 
     @property
@@ -107,6 +113,8 @@ class Trace:
             columns["restarted"] = came & again[told]
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight[asked]
+        columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
+        columns["known"] = np.cumsum(~late.asked)[asked]
         carried = int((late.tell_events[: late.carried] >= 0).sum())
         return replace(self, **columns, arrival=late.arrivals, carried=carried)
 
@@ -200,13 +208,18 @@ class Trace:
     @classmethod
     def join(cls, traces: Sequence[Trace]) -> Trace:
         """Return one trace of rounds that follow each other, with the origin of the first."""
+        if any(trace.arrival is not None for trace in traces):
+            raise InputError("traces of runs whose labels came late cannot be joined")
         columns: dict[str, Any] = joined([trace.columns() for trace in traces])
         return replace(traces[0], **columns)
 
     def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""
         arrays = self.columns()
-        about = {"kind": "Trace", "config": self.config, "digest": self.digest, "origin": None}
+        about: Json = {"kind": "Trace", "config": self.config, "digest": self.digest}
+        about["origin"] = None
+        if self.arrival is not None:
+            about["carried"] = self.carried
         if self.origin is not None:
             about["origin"], own = self.origin.to_saved()
             arrays |= {f"{ORIGIN}{name}": array for name, array in own.items()}
@@ -222,22 +235,30 @@ class Trace:
         known = {name for name in arrays if name.startswith(ORIGIN)} if origin else set()
         if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *old_trace.ORIGIN, *known}:
             raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
-        rounds = len(column(arrays, "loss"))
+        rounds = len(column(arrays, "loss", came=slice(0, 0)))
         if rounds == 0:
             raise InputError("a trace has 1 round or more, but this one has none")
-        columns: dict[str, Any] = {n: column(arrays, n, rounds) for n in COLUMNS[:-1]}
-        eta = columns["eta"]
+        came = rounds_that_came(arrays, rounds)
+        columns: dict[str, Any] = {n: column(arrays, n, rounds, came=came) for n in COLUMNS[:-1]}
+        eta = columns["eta"][came]
         if not ((eta > 0.0) & (eta < LARGEST_STEP)).all():
             raise InputError(f"steps must be positive and finite, but reach to {eta.max()}")
         columns["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
         if "gap" in arrays:
-            columns["gap"] = column(arrays, "gap", rounds)
+            columns["gap"] = column(arrays, "gap", rounds, came=came)
         if "restarted" in arrays:
             columns["restarted"] = column(arrays, "restarted", rounds, np.bool_)
         if "sample_weight" in arrays:
             columns["sample_weight"] = column(arrays, "sample_weight", rounds)
             if not (columns["sample_weight"] >= 0.0).all():
                 raise InputError("sample weights must be 0 or more")
+        if "arrival" in arrays:
+            columns["arrival"] = arrays["arrival"]
+            columns["known"] = column(arrays, "known", rounds, np.int64)
+            columns["arrival_risk"] = column(arrays, "arrival_risk", rounds, came=came)
+            columns["carried"] = about.get("carried", 0)
+            if type(columns["carried"]) is not int or columns["carried"] < 0:
+                raise InputError(f"{columns['carried']!r:.80} labels cannot be carried over")
         return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod
@@ -269,8 +290,12 @@ def column(
     rounds: int | None = None,
     dtype: npt.DTypeLike = np.float64,
     ndims: tuple[int, ...] = (1,),
+    came: slice | np.ndarray = slice(None),
 ) -> np.ndarray:
-    """Return a column of a trace, if its type, its length and its entries are valid."""
+    """Return a column of a trace, if its type, its length and its entries are valid.
+
+    ``came`` are the rounds that must have finite numbers: those whose label has come.
+    """
     if name not in arrays:
         raise InputError(f"there is no column {name!r}")
     array = arrays[name]
@@ -283,9 +308,16 @@ def column(
         raise InputError(
             f"columns differ in length: {name!r} has {len(array)} rounds, not {rounds}"
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind == "f" and not np.isfinite(array[came]).all():
         raise InputError(f"the column {name!r} must have finite numbers only")
     return array
+
+
+def rounds_that_came(arrays: Mapping[str, np.ndarray], rounds: int) -> slice | np.ndarray:
+    """Return the rounds whose label has come."""
+    if "arrival" not in arrays:
+        return slice(None)
+    return np.flatnonzero(column(arrays, "arrival", rounds, np.int64) >= 0)
 
 
 def batch_name(name: str, batch: int) -> str:

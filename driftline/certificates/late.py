@@ -1,0 +1,223 @@
+r"""Audit a run whose labels came late.
+
+A step is made at the weights :math:`W_\tau` of the arrival. So the inequality of every bound holds
+in the order of arrival, with one change: the residual of a round is
+
+.. math:: r_t = \frac{\eta_t}2 \|G_t\|^2 - (L_t(W_\tau) - \mathbb E \ell_t),
+
+where loss and gradient belong to the arrival, and :math:`\mathbb E \ell_t` is what the prediction
+cost. Exact, diameter and weighted bounds extend; the theorem's bound beforehand does not. The
+price of delay is a number that can be read: the sum of :math:`\mathbb E \ell_t` minus what a
+prediction at the weights of the arrival would have cost.
+
+The account is kept by replaying the steps in the order of arrival. Predictions and their costs are
+checked by a second replay, of all events in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from driftline.certificates.certificate import Certificate, Delayed
+from driftline.certificates.events import Events
+from driftline.certificates.premises import premises_of
+from driftline.certificates.recorded import as_rows, learner_of, uniforms_of
+from driftline.certificates.replay import Replay
+from driftline.comparators.checking import Comparator
+from driftline.engines import Block
+from driftline.errors import InputError
+from driftline.inputs import Rows, fingerprint
+from driftline.inputs.taking import take, take_labels
+from driftline.kernels import program as at
+from driftline.regret import Tally, Watched, mark_idle
+from driftline.trace import Trace
+from driftline.typing import CheckedLabels, Inputs, Labels
+
+__all__ = ["InOrder", "certify_late"]
+
+#: How far a recorded cost of a prediction may be from that of the replay.
+ROUNDING = 1e-6
+
+
+class InOrder:
+    """A comparator in the order of arrival: with its weights of the rounds in ``order``."""
+
+    def __init__(self, comparator: Comparator, order: np.ndarray, rounds: int):
+        ends, self._weights = [0], []
+        for weights, stop in comparator.pieces(0, rounds):
+            self._weights.append(weights)
+            ends.append(stop)
+        self._parts = np.searchsorted(np.array(ends[1:]), order, side="right")
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[np.ndarray, int]]:
+        """Yield the weights of arrivals ``start`` to ``stop``, each with where it ends."""
+        parts = self._parts[start:stop]
+        changes = (np.flatnonzero(np.diff(parts)) + 1 + start).tolist()
+        for first, last in pairwise([start, *changes, stop]):
+            yield self._weights[int(self._parts[first])], last
+
+
+class _Arrivals(Replay):
+    """Replays steps in the order of arrival; predictions are not those of the arrival."""
+
+    def _targets(self, block: Block, start: int) -> np.ndarray:
+        return self.trace.target_loss[start : start + len(block.labels)]
+
+    def _same_stream(self) -> bool:
+        return True
+
+
+def certify_late(
+    trace: Trace,
+    comparator: Comparator,
+    inputs: Inputs,
+    labels: Labels,
+    chance: float,
+    keep: bool,
+    progress: Callable[[int], None] | None,
+    scaled: Rows | None = None,
+) -> Certificate:
+    """Return the certificate of a single learner's run whose labels came late.
+
+    ``scaled`` are the rows of all events as a committee has scaled them, None for those of inputs.
+    """
+    learner = learner_of(trace)
+    task, parts = learner.task, learner.parts
+    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
+    if not rows.rounds == len(labels) == len(trace):
+        raise InputError(
+            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
+            f"{len(labels)} labels"
+        )
+    rows.check_labels(labels)
+    if trace.carried:
+        raise InputError(
+            f"labels of {trace.carried} rounds of an earlier run came in this one, and it has "
+            "their steps without their inputs: play both as one run to certify it"
+        )
+    events = Events(trace)
+    order = events.order
+    if not len(order):
+        raise InputError("no label came in this run: there is nothing to certify")
+    told = _in_order(trace, order)
+    given = take(rows, order), take_labels(labels, order)
+    if scaled is not None:
+        given = take(scaled, np.flatnonzero(~events.asked)), given[1]
+    replay = _Arrivals(learner, told, InOrder(comparator, order, len(trace)), *given)
+    tally, seen_parts = Tally(task.largest_loss), list[Watched]()
+    size = learner._batch_size(rows)
+    for start in range(0, len(order), size):
+        stop = min(start + size, len(order))
+        seen = mark_idle(replay.play(start, stop), parts)
+        seen = replace(seen, risk=trace.risk[order[start:stop]])  # what predictions have cost
+        tally.add(seen)
+        if keep:
+            seen_parts.append(seen)
+        if progress is not None:
+            progress(stop - start)
+    seen_rows = take(rows, events.rounds) if scaled is None else scaled
+    findings = [*replay.findings(), *_asked(trace, events, seen_rows, labels)]
+    if trace.digest and trace.digest != fingerprint(rows, labels):
+        findings.append("the stream is not the one of the trace: its fingerprint differs")
+    weights = None if told.sample_weight is None else told.sample_weight
+    guess = task.mean_guess(given[1], weights)
+    assert guess is not None and trace.arrival_risk is not None
+    late = bool((events.asked[:-1] & events.asked[1:]).any()) or len(order) < len(trace)
+    made = replace(premises_of(learner.engine, replay.floor), guess_loss=guess)
+    if late and not made.no_theorem:
+        made = replace(made, no_theorem="labels came late, and the theorem is for labels at once")
+    cost = float((trace.risk - trace.arrival_risk)[order].sum())
+    return Certificate(
+        0,
+        len(order),
+        tally,
+        made,
+        tuple(findings),
+        chance,
+        Watched.join(seen_parts) if keep else None,
+        replay.unchecked(),
+        Delayed(cost, len(trace) - len(order)),
+    )
+
+
+def _in_order(trace: Trace, order: np.ndarray) -> Trace:
+    """Return the rounds whose labels came, in that order, as if they were predicted then."""
+    assert trace.arrival_risk is not None
+    columns: dict[str, Any] = {name: own[order] for name, own in trace.columns().items()}
+    columns["risk"] = columns["arrival_risk"]
+    return replace(trace, **(columns | {"arrival": None, "known": None, "arrival_risk": None}))
+
+
+def _asked(trace: Trace, events: Events, rows: Rows, labels: CheckedLabels) -> list[str]:
+    """Replay all events, and say where predictions or their costs differ from the record.
+
+    ``rows`` are those of the events.
+    """
+    learner = learner_of(trace)
+    engine, origin, recorded = learner.engine, trace.origin, as_rows(trace.prediction)
+    assert origin is not None
+    count = len(events.rounds)
+    codes = take_labels(labels, events.rounds)
+    rows.asked, rows.labels = events.asked, codes
+    columns = np.zeros((len(at.REPLAYED_COLUMNS), count))
+    uniforms = np.full((count, 1), 0.5)
+    uniforms[events.asked] = uniforms_of(origin.key, origin.tickets, len(trace))
+    whole = Block(
+        rows,
+        0,
+        count,
+        codes,
+        uniforms,
+        columns,
+        np.full((count, recorded.shape[1]), -1, dtype=np.int64),
+        restarted=_restarts(trace, events),
+        sample_weight=_of_events(trace.sample_weight, events),
+        asked=events.asked,
+    )
+    whole.column("eta")[~events.asked] = trace.eta[events.order]
+    size = learner._batch_size(rows)
+    for start in range(0, count, size):
+        stop = min(start + size, count)
+        block = whole.cut(start, stop - start)
+        if learner.mapper is not None:
+            mapped = learner.mapper.piece(rows, start, stop)
+            block = block._replace(rows=mapped, start=0, stop=stop - start)
+        engine.hold(block.rows)
+        if engine.play(block) < stop - start:
+            raise InputError(f"the events {start} to {stop} of the run cannot be played again")
+    came = trace.arrived
+    found = []
+    risk, made = whole.column("risk")[events.asked], whole.predictions[events.asked]
+    off = np.flatnonzero(came & ~(np.abs(risk - trace.risk) <= ROUNDING * (1.0 + np.abs(risk))))
+    if len(off):
+        found.append(f"{len(off)} risks are not those of predictions, the first in round {off[0]}")
+    other = (recorded != made).any(axis=1)
+    if origin.key is not None and other.any():
+        words = "predictions are not what the decoder draws"
+        found.append(f"{other.sum()} {words}, the first in round {int(np.argmax(other))}")
+    target = whole.column("target_loss")[events.asked]
+    same = came & ~other
+    wrong = np.flatnonzero(same & (np.abs(trace.target_loss - target) > 1e-9 * (1.0 + target)))
+    if len(wrong):
+        words = "target losses are not those of the predictions"
+        found.append(f"{len(wrong)} {words}, the first in round {wrong[0]}")
+    return found
+
+
+def _of_events(column: np.ndarray | None, events: Events) -> np.ndarray | None:
+    return None if column is None else column[events.rounds]
+
+
+def _restarts(trace: Trace, events: Events) -> np.ndarray | None:
+    """Return restarts at the events that follow the label after which they were."""
+    if trace.restarted is None:
+        return None
+    made, told = np.zeros(len(events.rounds), dtype=bool), np.flatnonzero(~events.asked)
+    before = np.r_[0, told[:-1] + 1]
+    made[before[trace.restarted[events.order]]] = True
+    return made

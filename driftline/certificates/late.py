@@ -121,7 +121,7 @@ def certify_late(
         if progress is not None:
             progress(stop - start)
     seen_rows = take(rows, events.rounds) if scaled is None else scaled
-    findings = [*replay.findings(), *_asked(trace, events, seen_rows, labels)]
+    findings = [*replay.findings(), *_asked(trace, events, seen_rows, labels, replay.alarm)]
     if trace.digest and trace.digest != fingerprint(rows, labels):
         findings.append("the stream is not the one of the trace: its fingerprint differs")
     weights = None if told.sample_weight is None else told.sample_weight
@@ -153,10 +153,12 @@ def _in_order(trace: Trace, order: np.ndarray) -> Trace:
     return replace(trace, **(columns | {"arrival": None, "known": None, "arrival_risk": None}))
 
 
-def _asked(trace: Trace, events: Events, rows: Rows, labels: CheckedLabels) -> list[str]:
+def _asked(
+    trace: Trace, events: Events, rows: Rows, labels: CheckedLabels, alarm: bool
+) -> list[str]:
     """Replay all events, and say where predictions or their costs differ from the record.
 
-    ``rows`` are those of the events.
+    ``rows`` are those of the events; ``alarm`` is whether the last label gave one.
     """
     learner = learner_of(trace)
     engine, origin, recorded = learner.engine, trace.origin, as_rows(trace.prediction)
@@ -175,7 +177,7 @@ def _asked(trace: Trace, events: Events, rows: Rows, labels: CheckedLabels) -> l
         uniforms,
         columns,
         np.full((count, recorded.shape[1]), -1, dtype=np.int64),
-        restarted=_restarts(trace, events),
+        restarted=_restarts(trace, events, alarm),
         sample_weight=_of_events(trace.sample_weight, events),
         asked=events.asked,
     )
@@ -213,11 +215,16 @@ def _of_events(column: np.ndarray | None, events: Events) -> np.ndarray | None:
     return None if column is None else column[events.rounds]
 
 
-def _restarts(trace: Trace, events: Events) -> np.ndarray | None:
-    """Return restarts at the events that follow the label after which they were."""
+def _restarts(trace: Trace, events: Events, alarm: bool) -> np.ndarray | None:
+    """Return restarts at the events that follow the label after which they were.
+
+    The trace has those before a label came; after the last label there may be one more.
+    """
     if trace.restarted is None:
         return None
     made, told = np.zeros(len(events.rounds), dtype=bool), np.flatnonzero(~events.asked)
     before = np.r_[0, told[:-1] + 1]
     made[before[trace.restarted[events.order]]] = True
+    if alarm and told[-1] + 1 < len(made):
+        made[told[-1] + 1] = True
     return made

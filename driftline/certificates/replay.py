@@ -62,7 +62,8 @@ class Replay:
         self._range = learner.rate.step_range(learner.parts.setting, memory)
         if memory is None and self._range.monotone:  # else the first step bounds all
             self._range = self._range._replace(most=min(self._range.most, float(trace.eta[0])))
-        self._alarm = self.whole and origin.restarted
+        #: Whether the detector gave an alarm in the last round that was replayed.
+        self.alarm = self.whole and origin.restarted
         self._worst: dict[str, tuple[float, int]] = {}
         self._wrong: dict[str, list[int]] = {}
 
@@ -152,8 +153,8 @@ class Replay:
 
     def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:
         """Record restarts without an alarm, and alarms without a restart."""
-        due = np.r_[self._alarm, alarms[:-1]]
-        self._alarm = bool(alarms[-1])
+        due = np.r_[self.alarm, alarms[:-1]]
+        self.alarm = bool(alarms[-1])
         if self.trace.restarted is None:
             return
         wrong = np.flatnonzero(due != self.trace.restarted[start : start + len(due)])

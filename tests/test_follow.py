@@ -198,7 +198,11 @@ def first_rows(folder, kind="csv"):
 
 @pytest.mark.parametrize(
     ("kind", "number"),
-    [("csv", signal.SIGINT), ("json lines", signal.SIGTERM), ("tsv", signal.SIGTERM)],
+    [
+        ("csv", signal.SIGINT),
+        ("json lines", signal.SIGTERM),
+        pytest.param("tsv", signal.SIGTERM, marks=pytest.mark.slow),
+    ],
 )
 def test_rows_are_learned_from_as_they_are_appended(tmp_path, started, kind, number):
     path, lines = first_rows(tmp_path, kind)

@@ -368,8 +368,9 @@ class Shares:
             return 0.0
         (scale, rounds, _), later = stretches[-1], len(stretches) > 1
         last = self.loss_bound(total / scale, rounds, switches + later) + later
-        before = sum(weight for _, _, weight in stretches[:-1])
-        return min(total + self.weighted_regret(stretches, switches), before + scale * last)
+        weights = [weight for _, _, weight in stretches]
+        regret = self.weighted_regret(stretches, switches)
+        return min(total + regret, sum(weights[:-1]) + scale * last, sum(weights))
 
     def _words(self, rounds: int, switches: int) -> np.ndarray:
         """Return minus the log-probability that each set gives to a sequence of members."""

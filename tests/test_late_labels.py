@@ -471,6 +471,44 @@ def test_a_refused_late_run_changes_nothing():
         assert np.array_equal(one.prediction, two.prediction)
 
 
+@pytest.mark.parametrize("name", ["drawing", "vote", "mapped", "neighbours", "auto"])
+def test_an_interrupted_late_run_changes_nothing(name):
+    def interrupted(rounds):
+        raise KeyboardInterrupt
+
+    rows, labels = np.tile(X, (30, 1)), np.tile(Y, 30)
+    one, two = LEARNERS[name](), LEARNERS[name]()
+    for learner in (one, two):
+        learner.run(X[:30], Y[:30], delay=5)
+    with pytest.raises(KeyboardInterrupt):
+        one.run(rows, labels, delay=5, progress=interrupted)
+    assert one.outstanding == two.outstanding == 5
+    made, expected = one.run(rows, labels, delay=3), two.run(rows, labels, delay=3)
+    assert np.array_equal(made.prediction, expected.prediction) and made.carried == 5
+    for learner in (one, two):
+        learner.forget(before=10**6)
+    assert bits(one) == bits(two)
+
+
+def test_other_rounds_may_come_while_labels_are_waited_for():
+    learner = certain()
+    learner.run(X[:30], Y[:30], delay=5)
+    ticket = learner.ask(X[30])
+    learner.step(X[31], Y[31])
+    trace = learner.run(X[32:60], Y[32:60], delay=2)
+    assert trace.carried == 5 and learner.outstanding == 3
+    learner.tell(ticket, Y[30])
+    assert learner.outstanding == 2 and learner.rounds == 25 + 1 + 5 + 26 + 1
+
+
+def test_other_rows_cannot_follow_those_that_wait():
+    learner = certain()
+    learner.run(X[:30], Y[:30], delay=5)
+    with pytest.raises(dl.InputError, match="rows of the same kind"):
+        learner.run(csr_array(X[30:]), Y[30:], delay=5)
+    assert learner.outstanding == 5
+
+
 def test_rounds_that_wait_are_not_passed_over(tmp_path):
     learner = certain()
     learner.run(X[:30], Y[:30], delay=5)

@@ -76,7 +76,7 @@ class LateRun:
         delays: np.ndarray,
         waiting: Waiting | None,
     ):
-        count = rows.rounds
+        count, self.first = rows.rounds, first
         self.carried = 0 if waiting is None else len(waiting.numbers)
         self.weighted = sample_weight is not None
         numbers = first + np.arange(count)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.delays import Delay, delays_of
-from driftline.errors import InputError
+from driftline.errors import BusyError, InputError
 from driftline.inputs import Rows, fingerprint, refuse
 from driftline.learner.base import Learner
 from driftline.learner.late import LateRun, Waiting
@@ -265,7 +265,9 @@ class Shell(Learner):
             turn.begin()
             with self._turn.lock:
                 self._check_features(rows)
-                copied = self._copies(rows)
+                if late is not None and late.first != self._tickets:
+                    raise BusyError("a ticket was asked for while the run began: run it again")
+                copied = self._copies(rows) or late is not None  # events are taken back together
                 if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
                     refuse(rows, bad)
                 keep = copied if audit is None else audit

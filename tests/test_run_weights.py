@@ -134,17 +134,22 @@ def test_balance_is_that_of_the_estimator(tmp_path):
     assert np.array_equal(learner.weights, model.learner_.weights)
 
 
-BAD = ["-1", "inf", "much", "2e6", "1e-310"]
-
-
-@pytest.mark.parametrize("text", BAD)
-def test_weights_that_are_none_are_refused_by_row(tmp_path, text):
-    path = tmp_path / "t.csv"
+def with_cell(path, text):
+    """Write a table with this text as the weight of its eighth row."""
     weighted(path, weights=np.ones(200))
     lines = path.read_text().splitlines()
     cells = lines[8].split(",")
     lines[8] = ",".join([*cells[:3], text, cells[4]])
     path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+BAD = ["-1", "inf", "much", "2e6", "1e-310"]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_weights_that_are_none_are_refused_by_row(tmp_path, text):
+    path = with_cell(tmp_path / "t.csv", text)
     result = call("run", path, "--weight", "cost", "--out", tmp_path / "out")
     assert result.exit_code == 2
     said = "line 9, column cost: expected a weight of 0, or from 1e-09 to 1,000,000, but saw"
@@ -153,12 +158,7 @@ def test_weights_that_are_none_are_refused_by_row(tmp_path, text):
 
 @pytest.mark.parametrize("text", ["", "nan"])
 def test_missing_weights_are_refused_by_row(tmp_path, text):
-    path = tmp_path / "t.csv"
-    weighted(path, weights=np.ones(200))
-    lines = path.read_text().splitlines()
-    cells = lines[8].split(",")
-    lines[8] = ",".join([*cells[:3], text, cells[4]])
-    path.write_text("\n".join(lines) + "\n")
+    path = with_cell(tmp_path / "t.csv", text)
     result = call("run", path, "--weight", "cost", "--out", tmp_path / "out")
     assert result.exit_code == 2 and "column cost: the weight is missing" in result.output
 

@@ -13,7 +13,7 @@ from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.late import certify_late
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import learner_of, makes_steps
+from driftline.certificates.recorded import learner_of, makes_steps, stream_of
 from driftline.certificates.replay import Replay
 from driftline.certificates.rerun import certify_again
 from driftline.committee import CommitteeTrace
@@ -182,13 +182,7 @@ def _certify(
         return certify_late(trace, comparator, inputs, labels, chance, keep, progress)
     learner = learner_of(trace)
     parts, engine, task = learner.parts, learner.engine, learner.task
-    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
-    if not rows.rounds == len(labels) == len(trace):
-        raise InputError(
-            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
-            f"{len(labels)} labels"
-        )
-    rows.check_labels(labels)
+    rows, labels = stream_of(trace, task, inputs, labels)
     replay = Replay(learner, trace, comparator, rows, labels)
     tally, parts_seen = Tally(task.largest_loss), list[Watched]()
     size = learner._batch_size(rows)

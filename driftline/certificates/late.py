@@ -26,7 +26,7 @@ import numpy as np
 from driftline.certificates.certificate import Certificate, Delayed
 from driftline.certificates.events import Events
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import as_rows, learner_of, uniforms_of
+from driftline.certificates.recorded import as_rows, learner_of, stream_of, uniforms_of
 from driftline.certificates.replay import Replay
 from driftline.comparators.checking import Comparator
 from driftline.engines import Block
@@ -88,13 +88,7 @@ def certify_late(
     """
     learner = learner_of(trace)
     task, parts = learner.task, learner.parts
-    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
-    if not rows.rounds == len(labels) == len(trace):
-        raise InputError(
-            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
-            f"{len(labels)} labels"
-        )
-    rows.check_labels(labels)
+    rows, labels = stream_of(trace, task, inputs, labels)
     if trace.carried:
         raise InputError(
             f"labels of {trace.carried} rounds of an earlier run came in this one, and it has "

@@ -9,6 +9,7 @@ import numpy as np
 from driftline.decoders import Decoder
 from driftline.domains import Domain
 from driftline.errors import DAMAGE, InputError
+from driftline.inputs import Rows
 from driftline.learner import OGD
 from driftline.losses import Loss
 from driftline.parts import from_config
@@ -17,11 +18,25 @@ from driftline.state import Draws, State
 from driftline.state.loading import member_kind
 from driftline.tasks import Task
 from driftline.trace import Trace
-from driftline.typing import Json, Labels
+from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
-__all__ = ["as_rows", "learner_of", "losses_of", "makes_steps", "uniforms_of"]
+__all__ = ["as_rows", "learner_of", "losses_of", "makes_steps", "stream_of", "uniforms_of"]
 
 KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
+
+
+def stream_of(
+    trace: Trace, task: Task, inputs: Inputs, labels: Labels
+) -> tuple[Rows, CheckedLabels]:
+    """Return the rows and labels of a trace's rounds, if there are as many of each."""
+    rows, labels = task.layout.rows(inputs), task.check_labels(labels)
+    if not rows.rounds == len(labels) == len(trace):
+        raise InputError(
+            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
+            f"{len(labels)} labels"
+        )
+    rows.check_labels(labels)
+    return rows, labels
 
 
 def makes_steps(trace: Trace) -> bool:

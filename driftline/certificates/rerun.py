@@ -16,7 +16,7 @@ import numpy as np
 from driftline import inputs
 from driftline.certificates.certificate import Certificate, Delayed, Premises
 from driftline.certificates.events import Events
-from driftline.certificates.recorded import as_rows, learner_of, losses_of
+from driftline.certificates.recorded import as_rows, learner_of, losses_of, stream_of
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import take, take_labels
@@ -47,13 +47,7 @@ def certify_again(
     trace = Trace.from_saved(*trace.to_saved())  # checked like one from a file
     learner = learner_of(trace)
     task = learner.task
-    rows, labels = task.layout.rows(given), task.check_labels(labels)
-    if not rows.rounds == len(labels) == len(trace):
-        raise InputError(
-            f"the trace has {len(trace)} rounds, but there are {rows.rounds} inputs and "
-            f"{len(labels)} labels"
-        )
-    rows.check_labels(labels)
+    rows, labels = stream_of(trace, task, given, labels)
     if trace.arrival is not None:
         return _certify_late(learner, trace, rows, labels, chance, keep, scaled)
     rows.labels = labels

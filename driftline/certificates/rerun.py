@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -112,14 +111,10 @@ def _certify_late(
     words = [f"{int(where.sum())} {what}" for what, where in off.items() if where.any()]
     if trace.digest and trace.digest != inputs.fingerprint(rows, labels):
         words.append("the stream is not the one of the trace: its fingerprint differs")
-    seen = _watched(room.part(0, 0), np.zeros(0))
-    columns = {name: getattr(trace, name)[order] for name in ("loss", "risk", "target_loss")}
+    columns = {name: getattr(trace, name)[order] for name in ("loss", "risk")}
     columns |= {"eta": np.ones(len(order)), "grad_sq": np.zeros(len(order))}
-    counts = np.ones(len(order)) if trace.sample_weight is None else trace.sample_weight[order]
-    rest = dict.fromkeys(("gap", "comparator_loss", "distance", "old_distance", "move"))
-    columns |= {name: np.zeros(len(order)) for name in rest} | {"sample_weight": counts}
-    columns["restarted"] = np.zeros(len(order), dtype=bool)
-    seen = replace(seen, **columns, idle=np.ones(len(order), dtype=bool))
+    counts = None if trace.sample_weight is None else trace.sample_weight[order]
+    seen = _watched(Batch(columns).weighted(counts), trace.target_loss[order])
     tally = Tally(learner.task.largest_loss)
     tally.add(seen)
     cost = float((trace.risk - trace.arrival_risk)[order].sum())
@@ -128,7 +123,7 @@ def _certify_late(
         0,
         len(order),
         tally,
-        _premises(learner, arrived, None if trace.sample_weight is None else counts),
+        _premises(learner, arrived, counts),
         tuple(words),
         chance,
         seen if keep else None,

@@ -389,6 +389,19 @@ def test_labels_that_have_not_come_come_in_the_next_run(make, name):
     assert bits(whole) == bits(pieces)
 
 
+@every_learner
+def test_runs_in_which_no_label_comes_are_pieces_too(make):
+    whole, pieces = make(), make()
+    trace = whole.run(X[:60], Y[:60], delay=25)
+    cuts = (0, 10, 20, 40, 60)
+    parts = [pieces.run(X[a:b], Y[a:b], delay=25) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    assert not parts[0].arrived.any() and np.isnan(parts[0].risk).all()
+    assert np.array_equal(np.concatenate([part.prediction for part in parts]), trace.prediction)
+    for learner in (whole, pieces):
+        learner.forget(before=60)
+    assert bits(whole) == bits(pieces)
+
+
 def test_weights_of_late_rounds():
     delays = np.random.default_rng(3).integers(-1, 9, 60)
     weights = np.random.default_rng(4).random(60) * 2.0

@@ -69,9 +69,9 @@ def checked_weights(sample_weight: npt.ArrayLike | None, rounds: int) -> np.ndar
     """Return a copy of sample weights, one for each round, if they are valid; None if none are."""
     if sample_weight is None:
         return None
+    if np.iscomplexobj(sample_weight):
+        raise InputError("sample weights must be real numbers, but are complex")
     try:
-        if np.iscomplexobj(sample_weight):
-            raise InputError("sample weights must be real numbers, but are complex")
         weights = np.array(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"sample weights must be numbers: {error}") from None
@@ -216,7 +216,7 @@ class Shell(Learner):
     ) -> Any:
         """Play the events of a run whose labels come late; return its trace, a row for each round.
 
-        If no label comes in it, rounds are only predicted.
+        If no label comes in it, rounds are only predicted, and wait.
         """
         with self._turn.lock:
             self._turn.check()
@@ -225,11 +225,6 @@ class Shell(Learner):
             delays = delays_of(delay, number, rows.rounds)
             late = LateRun(number, rows, labels, sample_weight, delays, waiting)
         events, codes, weights = late.events
-        if late.asked.all():
-            raise InputError(
-                "no label comes in this run: expected 1 or more, so that there is something to "
-                "learn; or ask for predictions by ask(x)"
-            )
         trace = self._run(events, codes, digest, seed, progress, audit, None, weights, late)
         with self._turn.lock:
             numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]

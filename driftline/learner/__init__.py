@@ -7,12 +7,12 @@ from driftline.learner.member import Round as Round
 from driftline.learner.member import check_longer as check_longer
 from driftline.learner.ogd import OGD as OGD
 from driftline.learner.predictor import Predictor as Predictor
-from driftline.learner.shell import LEAST_WEIGHT as LEAST_WEIGHT
-from driftline.learner.shell import MOST_WEIGHT as MOST_WEIGHT
+from driftline.learner.sample_weight import LEAST_WEIGHT as LEAST_WEIGHT
+from driftline.learner.sample_weight import MOST_WEIGHT as MOST_WEIGHT
+from driftline.learner.sample_weight import checked_weights as checked_weights
+from driftline.learner.sample_weight import multiplied as multiplied
 from driftline.learner.shell import Asked as Asked
 from driftline.learner.shell import Shell as Shell
 from driftline.learner.shell import checked_stream as checked_stream
-from driftline.learner.shell import checked_weights as checked_weights
-from driftline.learner.shell import multiplied as multiplied
 from driftline.learner.shield import Shield as Shield
 from driftline.learner.ticket import Ticket as Ticket

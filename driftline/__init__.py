@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from driftline.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from driftline import bandit as bandit
     from driftline import checks as checks
     from driftline import comparators as comparators
     from driftline import decoders as decoders
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 # Rooms and names are imported when they are first asked for, so that importing the
 # package costs next to nothing.
 _ROOMS = (
+    "bandit",
     "certificates",
     "checks",
     "comparators",

@@ -36,6 +36,7 @@ __all__ = [
 
 #: The packages whose parts are found by name, even before they are imported.
 ROOMS = (
+    "bandit",
     "decoders",
     "detectors",
     "domains",

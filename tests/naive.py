@@ -700,3 +700,56 @@ def forest(
                 w = np.array([h[r] * (1.0 if i == 0 else times()) for r in ring])
                 grown.append(tree(X, labels, w, classes, cuts, draw, nodes, least, tried))
     return made
+
+
+def exploring(values, costs):
+    """Return the chances of labels that need the least slack, by bisection on it."""
+    lo, hi = -values.max() - 2.0, 10.0 + costs.sum()
+    for _ in range(300):
+        s = (lo + hi) / 2.0
+        room = 1.0 - values - s
+        root = np.sqrt(room**2 + 4.0 * costs)
+        chances = np.where(
+            room > 0.0, (room + root) / 2.0, 2.0 * costs / np.maximum(root - room, 1e-300)
+        )
+        lo, hi = (s, hi) if chances.sum() > 1.0 else (lo, s)
+    return chances / chances.sum()
+
+
+def bandit(Z, y, uniforms, classes, policies, radius, rate, share, floor):
+    """Play a mixture of policies that see only hits; return predictions, risks, slacks, shares."""
+    V = [np.zeros((classes, Z.shape[1])) for _ in policies]
+    w = np.full(len(policies), 1.0 / len(policies))
+    made, risks, slacks = [], [], []
+    for t, (x, label) in enumerate(zip(Z, y, strict=True)):
+        own = []
+        for W, (step, decaying, exploration, _, _) in zip(V, policies, strict=True):
+            eta = step / np.sqrt(t + 1.0) if decaying else step
+            q = np.exp(W @ x - (W @ x).max())
+            q /= q.sum()
+            squares = np.array([((q - e) ** 2).sum() for e in np.eye(classes)]) / np.log(2.0) ** 2
+            costs = eta / 2.0 * squares * (x @ x)
+            own.append((eta, q, -np.log2(q), costs, exploring(-np.log2(q), exploration * costs)))
+        p = sum(share * chances for share, (*_, chances) in zip(w, own, strict=True))
+        chosen = min(int(np.searchsorted(np.cumsum(p), uniforms[t], "right")), classes - 1)
+        made.append(chosen)
+        risks.append(1.0 - p[label])
+        slacks.append([
+            max(1.0 - p[k] + costs[k] / p[k] - losses[k] for k in range(classes))
+            for (_, _, losses, costs, _), policy in zip(own, policies, strict=True)
+            if policy[3] == np.inf and policy[4] == 0.0
+        ])  # fmt: skip
+        hit = chosen == label
+        if hit:
+            w = w * np.exp(rate * np.array([c[chosen] for *_, c in own]) / max(p[chosen], floor))
+            w = (1.0 - share) * w / w.sum() + share / len(w)
+        for i, (eta, q, *_) in enumerate(own):
+            _, _, _, clip, misses = policies[i]
+            e = np.eye(classes)[chosen]
+            if hit:
+                g = min(1.0 / p[chosen], clip) * (q - e)
+            else:  # of -log(1 - q_chosen)
+                g = misses * q[chosen] * (e - np.where(e > 0, 0.0, q) / (1.0 - q[chosen]))
+            V[i] = V[i] - eta / np.log(2.0) * np.outer(g, x)
+            V[i] *= min(1.0, radius / max(np.linalg.norm(V[i]), 1e-300))
+    return np.array(made), np.array(risks), np.array(slacks), w

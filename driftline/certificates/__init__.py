@@ -1,6 +1,7 @@
 """Certificates of runs: their total against every bound, for any comparator."""
 
 from driftline.certificates.audit import certify as certify
+from driftline.certificates.bandit import BanditCertificate as BanditCertificate
 from driftline.certificates.certificate import Certificate as Certificate
 from driftline.certificates.committee_certificate import (
     CommitteeCertificate as CommitteeCertificate,

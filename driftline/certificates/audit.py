@@ -9,11 +9,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from driftline.certificates.bandit import BanditCertificate, certify_bandit
 from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.late import certify_late
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import learner_of, makes_steps, stream_of
+from driftline.certificates.recorded import learner_of, makes_steps, sees_labels, stream_of
 from driftline.certificates.replay import Replay
 from driftline.certificates.rerun import certify_again
 from driftline.committee import CommitteeTrace
@@ -69,13 +70,14 @@ def certify(
     keep: bool = True,
     progress: Callable[[int], None] | None = None,
     sample_weight: npt.ArrayLike | None = None,
-) -> Certificate | CommitteeCertificate:
+) -> Certificate | CommitteeCertificate | BanditCertificate:
     """Return the certificate of a run against a comparator.
 
     The weights are replayed from the steps in the trace. All else is computed anew: losses, risks
     and gradients, predictions and their target losses, the steps of the rate and the alarms of the
     detector. Every difference from the trace is reported. A learner without gradient steps
-    (:mod:`driftline.members`) is played again, and has totals but no bounds.
+    (:mod:`driftline.members`) is played again, and has totals but no bounds. For one with bandit
+    feedback see :class:`~driftline.certificates.BanditCertificate`.
 
     Parameters
     ----------
@@ -134,6 +136,10 @@ def certify(
             return _with_weights(certify_committee(trace, *given), trace, sample_weight)
         if makes_steps(trace):
             return _with_weights(_certify(trace, *given), trace, sample_weight)
+        if not sees_labels(trace):
+            if sample_weight is not None:
+                raise InputError("rounds with bandit feedback have no sample weights")
+            return certify_bandit(trace, *given[:3], progress)
         if comparator is not None:
             raise InputError("the learner has no weights, and nothing to compare: give None")
         return _with_weights(certify_again(trace, *given[1:]), trace, sample_weight)

@@ -15,12 +15,20 @@ from driftline.losses import Loss
 from driftline.parts import from_config
 from driftline.rates import Rate
 from driftline.state import Draws, State
-from driftline.state.loading import member_kind
+from driftline.state.loading import single_kind
 from driftline.tasks import Task
 from driftline.trace import Trace
 from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
-__all__ = ["as_rows", "learner_of", "losses_of", "makes_steps", "stream_of", "uniforms_of"]
+__all__ = [
+    "as_rows",
+    "learner_of",
+    "losses_of",
+    "makes_steps",
+    "sees_labels",
+    "stream_of",
+    "uniforms_of",
+]
 
 KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
 
@@ -43,8 +51,14 @@ def makes_steps(trace: Trace) -> bool:
     """Return whether the learner of a trace makes gradient steps; others are played again."""
     if not trace.config:
         raise InputError("the trace does not say which learner made it")
-    steps: bool = member_kind(trace.config.get("kind", "OGD")).steps
+    steps: bool = single_kind(trace.config.get("kind", "OGD")).steps
     return steps
+
+
+def sees_labels(trace: Trace) -> bool:
+    """Return whether the learner of a trace learned from labels, not from hits and misses."""
+    full: bool = single_kind(trace.config.get("kind", "OGD")).feedback == "full"
+    return full
 
 
 def learner_of(trace: Trace) -> Any:
@@ -57,7 +71,7 @@ def learner_of(trace: Trace) -> Any:
     if steps:
         return _stepping(trace.config, trace.origin)
     try:
-        made = member_kind(trace.config["kind"]).from_config(trace.config)
+        made = single_kind(trace.config["kind"]).from_config(trace.config)
         made.restore(trace.origin)
         return made
     except InputError:

@@ -112,6 +112,11 @@ class Committee(Shell):
                 raise InputError(
                     f"members must be learners such as dl.OGD, but one is {member!r:.80}"
                 )
+            if member.feedback != "full":
+                raise InputError(
+                    f"members of a committee learn from labels, but {member!r:.80} does not: its "
+                    "policies are a committee of their own"
+                )
         if len(set(map(id, self.members))) < len(self.members):
             raise InputError("a committee has the same learner twice: it would learn twice a round")
         task = self.members[0].task

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from driftline.bandit import Bandit
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_loss, detector
 from driftline.decoders import Argmax
@@ -96,6 +97,7 @@ class Rest(TypedDict):
 Setting = tuple[Rate, float, Detector | None]
 
 
+@overload
 def auto(
     task: Task,
     *,
@@ -104,7 +106,33 @@ def auto(
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
-) -> Committee:
+    feedback: Literal["full"] = "full",
+) -> Committee: ...
+
+
+@overload
+def auto(
+    task: Task,
+    *,
+    effort: str = "balanced",
+    combine: str = "vote",
+    scaling: bool = True,
+    seed: int | None = 0,
+    dtype: npt.DTypeLike = np.float64,
+    feedback: str,
+) -> Committee | Bandit: ...
+
+
+def auto(
+    task: Task,
+    *,
+    effort: str = "balanced",
+    combine: str = "vote",
+    scaling: bool = True,
+    seed: int | None = 0,
+    dtype: npt.DTypeLike = np.float64,
+    feedback: str = "full",
+) -> Committee | Bandit:
     """Return a committee for a task, with nothing to set.
 
     Its members differ in rate, diameter and whether they start again when they err more often than
@@ -128,6 +156,10 @@ def auto(
     1000 documents, or twice as many as are chosen of them: a round costs as many operations as
     there are pairs.
 
+    With ``feedback="bandit"`` only whether the prediction was right is seen: the learner is a
+    :class:`~driftline.bandit.Bandit`, which has one kind of policies, whatever the effort. Of two
+    classes a miss names the label, so that they have the same committee.
+
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=5000, flips=5, seed=0)
     >>> bool(auto(stream.task).run(stream).target_loss.mean() < 0.03)
@@ -138,6 +170,10 @@ def auto(
     check_flag("scaling", scaling)
     if effort not in EFFORTS:
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
+    if feedback not in ("full", "bandit"):
+        raise InputError(f"feedback must be 'full' or 'bandit', not {feedback!r:.80}")
+    if feedback == "bandit" and not (task.zero_one and len(task.all_labels) == 2):
+        return Bandit(task, features=Standardise() if scaling else None, seed=seed)
     constant = RARE if task.kind == "tags" else task.layout.constant
     scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}

@@ -5,6 +5,7 @@ from driftline.decoders.base import Decoder as Decoder
 from driftline.decoders.convolutional import Convolutional as Convolutional
 from driftline.decoders.coordinatewise import Coordinatewise as Coordinatewise
 from driftline.decoders.default import default_decoder as default_decoder
+from driftline.decoders.exploring import Exploring as Exploring
 from driftline.decoders.gap_optimal import GapOptimal as GapOptimal
 from driftline.decoders.nearest_vertex import NearestVertex as NearestVertex
 from driftline.decoders.step_optimal import StepOptimal as StepOptimal

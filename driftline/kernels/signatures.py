@@ -220,6 +220,26 @@ MEMBER = types.int64(
     predictions,
 )
 
+#: ``bandit(inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
+#: policy_loss, policy_square, predictions) -> rows``: see :mod:`driftline.bandit.kernel`; stop at
+#: the first row that is not finite, or too long.
+BANDIT = types.int64(
+    _input(types.float64, 2),
+    labels,
+    matrix,
+    matrix,
+    vector,
+    vector,
+    vector,
+    types.boolean,
+    types.Array(types.float64, 2, "A"),
+    vector,
+    matrix,
+    matrix,
+    matrix,
+    predictions,
+)
+
 
 def _scale_sparse(index: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.

@@ -48,8 +48,10 @@ class Learner(ABC):
         """Predict an input; change nothing but which tickets are outstanding, and the next one."""
 
     @abstractmethod
-    def tell(self, ticket: Ticket, label: Label) -> None:
+    def tell(self, ticket: Ticket, label: Label = None, *, loss: float | None = None) -> None:
         """Learn from a ticket, in the state of now; labels may come late, and in any order.
+
+        Where a learner takes it, the target loss of the prediction may come in place of the label.
 
         The ticket is not trusted. It is refused if it is another learner's, or is not outstanding.
         """

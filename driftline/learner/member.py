@@ -66,6 +66,9 @@ class Member(Shell):
     #: rounds of other members are played again.
     steps: ClassVar[bool] = False
 
+    #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone.
+    feedback: ClassVar[str] = "full"
+
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
             raise InputError(

@@ -338,8 +338,11 @@ class Shell(Learner):
             self._tickets = number + 1
             return ticket
 
-    def tell(self, ticket: Ticket, label: Label) -> None:
+    def tell(self, ticket: Ticket, label: Label = None, *, loss: float | None = None) -> None:
         """Learn from a ticket and its label, which may come late, and in any order.
+
+        Or from the target loss alone, where a learner takes it: :class:`~driftline.bandit.Bandit`
+        does, and so do all learners of two classes, since the loss names the label.
 
         The step is made at the weights of now, where the label arrives, and the input is mapped and
         scaled as it would be now. So a restart, a new class or a moved map in between needs no
@@ -349,17 +352,38 @@ class Shell(Learner):
         or forgotten before. All that is learned from is its input, which is checked as any input
         is, and what members predicted.
         """
-        checked = self.task.check_label(label)
+        if (label is None) == (loss is None):
+            raise InputError("expected a label, or loss=, and not both")
         with self._turn.lock, self._shield():
             self._turn.check()
             self._check_ticket(ticket)
-            row = self._row(ticket.checked_input())
-            if ticket.rounds == self.rounds:
-                self._learn_one(row, checked, ticket.number)
-            else:
-                self._learn_late(row, checked, ticket)
+            checked = self._feedback(ticket, label, loss)
+            self._learn_ticket(self._row(ticket.checked_input()), checked, ticket)
             self._outstanding.remove(ticket.number)
             self._keep_waiting()
+
+    def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:
+        """Return the checked label of a ticket; a loss names it where there are two."""
+        if loss is None:
+            return self.task.check_label(label)
+        labels = list(self.task.all_labels) if self.task.zero_one else []
+        if len(labels) != 2:
+            raise InputError(
+                f"the loss alone does not name the label of {self.task!r}: give the label, or make "
+                "a learner for bandit feedback, as by dl.auto(task, feedback='bandit')"
+            )
+        if loss not in (0.0, 1.0):
+            raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
+        predicted = self.task.label(self.task.check_label(ticket.prediction))
+        named = [one for one in labels if (one == predicted) == (loss == 0.0)]
+        return self.task.check_label(named[0])
+
+    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
+        """Learn from a ticket's input and its checked label."""
+        if ticket.rounds == self.rounds:
+            self._learn_one(row, label, ticket.number)
+        else:
+            self._learn_late(row, label, ticket)
 
     def forget(self, ticket: Ticket | None = None, *, before: Ticket | int | None = None) -> None:
         """Say that no label will come for a ticket, or for all tickets asked for before another.

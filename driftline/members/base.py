@@ -36,6 +36,7 @@ __all__ = [
     "check_number",
     "check_weights",
     "check_whole",
+    "dense",
     "settle",
     "weight_of",
 ]
@@ -190,7 +191,7 @@ class CountingMember(ClassMember):
 
     def _class_scores(self, rows: Rows) -> np.ndarray:
         """Return the scores of every class; any number of threads may call this at once."""
-        (inputs,) = _dense(rows).arrays(0, rows.rounds)
+        (inputs,) = dense(rows).arrays(0, rows.rounds)
         made = np.zeros((rows.rounds, self._classes))
         width = self._width
         memory, constants = self.memory, self._constants
@@ -210,7 +211,7 @@ class CountingMember(ClassMember):
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         assert room.table is not None
-        (inputs,) = _dense(rows).arrays(start, stop)
+        (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)
         weights = room.columns.get("sample_weight", ONCE)
         given = (np.asarray(labels), room.table, room["prediction"], np.ascontiguousarray(weights))
@@ -221,7 +222,7 @@ class CountingMember(ClassMember):
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        (inputs,) = _dense(row).arrays(0, 1)
+        (inputs,) = dense(row).arrays(0, 1)
         if self._width is None and not np.isfinite(inputs).all():
             refuse(row, 0)  # before memory is allocated for it
         self._begin(row)
@@ -382,7 +383,8 @@ class CountingMember(ClassMember):
         return origin.replaced(memory=self.started(self._width), features=self._width)
 
 
-def _dense(rows: Rows) -> DenseRows:
+def dense(rows: Rows) -> DenseRows:
+    """Return rows that are dense, or refuse them."""
     if not isinstance(rows, DenseRows):
         raise InputError("this member is for dense rows: give an array, as by .toarray()")
     return rows

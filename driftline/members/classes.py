@@ -42,7 +42,7 @@ class ClassMember(Member):
     # -- facts
 
     @property
-    def nats(self) -> float:
+    def nats(self) -> float | None:
         """Scores are log-chances, and losses are in nats."""
         return 1.0
 

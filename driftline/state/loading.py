@@ -14,7 +14,7 @@ from driftline.files import path_of
 from driftline.state import archive
 from driftline.typing import Json
 
-__all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind"]
+__all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_kind", "single_kind"]
 
 #: The classes that a file may hold, and their packages, which are imported when needed.
 KINDS = {
@@ -24,6 +24,7 @@ KINDS = {
     "Neighbours": "members",
     "River": "members",
     "Tables": "members",
+    "Bandit": "bandit",
     "Committee": "committee",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
@@ -34,6 +35,9 @@ KINDS = {
 
 #: The rooms whose learners may be members of a committee.
 MEMBERS = ("learner", "members")
+
+#: The rooms of learners that are no committees.
+SINGLE = (*MEMBERS, "bandit")
 
 
 def load(path: str | Path) -> Any:
@@ -67,16 +71,23 @@ def member_kind(name: object) -> Any:
     return _kind(name)
 
 
+def single_kind(name: object) -> Any:
+    """Return the class of single learners with this name, if there is one."""
+    if not isinstance(name, str) or KINDS.get(name) not in SINGLE:
+        raise InputError(f"there are no learners of the kind {name!r:.80}")
+    return _kind(name)
+
+
 def member_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
     """Return the member from what ``to_saved`` returned."""
     return member_kind(about.get("kind")).from_saved(about, arrays)
 
 
 def learner_from(about: Json, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Return the member or the committee from what ``to_saved`` returned."""
+    """Return the single learner or the committee from what ``to_saved`` returned."""
     if about.get("kind") == "Committee":
         return _kind("Committee").from_saved(about, arrays)
-    return member_from(about, arrays)
+    return single_kind(about.get("kind")).from_saved(about, arrays)
 
 
 def _kind(name: str) -> Any:

@@ -31,7 +31,9 @@ __all__ = [
 ]
 
 COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
-OPTIONAL = ("gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk")
+OPTIONAL = (
+    "gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk", "chance", "slack"
+)  # fmt: skip
 
 Made = TypeVar("Made")
 
@@ -59,7 +61,9 @@ class Trace:
     come. Then loss, step and gradient are those of the arrival, prediction and risk those of the
     prediction; all are NaN without a label. ``known`` is how many labels had come before the
     prediction, ``arrival_risk`` what a prediction at the arrival would have cost, and ``carried``
-    how many labels of earlier runs came in this one. Beside these, the learner's
+    how many labels of earlier runs came in this one. Where only hits and misses are seen,
+    ``chance`` is the probability with which the prediction was drawn, and ``slack`` has a column
+    for each unbiased policy: see :class:`~driftline.bandit.Bandit`. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -78,6 +82,8 @@ class Trace:
     known: np.ndarray | None = None
     arrival_risk: np.ndarray | None = None
     carried: int = 0
+    chance: np.ndarray | None = None
+    slack: np.ndarray | None = None
     config: Json = field(default_factory=dict)
     digest: str = ""
 
@@ -259,6 +265,12 @@ class Trace:
             columns["carried"] = about.get("carried", 0)
             if type(columns["carried"]) is not int or columns["carried"] < 0:
                 raise InputError(f"{columns['carried']!r:.80} labels cannot be carried over")
+        if "chance" in arrays:
+            columns["chance"] = column(arrays, "chance", rounds)
+            if not ((columns["chance"] > 0.0) & (columns["chance"] <= 1.0 + 1e-9)).all():
+                raise InputError("chances of predictions lie above 0, up to 1")
+        if "slack" in arrays:
+            columns["slack"] = column(arrays, "slack", rounds, ndims=(2,))
         return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod

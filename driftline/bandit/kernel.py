@@ -1,0 +1,192 @@
+r"""The compiled loop of rounds with bandit feedback.
+
+Policy i has scores :math:`\theta^i = W^i x` and probabilities :math:`p^i` of predictions
+(:mod:`driftline.decoders.exploring`); the prediction is drawn from :math:`p = \sum_i v_i p^i`, with
+weights :math:`v`. On a hit all policies know the label: each makes a step along its gradient over
+:math:`p_y`, and weights grow by :math:`e^{r p^i_y / p_y}`, since :math:`1 - 1[\hat y = y] p^i_y / p_y`
+estimates the risk of policy i without bias. On a miss only some policies make a step.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import math
+
+from driftline.decoders.exploring import explore, slack_of
+from driftline.kernels import BANDIT, dot, helper, kernel, loose
+
+__all__ = ["HEADER", "OPTIONS", "bandit"]
+
+#: How many constants there are before those of policies, and of each policy.
+HEADER, OPTIONS = 6, 5
+
+#: Rows whose squared norm is not below this are refused, so that no step overflows.
+LONGEST_SQ = 1e200
+
+#: The least probability that an estimate or a step is divided by.
+LEAST = 2.0**-60
+
+#: Columns of the trace.
+LOSS, RISK, TARGET, ETA, GRAD = range(5)
+
+
+@loose
+def square_after(weights, factor, x):
+    """Add ``factor * x`` to the weights; return their squared norm."""
+    total = 0.0
+    for j in range(x.size):
+        weights[j] += factor * x[j]
+        total += weights[j] * weights[j]
+    return total
+
+
+@loose
+def shrink(weights, factor):
+    """Multiply weights by a factor."""
+    for j in range(weights.size):
+        weights[j] *= factor
+
+
+@helper
+def step_of(policy, rounds):
+    """Return the step of a policy after so many rounds."""
+    return policy[0] / math.sqrt(rounds + 1.0) if policy[1] > 0.0 else policy[0]
+
+
+@helper
+def score(weights, x, half, mean, losses, squares, costs):
+    """Write probabilities by the softmax, all losses, squared gradients, and costs of steps.
+
+    ``half`` is half of the step times the squared norm of the input.
+    """
+    classes = weights.shape[0]
+    top = -math.inf
+    for k in range(classes):
+        mean[k] = dot(weights[k], x)
+        top = max(top, mean[k])
+    total = 0.0
+    for k in range(classes):
+        losses[k] = mean[k] - top
+        mean[k] = math.exp(losses[k])
+        total += mean[k]
+    unit, square, log = 1.0 / math.log(2.0), 0.0, math.log(total)
+    for k in range(classes):
+        losses[k] = max(0.0, (log - losses[k]) * unit)
+        mean[k] /= total
+        square += mean[k] * mean[k]
+    for k in range(classes):
+        rest = 1.0 - mean[k]
+        squares[k] = unit * unit * max(0.0, rest * rest + square - mean[k] * mean[k])
+        costs[k] = half * squares[k]
+
+
+@helper
+def move(weights, x, mean, chosen, hit, length, misses, radius):
+    """Make a step on a hit, or one after a miss; go back into the ball."""
+    unit = length / math.log(2.0)
+    top, square = mean[chosen], 0.0
+    if not hit:
+        unit *= misses
+    for k in range(weights.shape[0]):
+        if hit:
+            gradient = mean[k] - (1.0 if k == chosen else 0.0)
+        elif k == chosen:
+            gradient = top
+        else:
+            gradient = -mean[k] * top / max(1.0 - top, LEAST)
+        square += square_after(weights[k], -unit * gradient, x)
+    if square > radius * radius:
+        factor = radius / math.sqrt(square)
+        for k in range(weights.shape[0]):
+            shrink(weights[k], factor)
+
+
+@kernel(BANDIT)
+def bandit(
+    inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
+    policy_loss, policy_square, predictions,
+):  # fmt: skip
+    """Draw a prediction for every row, and learn from whether it was right.
+
+    Without ``learning`` rows are only predicted, and without labels nothing is recorded. If there
+    are ``told`` probabilities, what was predicted before is given: of the prediction, and of it by
+    each policy. Then the label is -1 after a miss.
+    """
+    rows, features = inputs.shape
+    classes, policies, radius = int(constants[0]), int(constants[1]), constants[2]
+    options = constants[HEADER:].reshape(policies, OPTIONS)
+    shares = memory[1 : 1 + policies]
+    weights = memory[1 + policies :].reshape(policies, classes, features)
+    size = policies * classes
+    mean, losses = room[:size].reshape(policies, classes), room[size : 2 * size]
+    losses = losses.reshape(policies, classes)
+    squares = room[2 * size : 3 * size].reshape(policies, classes)
+    costs = room[3 * size : 4 * size].reshape(policies, classes)
+    chances = room[4 * size : 5 * size].reshape(policies, classes)
+    mixed, needed = room[5 * size : 5 * size + classes], room[5 * size + classes :]
+    for t in range(rows):
+        x = inputs[t]
+        length_sq = dot(x, x)
+        if not length_sq < LONGEST_SQ:
+            return t
+        for k in range(classes):
+            mixed[k] = 0.0
+        for i in range(policies):
+            half = 0.5 * step_of(options[i], memory[0]) * length_sq
+            score(weights[i], x, half, mean[i], losses[i], squares[i], costs[i])
+            for k in range(classes):
+                needed[k] = options[i, 2] * costs[i, k]
+            explore(losses[i], needed, chances[i])
+            for k in range(classes):
+                mixed[k] += shares[i] * chances[i, k]
+        if told.shape[0] > 0:
+            chosen, p = predictions[t, 0], told[t, 0]
+        else:
+            chosen, below, top = -1, 0.0, 0
+            for k in range(classes):
+                below += mixed[k]
+                if mixed[k] > mixed[top]:
+                    top = k
+                if chosen < 0 and uniforms[t, 0] < below:
+                    chosen = k
+            chosen = top if chosen < 0 else chosen  # rounding may leave the sum short of 1
+            p = mixed[chosen]
+            predictions[t, 0] = chosen
+        if labels.shape[0] == 0:
+            continue
+        label = labels[t, 0]
+        hit = label == chosen
+        if label >= 0 and trace.shape[1] > 0:
+            trace[LOSS, t] = 0.0
+            for i in range(policies):
+                trace[LOSS, t] += shares[i] * losses[i, label]
+            trace[RISK, t] = max(0.0, 1.0 - mixed[label])
+            trace[TARGET, t] = 0.0 if hit else 1.0
+            trace[ETA, t] = 1.0
+            trace[GRAD, t] = 0.0
+            chance[t] = p
+            place = 0
+            for i in range(policies):
+                if options[i, 3] == math.inf and options[i, 4] == 0.0:
+                    slack[t, place] = slack_of(losses[i], costs[i], mixed)
+                    place += 1
+                if policy_loss.shape[0] > 0:
+                    policy_loss[t, i] = losses[i, label]
+                    policy_square[t, i] = squares[i, label] * length_sq
+        if not learning:
+            continue
+        if hit:
+            total = 0.0
+            for i in range(policies):
+                own = told[t, 1 + i] if told.shape[0] > 0 else chances[i, chosen]
+                shares[i] *= math.exp(constants[3] * own / max(p, constants[5]))
+                total += shares[i]
+            for i in range(policies):
+                shares[i] = (1.0 - constants[4]) * shares[i] / total + constants[4] / policies
+        for i in range(policies):
+            if hit or options[i, 4] > 0.0:
+                length = step_of(options[i], memory[0])
+                if hit:
+                    length *= min(1.0 / max(p, LEAST), options[i, 3])
+                move(weights[i], x, mean[i], chosen, hit, length, options[i, 4], radius)
+        memory[0] += 1.0
+    return rows

@@ -1,0 +1,389 @@
+r"""A learner that sees only whether its prediction was right.
+
+Several policies (:class:`~driftline.bandit.Policy`) have weights of their own and one draw in
+common: see :mod:`driftline.bandit.kernel`. For *every* unbiased policy i, whatever its weight in
+the draw is, labels and comparators that do not depend on the draws, and steps :math:`\eta` that
+never grow,
+
+.. math:: \mathbb E \sum_t \ell_t \le F_T + \frac{D}{\eta_T} \Bigl(\frac D2 + P_T\Bigr)
+    + \mathbb E \sum_t s^i_t, \qquad
+    s^i_t = \max_y \Bigl[1 - p_t(y) + \frac{c^i_y}{p_t(y)} - L^i_y\Bigr],
+
+with p the probabilities of the draw and c as in :mod:`driftline.decoders.exploring`: on average a
+gradient over :math:`p_y` is the gradient, and half a step times its square is :math:`c_y / p_y`.
+The slack is known before any feedback, and is in the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from driftline.bandit.kernel import bandit
+from driftline.bandit.policy import DEFAULT, Policy
+from driftline.domains import Ball
+from driftline.errors import InputError
+from driftline.features import Map, Standardise
+from driftline.inputs import Rows, refuse
+from driftline.kernels import Kernel
+from driftline.learner import Asked, Ticket
+from driftline.losses import Logistic
+from driftline.members.base import CountingMember, dense
+from driftline.tasks import Distribution, Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Json, Label, Prediction
+
+__all__ = ["Bandit"]
+
+#: By how much weights of policies follow estimates of their hits; the share of all weights that is
+#: spread evenly after a hit; and the least probability that estimates are divided by.
+RATE, SHARE, FLOOR = 0.2, 0.001, 0.02
+
+NO_LABELS, NO_TABLE = np.zeros((0, 1), np.int64), np.zeros((0, 0))
+
+
+class Bandit(CountingMember):
+    """Classes from bandit feedback: after a miss the label stays unknown.
+
+    ``run`` and ``step`` take labels, and use of each only whether the prediction was right.
+    ``tell(ticket, loss=1.0)`` says that it was wrong. Two classes need no such learner, since a
+    miss names the label: any other learner of two classes takes losses, too.
+
+    Parameters
+    ----------
+    task
+        Three classes or more.
+    policies
+        What is mixed; with one policy nothing is. Default: :data:`driftline.bandit.DEFAULT`.
+    diameter
+        That of the ball in which the weights of each policy lie.
+    features
+        A map of inputs. Default: every feature is standardised.
+    seed
+        The seed of the random numbers that predictions are drawn by.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.DigitTriples(rounds=4000, flips=3, seed=0)
+    >>> learner = Bandit(stream.task)
+    >>> trace = learner.run(stream)
+    >>> bool(trace.target_loss.mean() < 0.15)
+    True
+    >>> ticket = learner.ask(stream.inputs[0])
+    >>> learner.tell(ticket, loss=1.0)
+    """
+
+    kernel: ClassVar[Kernel] = bandit
+    feedback: ClassVar[str] = "bandit"
+
+    def __init__(
+        self,
+        task: Task,
+        policies: Sequence[Policy] = DEFAULT,
+        *,
+        diameter: float = 20.0,
+        features: Map | None = Standardise(),  # noqa: B008 (frozen)
+        seed: int | None = 0,
+    ):
+        if not isinstance(task, Task) or task.kind != "classes" or len(task.all_labels) < 3:
+            raise InputError(
+                "bandit feedback is for three classes or more, such as dl.tasks.Multiclass(3), not "
+                f"for {task!r:.80}: with two, a miss names the label, and every learner takes "
+                "tell(ticket, loss=...)"
+            )
+        if not task.zero_one:
+            raise InputError(f"a bandit sees hits and misses, but {task!r:.80} has other losses")
+        policies = tuple(policies) if isinstance(policies, Sequence) else ()
+        if not policies or not all(isinstance(policy, Policy) for policy in policies):
+            raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
+        self.domain, self.policies = Ball(diameter), policies
+        settings: Any = {"policies": policies, "diameter": self.domain.diameter}
+        super().__init__(task, features, settings, seed)
+        self.loss = Logistic(task)
+        #: The policies that the theorem holds for.
+        self.carriers = [i for i, policy in enumerate(policies) if policy.unbiased]
+
+    # -- the memory
+
+    def constants(self, width: int) -> list[float]:
+        """Return sizes, the radius, and what the kernel needs of policies."""
+        own = [number for policy in self.policies for number in policy.constants]
+        sizes = [self._classes, len(self.policies), 0.5 * self.domain.diameter]
+        return [*sizes, RATE, SHARE, FLOOR, *own]
+
+    def size(self, width: int) -> int:
+        """Count the rounds, the weights of policies, and their weights of features."""
+        return 1 + len(self.policies) * (1 + self._classes * width)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return equal weights of policies, and weights of 0."""
+        made = self.zeros(width)
+        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
+        return made
+
+    def space(self, width: int) -> int:
+        """Return room for five numbers of every policy and class, and two of every class."""
+        return (5 * len(self.policies) + 2) * self._classes
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse weights outside the ball, and shares that are none."""
+        shares, weights = self._parts(memory)
+        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
+            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
+        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
+            raise InputError("the weights of policies must be positive and add up to 1")
+        norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
+        if (norms > 0.5 * self.domain.diameter * (1.0 + 1e-6)).any():
+            raise InputError(f"weights must lie in {self.domain!r}, but have norm {norms.max():g}")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return weights in which those of new classes are 0."""
+        shares, weights = self._parts(memory)
+        more = np.pad(weights, [(0, 0), (0, classes - self._classes), (0, 0)])
+        return np.r_[memory[0], shares, more.ravel()]
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return weights in which those of new features are 0."""
+        shares, weights = self._parts(memory)
+        made = weights[:, :, np.maximum(places, 0)]
+        made[:, :, places < 0] = 0.0
+        return np.r_[memory[0], shares, made.ravel()]
+
+    def _parts(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of policies, and their weights of features."""
+        count = len(self.policies)
+        return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._classes, -1)
+
+    # -- facts
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The weights of policies in the draw."""
+        with self._turn.lock:
+            count = len(self.policies)
+            if self._width is None:
+                return np.full(count, 1.0 / count)
+            return self.memory[1 : 1 + count].copy()
+
+    @property
+    def nats(self) -> None:
+        """Losses are means over policies."""
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def takes_top(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def never_refuses(self) -> bool:
+        """Rows that are too long are refused."""
+        return False
+
+    @property
+    def no_theorem(self) -> str:
+        """Why nothing is known beforehand."""
+        return "what exploring costs is known when predictions are made, not before"
+
+    def config(self) -> Json:
+        """Return task, map and policies as plain data."""
+        made = super().config()
+        return made | {"policies": [policy.config() for policy in self.policies]}
+
+    def describe(self) -> str:
+        """Say what is learned from, and which bound there is."""
+        count = len(self.carriers)
+        lines = [
+            f"bandit feedback: {len(self.policies)} policies with one draw, {self.task!r}",
+            "learns from  whether the prediction was right; after a miss the label stays unknown",
+        ]
+        if count:
+            lines += [
+                f"bound        of the expected loss, by each of {count} unbiased policies: F_T + "
+                "D (D/2 + P_T) / step + the slack in the trace",
+                "             for labels and comparators that do not depend on the draws",
+            ]
+        else:
+            lines.append("bound        none: every policy is biased (clip, or steps after misses)")
+        lines.append(f"diameter     D = {self.domain.diameter:g}")
+        pairs = zip(self.policies, self.shares, strict=True)
+        lines += [f"  {share:6.3f}  {policy!r}" for policy, share in pairs]
+        if self.map is not None:
+            lines.append(f"features {self.map!r}: bounds hold for mapped inputs")
+        return "\n".join(lines)
+
+    # -- scores
+
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        """Return logarithms of probabilities: means of the policies' own, without exploring."""
+        (inputs,) = dense(rows).arrays(0, rows.rounds)
+        if not np.isfinite(inputs).all():
+            refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
+        if self._width is None:
+            return np.full((rows.rounds, self._classes), -np.log(self._classes))
+        shares, weights = self._parts(self.memory)
+        theta = np.einsum("ikj,tj->itk", weights, inputs)
+        theta -= theta.max(axis=2, keepdims=True)
+        chances = np.exp(theta)
+        chances /= chances.sum(axis=2, keepdims=True)
+        made: np.ndarray = np.log(np.maximum(np.tensordot(shares, chances, axes=1), 1e-300))
+        return made
+
+    def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
+        """Refuse: what is drawn depends on the input, not on scores alone."""
+        self._refuse_scores()
+
+    def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
+        """Refuse: what is drawn depends on the input, not on scores alone."""
+        self._refuse_scores()
+
+    def drawn_from(self, theta: np.ndarray) -> Distribution:
+        """Refuse: what is drawn depends on the input, not on scores alone."""
+        self._refuse_scores()
+
+    def _refuse_scores(self) -> NoReturn:
+        raise InputError("what a bandit draws depends on the input: ask(x).mean has its chances")
+
+    # -- rounds
+
+    def _room(self, labels: CheckedLabels) -> Batch:
+        own = super()._room(labels)
+        columns = {"chance": np.empty(len(labels))}
+        if self.carriers:
+            columns["slack"] = np.empty((len(labels), len(self.carriers)))
+        return Batch(own.columns | columns, table=own.table)
+
+    def _run_late(self, *given: Any) -> NoReturn:
+        raise InputError(
+            "a run with bandit feedback has no delay yet: ask for tickets, and tell them late"
+        )
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        rows.labels = None  # no map may see them
+        super()._play(rows, start, stop, labels, number, room)
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        if "sample_weight" in room.columns:
+            raise InputError("rounds with bandit feedback count once each: give no sample weights")
+        assert room.table is not None
+        (inputs,) = dense(rows).arrays(start, stop)
+        self._begin(rows)
+        uniforms = self._draws.uniforms(number, stop - start)
+        none = np.zeros((stop - start, 0))
+        audited = [room.columns.get(name, NO_TABLE) for name in ("policy_loss", "policy_square")]
+        played = self._advance_drawn(
+            inputs,
+            np.asarray(labels),
+            uniforms,
+            room.table,
+            (room["chance"], room.columns.get("slack", none)),
+            room["prediction"],
+            (audited[0], audited[1]),
+        )
+        if played < stop - start:
+            refuse(rows, start + played)
+
+    def _advance_drawn(
+        self,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        own: tuple[np.ndarray, np.ndarray],
+        predictions: np.ndarray,
+        policies: tuple[np.ndarray, np.ndarray] = (NO_TABLE, NO_TABLE),
+    ) -> int:
+        """Play rounds up to the first row that is refused; return how many were played."""
+        given = (inputs, labels, uniforms, NO_TABLE, self._constants, self.memory, self._space)
+        played = int(self.kernel.compiled(*given, True, trace, *own, *policies, predictions))
+        self._rounds += played
+        return played
+
+    def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
+        self._check_features(row)
+        row.labels = None
+        played = self._learn_one_mapped(self._mapped(row), label, number)
+        if self.mapper is not None:
+            self.mapper.remember(row)
+        return played
+
+    def _learn_one_mapped(
+        self, row: Rows, label: Label, number: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        inputs = self._one(row)
+        own = np.empty(1), np.empty((1, len(self.carriers)))
+        given = (inputs, label[np.newaxis], self._draws.uniform(number), self._column, own)
+        if not self._advance_drawn(*given, self._prediction):
+            refuse(row, 0)
+        return self._prediction[0], self._column[:, 0]
+
+    def _one(self, row: Rows) -> np.ndarray:
+        """Return the input of one round, with memory allocated for it."""
+        (inputs,) = dense(row).arrays(0, 1)
+        if self._width is None and not np.isfinite(inputs).all():
+            refuse(row, 0)  # before memory is allocated for it
+        self._begin(row)
+        return inputs
+
+    def _look(self, row: Rows, number: int) -> Asked:
+        mapped = self._mapped(row)
+        (inputs,) = dense(mapped).arrays(0, 1)
+        memory, constants, width = self.memory, self._constants, self._width
+        if width is None:
+            width = mapped.features
+            memory, constants = self.started(width), np.array(self.constants(width))
+        room, prediction = np.empty(self.space(width)), np.empty((1, 1), np.int64)
+        uniform, nothing = self._draws.uniform(number), np.zeros(0)
+        given = (inputs, NO_LABELS, uniform, NO_TABLE, constants, memory, room, False, NO_TABLE)
+        if not self.kernel.compiled(*given, nothing, NO_TABLE, NO_TABLE, NO_TABLE, prediction):
+            refuse(mapped, 0)
+        start, size = 4 * len(self.policies) * self._classes, len(self.policies) * self._classes
+        chances = room[start : start + size].reshape(-1, self._classes)
+        mixed = room[start + size : start + size + self._classes]
+        kept = None if self.mapper is None else mapped
+        return Asked(int(prediction[0, 0]), 1.0 - mixed, kept, np.vstack([mixed, chances]))
+
+    # -- tickets
+
+    def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> np.ndarray:
+        """Return the label after a hit, and -1 after a miss."""
+        predicted = self.task.check_label(ticket.prediction)
+        hit = loss == 0.0
+        if loss is None:
+            hit = bool((self.task.check_label(label) == predicted).all())
+        elif loss not in (0.0, 1.0):
+            raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
+        return predicted if hit else np.array([-1])
+
+    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
+        """Learn from a prediction with the probabilities that it was drawn by."""
+        means, predicted = ticket.checked_means(1 + len(self.policies)), ticket.prediction
+        told = means[:, predicted] if predicted < means.shape[1] else np.zeros(1)
+        if not (0.0 < told[0] <= 1.0 + 1e-9 and (told >= 0.0).all() and (told <= 1.0 + 1e-9).all()):
+            raise InputError("the ticket has no probabilities with which its prediction was drawn")
+        self._check_features(row)
+        mapped = self._mapped(row)
+        inputs = self._one(mapped)
+        self._prediction[0, 0] = predicted
+        given = (inputs, label[np.newaxis], np.zeros((1, 1)), told[np.newaxis].copy())
+        state = (self._constants, self.memory, self._space, True, np.zeros((5, 0)))
+        rest = (np.zeros(0), NO_TABLE, NO_TABLE, NO_TABLE, self._prediction)
+        if not self.kernel.compiled(*given, *state, *rest):
+            refuse(mapped, 0)
+        self._rounds += 1
+        if self.mapper is not None:
+            self.mapper.remember(row)

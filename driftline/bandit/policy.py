@@ -1,0 +1,97 @@
+"""How one of several learners from bandit feedback steps and explores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.parts import Part, check_flag
+
+__all__ = ["DEFAULT", "Policy"]
+
+
+@dataclass(frozen=True)
+class Policy(Part):
+    r"""Steps of one size, and the exploration that goes with them.
+
+    Parameters
+    ----------
+    step
+        The size of steps, or what it is in the first round if it decays.
+    decaying
+        Whether the step of round t is ``step`` over the root of t.
+    exploration
+        The share of the exploration that :class:`~driftline.decoders.Exploring` says the step
+        needs. With less there are fewer mistakes where classes are easy to tell apart, and a
+        larger slack.
+    clip
+        The largest inverse probability by which a gradient is multiplied; None for no limit.
+        A small one makes steps less random, and biased.
+    misses
+        The length of steps that are made after a miss, as a multiple of ``step``, along the
+        gradient of :math:`-\log_2 (1 - q)`, with q the probability that the softmax has for what
+        was predicted. 0 for none, as in the theorem.
+
+    >>> Policy(step=0.3).unbiased, Policy(step=0.3, clip=3.0).unbiased
+    (True, False)
+    """
+
+    step: float = 0.1
+    decaying: bool = False
+    exploration: float = 1.0
+    clip: float | None = None
+    misses: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are no lengths."""
+        check_flag("decaying", self.decaying)
+        limits = {"step": (1e-9, 1e6), "exploration": (1e-9, 1.0), "misses": (0.0, 1e6)}
+        if self.clip is not None:
+            limits["clip"] = (1.0, 1e15)
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not least <= value <= most:
+                raise InputError(
+                    f"{name} must be a number from {least:g} to {most:g}, not {value!r:.80}"
+                )
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether gradients are right on average, so that the theorem holds for the policy."""
+        return self.clip is None and self.misses == 0.0
+
+    def at(self, rounds: np.ndarray) -> np.ndarray:
+        """Return the step after each number of rounds; it never grows."""
+        return (
+            self.step / np.sqrt(rounds + 1.0) if self.decaying else np.full(len(rounds), self.step)
+        )
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The fields as numbers, for the kernel."""
+        clip = math.inf if self.clip is None else self.clip
+        return (self.step, float(self.decaying), self.exploration, clip, self.misses)
+
+
+def _quick(step: float, decaying: bool = False) -> Policy:
+    """Return a policy that explores little and learns from misses."""
+    return Policy(step, decaying, exploration=0.02, clip=3.0, misses=3.0)
+
+
+#: Some policies for steady and for changing streams that make few mistakes, and some that a theorem
+#: holds for, whatever the weights of all are.
+DEFAULT = (
+    _quick(0.1),
+    _quick(0.3),
+    _quick(1.0),
+    _quick(1.0, decaying=True),
+    _quick(3.0, decaying=True),
+    Policy(0.03),
+    Policy(0.1),
+    Policy(0.3),
+    Policy(1.0, decaying=True),
+)

@@ -39,7 +39,7 @@ __all__ = ["Bandit"]
 
 #: By how much weights of policies follow estimates of their hits; the share of all weights that is
 #: spread evenly after a hit; and the least probability that estimates are divided by.
-RATE, SHARE, FLOOR = 0.2, 0.001, 0.02
+RATE, SHARE, FLOOR = 0.3, 0.0002, 0.02
 
 NO_LABELS, NO_TABLE = np.zeros((0, 1), np.int64), np.zeros((0, 0))
 

@@ -79,7 +79,7 @@ class Policy(Part):
 
 def _quick(step: float, decaying: bool = False) -> Policy:
     """Return a policy that explores little and learns from misses."""
-    return Policy(step, decaying, exploration=0.02, clip=3.0, misses=3.0)
+    return Policy(step, decaying, exploration=0.002, clip=3.0, misses=3.0)
 
 
 #: Some policies for steady and for changing streams that make few mistakes, and some that a theorem

@@ -127,6 +127,8 @@ def certify(
     if labels is None:
         if not hasattr(inputs, "labels"):
             raise InputError("expected inputs and labels, or a stream that has both")
+        if sample_weight is None:
+            sample_weight = getattr(inputs, "sample_weight", None)
         inputs, labels = inputs.inputs, inputs.labels
     given = (comparator, inputs, labels, chance, keep, progress)
     with np.errstate(all="ignore"):  # a bound that overflows counts as broken

@@ -113,7 +113,7 @@ class Shell(Learner):
         ----------
         inputs, labels
             One row and one label a round: an array or a CSR matrix, and what the task takes
-            as labels. Or a stream, which has both.
+            as labels. Or a stream, which has both, and may have sample weights.
         seed
             If given, random numbers are those of this seed from now on.
         progress
@@ -147,6 +147,8 @@ class Shell(Learner):
             raise InputError(f"progress must be a function of a number of rounds, not {progress!r}")
         if audit is not None:
             check_flag("audit", audit)
+        if labels is None and sample_weight is None:
+            sample_weight = getattr(inputs, "sample_weight", None)
         rows, labels = checked_stream(self.task, inputs, labels)
         if sink is not None and not isinstance(sink, Sink):
             raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")

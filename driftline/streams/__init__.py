@@ -3,6 +3,7 @@
 from driftline.streams.base import Stream as Stream
 from driftline.streams.digit_triples import DigitTriples as DigitTriples
 from driftline.streams.label_flips import LabelFlips as LabelFlips
+from driftline.streams.logged import Logged as Logged
 from driftline.streams.lower_bound import LowerBound as LowerBound
 from driftline.streams.planted import Planted as Planted
 from driftline.streams.planted_rankings import PlantedRankings as PlantedRankings

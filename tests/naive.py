@@ -716,14 +716,14 @@ def exploring(values, costs):
     return chances / chances.sum()
 
 
-def bandit(Z, y, uniforms, classes, policies, radius, rate, share, floor):
+def bandit(Z, y, uniforms, classes, policies, rate, share, floor):
     """Play a mixture of policies that see only hits; return predictions, risks, slacks, shares."""
     V = [np.zeros((classes, Z.shape[1])) for _ in policies]
     w = np.full(len(policies), 1.0 / len(policies))
     made, risks, slacks = [], [], []
     for t, (x, label) in enumerate(zip(Z, y, strict=True)):
         own = []
-        for W, (step, decaying, exploration, _, _) in zip(V, policies, strict=True):
+        for W, (step, decaying, exploration, *_) in zip(V, policies, strict=True):
             eta = step / np.sqrt(t + 1.0) if decaying else step
             q = np.exp(W @ x - (W @ x).max())
             q /= q.sum()
@@ -744,7 +744,7 @@ def bandit(Z, y, uniforms, classes, policies, radius, rate, share, floor):
             w = w * np.exp(rate * np.array([c[chosen] for *_, c in own]) / max(p[chosen], floor))
             w = (1.0 - share) * w / w.sum() + share / len(w)
         for i, (eta, q, *_) in enumerate(own):
-            _, _, _, clip, misses = policies[i]
+            _, _, _, clip, misses, radius = policies[i]
             e = np.eye(classes)[chosen]
             if hit:
                 g = min(1.0 / p[chosen], clip) * (q - e)

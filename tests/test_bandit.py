@@ -16,10 +16,11 @@ TASK = dl.tasks.Multiclass(3)
 X = np.random.default_rng(0).normal(size=(300, 4))
 Y = np.where(X[:, 0] > 0.0, 0, 1 + (X[:, 1] > 0.0))
 
+COUNT = 1 + len(DEFAULT)
 LAGS = dl.features.Lags(2, classes=3)
 
 LEARNERS = {
-    "one policy": lambda: Bandit(TASK, [Policy(0.3)], diameter=6.0),
+    "one policy": lambda: Bandit(TASK, [Policy(0.3, diameter=6.0)]),
     "raw inputs": lambda: Bandit(TASK, [Policy(0.1), Policy(1.0, decaying=True)], features=None),
     "biased": lambda: Bandit(TASK, [Policy(0.3, clip=2.0, misses=1.0)]),
     "default": lambda: Bandit(TASK, seed=3),
@@ -39,12 +40,13 @@ def random_case(seed):
             float(rng.choice([1.0, 0.1])),
             None if rng.random() < 0.6 else float(rng.choice([1.0, 3.0])),
             float(rng.choice([0.0, 0.0, 1.0])),
+            float(rng.choice([2.0, 20.0])),
         )
         for _ in range(int(rng.integers(1, 4)))
     )
     task = dl.tasks.Multiclass(classes)
     stream = dl.streams.Planted(task, rounds, int(rng.integers(0, 4)), features, seed=seed)
-    learner = Bandit(task, made, diameter=float(rng.choice([2.0, 20.0])), features=None, seed=seed)
+    learner = Bandit(task, made, features=None, seed=seed)
     return learner, stream.inputs * rng.choice([0.3, 1.0, 3.0]), np.asarray(stream.labels)
 
 
@@ -95,9 +97,8 @@ def test_equal_to_the_naive_rounds(seed):
     learner, inputs, labels = random_case(seed)
     uniforms = learner._draws.uniforms(0, len(labels))[:, 0]
     trace = learner.run(inputs, labels)
-    radius = learner.domain.diameter / 2.0
     options = [policy.constants for policy in learner.policies]
-    given = (inputs, labels, uniforms, learner.task.classes, options, radius, RATE, SHARE, FLOOR)
+    given = (inputs, labels, uniforms, learner.task.classes, options, RATE, SHARE, FLOOR)
     made, risks, slacks, shares = naive.bandit(*given)
     np.testing.assert_array_equal(trace.prediction, made)
     np.testing.assert_allclose(trace.risk, risks, atol=1e-6)
@@ -151,7 +152,7 @@ def test_late_tickets_have_the_chances_of_their_predictions(make):
 
 
 def test_what_is_learned_late_is_the_gradient_of_now_over_the_chance_of_then():
-    learner = Bandit(TASK, [Policy(0.3)], features=None, diameter=20.0)
+    learner = Bandit(TASK, [Policy(0.3)], features=None)
     learner.run(X[:50], Y[:50])
     first, second = learner.ask(X[50]), learner.ask(X[51])
     learner.tell(second, loss=0.0)
@@ -180,7 +181,7 @@ def test_new_classes_and_features():
     learner = Bandit(TASK)
     learner.run(X[:100], Y[:100])
     grown = learner.grown(classes=5)
-    assert grown.memory.size == 1 + 9 * (1 + 5 * 5) and grown.task.classes == 5
+    assert grown.memory.size == 1 + len(DEFAULT) * (1 + 5 * 5) and grown.task.classes == 5
     more = grown.grown(features=6)
     more.run(np.pad(X[100:150], [(0, 0), (0, 2)]), np.r_[Y[100:149], 4])
     assert more.rounds == 150
@@ -212,7 +213,7 @@ def test_noise_is_0_on_average():
     stream = dl.streams.Planted(TASK, rounds=200, flips=1, features=3, seed=0)
     noises = []
     for seed in range(number(40, 200)):
-        learner = Bandit(TASK, [Policy(0.3)], features=None, diameter=4.0, seed=seed)
+        learner = Bandit(TASK, [Policy(0.3, diameter=4.0)], features=None, seed=seed)
         made = dl.certify(learner.run(stream), stream.comparator, stream)
         noises.append(made.noise)
     assert abs(np.mean(noises)) <= 4.0 * np.std(noises) / np.sqrt(len(noises))
@@ -241,7 +242,7 @@ def test_a_certificate_finds_what_was_changed(tmp_path):
 
 def test_one_policy_has_a_bound_worth_reading():
     stream = dl.streams.Planted(TASK, rounds=20_000, flips=0, features=5, seed=1)
-    learner = Bandit(TASK, [Policy(1.0, decaying=True)], features=None, diameter=4.0)
+    learner = Bandit(TASK, [Policy(1.0, decaying=True, diameter=4.0)], features=None)
     made = dl.certify(learner.run(stream), stream.comparator.scaled(2.0), stream)
     assert made.valid and not made.vacuous
     assert made.expected <= made.bound < 2.5 * made.expected
@@ -258,7 +259,7 @@ def test_one_policy_has_a_bound_worth_reading():
         (lambda: Bandit(dl.tasks.Multilabel(3)), "three classes or more"),
         (lambda: Bandit(TASK, []), "policies must be"),
         (lambda: Bandit(TASK, [0.1]), "policies must be"),
-        (lambda: Bandit(TASK, diameter=-1.0), "diameter"),
+        (lambda: Policy(diameter=-1.0), "diameter"),
         (lambda: Policy(step=0.0), "step must be"),
         (lambda: Policy(step=True), "step must be"),
         (lambda: Policy(clip=0.5), "clip must be"),
@@ -293,9 +294,9 @@ def test_feedback_that_makes_no_sense_is_refused():
             learner.tell(ticket, **given)
     for changes in (
         {"means": None},
-        {"means": np.zeros((10, 3))},
-        {"means": np.full((10, 3), 2.0)},
-        {"means": np.full((10, 2), 0.5), "prediction": 2},
+        {"means": np.zeros((COUNT, 3))},
+        {"means": np.full((COUNT, 3), 2.0)},
+        {"means": np.full((COUNT, 2), 0.5), "prediction": 2},
         {"prediction": 7},
         {"prediction": -1},
     ):
@@ -311,7 +312,7 @@ def test_feedback_that_makes_no_sense_is_refused():
 
 
 def test_a_state_that_no_rounds_lead_to_is_refused():
-    learner = Bandit(TASK, [Policy(0.3), Policy(0.1)], diameter=2.0)
+    learner = Bandit(TASK, [Policy(0.3, diameter=2.0), Policy(0.1)])
     learner.run(X, Y)
     state = learner.state
     for place, value in ((0, -1.0), (0, 0.5), (1, -0.1), (1, 0.9), (4, 5.0), (4, np.nan)):

@@ -17,7 +17,7 @@ from driftline.kernels import BANDIT, dot, helper, kernel, loose
 __all__ = ["HEADER", "OPTIONS", "bandit"]
 
 #: How many constants there are before those of policies, and of each policy.
-HEADER, OPTIONS = 6, 5
+HEADER, OPTIONS = 5, 6
 
 #: Rows whose squared norm is not below this are refused, so that no step overflows.
 LONGEST_SQ = 1e200
@@ -112,7 +112,8 @@ def bandit(
     each policy. Then the label is -1 after a miss.
     """
     rows, features = inputs.shape
-    classes, policies, radius = int(constants[0]), int(constants[1]), constants[2]
+    classes, policies = int(constants[0]), int(constants[1])
+    rate, share, floor = constants[2], constants[3], constants[4]
     options = constants[HEADER:].reshape(policies, OPTIONS)
     shares = memory[1 : 1 + policies]
     weights = memory[1 + policies :].reshape(policies, classes, features)
@@ -178,15 +179,15 @@ def bandit(
             total = 0.0
             for i in range(policies):
                 own = told[t, 1 + i] if told.shape[0] > 0 else chances[i, chosen]
-                shares[i] *= math.exp(constants[3] * own / max(p, constants[5]))
+                shares[i] *= math.exp(rate * own / max(p, floor))
                 total += shares[i]
             for i in range(policies):
-                shares[i] = (1.0 - constants[4]) * shares[i] / total + constants[4] / policies
+                shares[i] = (1.0 - share) * shares[i] / total + share / policies
         for i in range(policies):
             if hit or options[i, 4] > 0.0:
                 length = step_of(options[i], memory[0])
                 if hit:
                     length *= min(1.0 / max(p, LEAST), options[i, 3])
-                move(weights[i], x, mean[i], chosen, hit, length, options[i, 4], radius)
+                move(weights[i], x, mean[i], chosen, hit, length, options[i, 4], options[i, 5])
         memory[0] += 1.0
     return rows

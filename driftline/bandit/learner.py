@@ -23,7 +23,6 @@ import numpy as np
 
 from driftline.bandit.kernel import bandit
 from driftline.bandit.policy import DEFAULT, Policy
-from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
@@ -57,8 +56,6 @@ class Bandit(CountingMember):
         Three classes or more.
     policies
         What is mixed; with one policy nothing is. Default: :data:`driftline.bandit.DEFAULT`.
-    diameter
-        That of the ball in which the weights of each policy lie.
     features
         A map of inputs. Default: every feature is standardised.
     seed
@@ -84,7 +81,6 @@ class Bandit(CountingMember):
         task: Task,
         policies: Sequence[Policy] = DEFAULT,
         *,
-        diameter: float = 20.0,
         features: Map | None = Standardise(),  # noqa: B008 (frozen)
         seed: int | None = 0,
     ):
@@ -99,8 +95,8 @@ class Bandit(CountingMember):
         policies = tuple(policies) if isinstance(policies, Sequence) else ()
         if not policies or not all(isinstance(policy, Policy) for policy in policies):
             raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
-        self.domain, self.policies = Ball(diameter), policies
-        settings: Any = {"policies": policies, "diameter": self.domain.diameter}
+        self.policies = policies
+        settings: Any = {"policies": policies}
         super().__init__(task, features, settings, seed)
         self.loss = Logistic(task)
         #: The policies that the theorem holds for.
@@ -109,10 +105,9 @@ class Bandit(CountingMember):
     # -- the memory
 
     def constants(self, width: int) -> list[float]:
-        """Return sizes, the radius, and what the kernel needs of policies."""
+        """Return sizes, what weights of policies follow, and what the kernel needs of policies."""
         own = [number for policy in self.policies for number in policy.constants]
-        sizes = [self._classes, len(self.policies), 0.5 * self.domain.diameter]
-        return [*sizes, RATE, SHARE, FLOOR, *own]
+        return [self._classes, len(self.policies), RATE, SHARE, FLOOR, *own]
 
     def size(self, width: int) -> int:
         """Count the rounds, the weights of policies, and their weights of features."""
@@ -136,8 +131,9 @@ class Bandit(CountingMember):
         if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
             raise InputError("the weights of policies must be positive and add up to 1")
         norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
-        if (norms > 0.5 * self.domain.diameter * (1.0 + 1e-6)).any():
-            raise InputError(f"weights must lie in {self.domain!r}, but have norm {norms.max():g}")
+        radii = np.array([0.5 * policy.diameter for policy in self.policies])
+        if (norms > radii * (1.0 + 1e-6)).any():
+            raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
         """Return weights in which those of new classes are 0."""
@@ -215,7 +211,6 @@ class Bandit(CountingMember):
             ]
         else:
             lines.append("bound        none: every policy is biased (clip, or steps after misses)")
-        lines.append(f"diameter     D = {self.domain.diameter:g}")
         pairs = zip(self.policies, self.shares, strict=True)
         lines += [f"  {share:6.3f}  {policy!r}" for policy, share in pairs]
         if self.map is not None:

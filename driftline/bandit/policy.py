@@ -34,6 +34,8 @@ class Policy(Part):
         The length of steps that are made after a miss, as a multiple of ``step``, along the
         gradient of :math:`-\log_2 (1 - q)`, with q the probability that the softmax has for what
         was predicted. 0 for none, as in the theorem.
+    diameter
+        That of the ball in which weights lie.
 
     >>> Policy(step=0.3).unbiased, Policy(step=0.3, clip=3.0).unbiased
     (True, False)
@@ -44,11 +46,17 @@ class Policy(Part):
     exploration: float = 1.0
     clip: float | None = None
     misses: float = 0.0
+    diameter: float = 20.0
 
     def __post_init__(self) -> None:
         """Refuse numbers that are no lengths."""
         check_flag("decaying", self.decaying)
-        limits = {"step": (1e-9, 1e6), "exploration": (1e-9, 1.0), "misses": (0.0, 1e6)}
+        limits = {
+            "step": (1e-9, 1e6),
+            "exploration": (1e-9, 1.0),
+            "misses": (0.0, 1e6),
+            "diameter": (1e-9, 1e9),
+        }
         if self.clip is not None:
             limits["clip"] = (1.0, 1e15)
         for name, (least, most) in limits.items():
@@ -74,22 +82,25 @@ class Policy(Part):
     def constants(self) -> tuple[float, ...]:
         """The fields as numbers, for the kernel."""
         clip = math.inf if self.clip is None else self.clip
-        return (self.step, float(self.decaying), self.exploration, clip, self.misses)
+        radius = 0.5 * self.diameter
+        return (self.step, float(self.decaying), self.exploration, clip, self.misses, radius)
 
 
-def _quick(step: float, decaying: bool = False) -> Policy:
+def _quick(step: float, decaying: bool, diameter: float) -> Policy:
     """Return a policy that explores little and learns from misses."""
-    return Policy(step, decaying, exploration=0.002, clip=3.0, misses=3.0)
+    return Policy(step, decaying, 0.002, clip=3.0, misses=3.0, diameter=diameter)
 
 
-#: Some policies for steady and for changing streams that make few mistakes, and some that a theorem
+#: Some policies for changing and for steady streams that make few mistakes, and some that a theorem
 #: holds for, whatever the weights of all are.
 DEFAULT = (
-    _quick(0.1),
-    _quick(0.3),
-    _quick(1.0),
-    _quick(1.0, decaying=True),
-    _quick(3.0, decaying=True),
+    _quick(0.1, False, 20.0),
+    _quick(0.3, False, 20.0),
+    _quick(1.0, False, 20.0),
+    _quick(0.3, False, 60.0),
+    _quick(1.0, True, 100.0),
+    _quick(3.0, True, 100.0),
+    _quick(10.0, True, 100.0),
     Policy(0.03),
     Policy(0.1),
     Policy(0.3),

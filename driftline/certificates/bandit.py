@@ -33,6 +33,7 @@ from driftline.certificates.inside import Inside
 from driftline.certificates.recorded import as_rows, learner_of, stream_of
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
+from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.members.base import dense
@@ -150,12 +151,12 @@ class _Audit:
     """Sums over the rounds of a run, which is played again."""
 
     def __init__(self, learner: Bandit, trace: Trace, comparator: Comparator | None):
-        self.learner, self.trace, self.comparator = learner, trace, comparator
+        self.learner, self.trace = learner, trace
         self.findings: dict[str, int] = {}
         self.first = learner._tickets
-        self.expected = self.sampled = self.theirs = self.path = 0.0
-        self.last: np.ndarray | None = None
+        self.expected = self.sampled = 0.0
         self.carriers = [(i, learner.policies[i]) for i in learner.carriers]
+        self.against = [_Against(learner, policy, comparator) for _, policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
 
     def play(self, rows: Rows, labels: Any, start: int, stop: int) -> None:
@@ -174,13 +175,12 @@ class _Audit:
         self._compare(room, start, stop)
         (vectors,) = dense(mapped).arrays(first, last)
         label = np.asarray(part)[:, 0]
-        theirs = self._losses(vectors, label, start, stop)
         self.expected += float(room["risk"].sum())
         self.sampled += float(room["target_loss"].sum())
-        self.theirs += float(theirs.sum())
         chance, numbers = 1.0 - room["risk"], before + np.arange(stop - start)
         hits = np.where(room["target_loss"] == 0.0, 1.0 / room["chance"], 0.0)
         for place, (i, policy) in enumerate(self.carriers):
+            theirs = self.against[place].losses(vectors, label, start, stop)
             half = 0.5 * policy.at(numbers) * room["policy_square"][:, i]
             noise = (1.0 - hits) * (room["policy_loss"][:, i] - theirs)
             self.noise[place] += (noise + half * (hits**2 - 1.0 / chance)).sum()
@@ -202,12 +202,46 @@ class _Audit:
             if off.any():
                 self.findings[words] = self.findings.get(words, 0) + int(off.sum())
 
-    def _losses(self, vectors: np.ndarray, labels: np.ndarray, start: int, stop: int) -> np.ndarray:
+    def certificate(self, labels: Any) -> BanditCertificate:
+        """Return the certificate, by the policy with the smallest bound."""
+        guess, rounds = self.learner.task.mean_guess(labels, None), len(self.trace)
+        assert guess is not None  # None only without labels
+        words = tuple(f"{count} {text}" if count else text for text, count in self.findings.items())
+        made = BanditCertificate(
+            rounds, self.expected, self.sampled, guess * rounds, findings=words
+        )
+        last = np.array([self.learner.rounds - 1])
+        options = []
+        for place, (_, policy) in enumerate(self.carriers):
+            against, diameter = self.against[place], policy.diameter
+            path = 0.5 * diameter + against.path_length
+            own = replace(
+                made,
+                policy=policy,
+                comparator_loss=against.total,
+                path_length=against.path_length,
+                price=diameter * path / float(policy.at(last)[0]),
+                slack=float(self.slack[place]),
+                noise=float(self.noise[place]),
+            )
+            options.append(own)
+        return min(options, key=lambda option: option.bound, default=made)
+
+
+class _Against:
+    """The losses of a comparator on mapped rows, inside the ball of a policy."""
+
+    def __init__(self, learner: Bandit, policy: Policy, comparator: Comparator | None):
+        self.classes, self.domain = len(learner.task.all_labels), Ball(policy.diameter)
+        self.comparator, self.last = comparator, np.zeros((0, 0))
+        self.total = self.path_length = 0.0
+
+    def losses(self, vectors: np.ndarray, labels: np.ndarray, start: int, stop: int) -> np.ndarray:
         """Return the comparator's losses of some rounds, and add up how far it moves."""
-        shape = len(self.learner.task.all_labels), vectors.shape[1]
+        shape = self.classes, vectors.shape[1]
         own = Fixed(np.zeros(shape)) if self.comparator is None else self.comparator
         losses, begin = np.empty(stop - start), start
-        for weights, end in Inside(own, self.learner.domain).pieces(start, stop):
+        for weights, end in Inside(own, self.domain).pieces(start, stop):
             if weights.shape != shape:
                 raise InputError(
                     f"a comparator for these {shape[1]} features, as the learner's map makes "
@@ -218,31 +252,8 @@ class _Audit:
             theta -= theta.max(axis=1, keepdims=True)
             true = np.take_along_axis(theta, labels[here, np.newaxis], axis=1)[:, 0]
             losses[here] = (np.log(np.exp(theta).sum(axis=1)) - true) / math.log(2.0)
-            if self.last is not None:
-                self.path += float(np.linalg.norm(weights - self.last))
+            if self.last.size:
+                self.path_length += float(np.linalg.norm(weights - self.last))
             self.last, begin = weights, end
+        self.total += float(losses.sum())
         return losses
-
-    def certificate(self, labels: Any) -> BanditCertificate:
-        """Return the certificate, by the policy with the smallest bound."""
-        guess, rounds = self.learner.task.mean_guess(labels, None), len(self.trace)
-        assert guess is not None  # None only without labels
-        words = tuple(f"{count} {text}" if count else text for text, count in self.findings.items())
-        made = BanditCertificate(
-            rounds, self.expected, self.sampled, guess * rounds, findings=words
-        )
-        diameter = self.learner.domain.diameter
-        last = np.array([self.learner.rounds - 1])
-        options = [
-            replace(
-                made,
-                policy=policy,
-                comparator_loss=self.theirs,
-                path_length=self.path,
-                price=diameter * (0.5 * diameter + self.path) / float(policy.at(last)[0]),
-                slack=float(self.slack[place]),
-                noise=float(self.noise[place]),
-            )
-            for place, (_, policy) in enumerate(self.carriers)
-        ]
-        return min(options, key=lambda option: option.bound, default=made)

@@ -101,7 +101,7 @@ def wabbit(X: np.ndarray, y: np.ndarray, classes: int, seed: int, options: str) 
 Case = tuple[str, Callable[[int], tuple[np.ndarray, np.ndarray]], int]
 
 
-def cases(rounds: int, flips: tuple[int, ...]) -> Iterator[Case]:
+def cases(rounds: int, flips: tuple[int, ...], images: bool) -> Iterator[Case]:
     """Yield names of streams, how to make them of a seed, and numbers of classes."""
 
     def planted(classes: int, changes: int) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
@@ -122,7 +122,7 @@ def cases(rounds: int, flips: tuple[int, ...]) -> Iterator[Case]:
     for classes, changes in product((3, 10), flips):
         yield f"planted, K = {classes}, {changes} flips", planted(classes, changes), classes
     source = "mnist" if os.environ.get("DRIFTLINE_DATA") else "digits"
-    for changes in flips:
+    for changes in flips if images else ():
         yield f"{source} triples, {changes} flips", digits(changes, source), 3
 
 
@@ -131,9 +131,10 @@ def cases(rounds: int, flips: tuple[int, ...]) -> Iterator[Case]:
 @click.option("--flips", default=(0, 10), multiple=True, show_default=True)
 @click.option("--seeds", default=5, show_default=True)
 @click.option("--vw/--no-vw", default=True, show_default=True, help="Play Vowpal Wabbit, too.")
-def main(rounds: int, flips: tuple[int, ...], seeds: int, vw: bool) -> None:
+@click.option("--images/--no-images", default=True, show_default=True, help="Play digits, too.")
+def main(rounds: int, flips: tuple[int, ...], seeds: int, vw: bool, images: bool) -> None:
     """Print mistakes, means over seeds with standard deviations, and ratios of ours to peers'."""
-    for name, make, classes in cases(rounds, flips):
+    for name, make, classes in cases(rounds, flips, images):
         table: dict[str, list[int]] = {}
         for seed in range(FIRST_SEED, FIRST_SEED + seeds):
             X, y = make(seed)

@@ -753,3 +753,55 @@ def bandit(Z, y, uniforms, classes, policies, rate, share, floor):
             V[i] = V[i] - eta / np.log(2.0) * np.outer(g, x)
             V[i] *= min(1.0, radius / max(np.linalg.norm(V[i]), 1e-300))
     return np.array(made), np.array(risks), np.array(slacks), w
+
+
+def tag_chance(theta, half):
+    """Return the chance of showing a tag with the least slack, on a grid that is refined."""
+    q = 1.0 / (1.0 + np.exp(-theta))
+    L1, L0 = np.log2(1.0 + np.exp(-theta)), np.log2(1.0 + np.exp(theta))
+    c1, c0 = half * ((1.0 - q) / np.log(2.0)) ** 2, half * (q / np.log(2.0)) ** 2
+    low, high = 1e-12, 1.0
+    for _ in range(12):
+        grid = np.linspace(low, high, 2001)
+        worst = np.maximum(1.0 - grid + c1 / grid - L1, grid + c0 / grid - L0)
+        best = int(np.argmin(worst))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, 2000)]
+    return grid[best], worst[best]
+
+
+def tags_from_clicks(Z, y, shown, policies, radius_of, rate, share, floor):
+    """Play policies that learn from shown tags; return risks, slacks, losses, squares, chances."""
+    d = y.shape[1]
+    V = [np.zeros((d, Z.shape[1])) for _ in policies]
+    w = np.full(len(policies), 1.0 / len(policies))
+    risks, slacks, losses, squares, chances = [], [], [], [], []
+    for t, (x, label) in enumerate(zip(Z, y, strict=True)):
+        etas = [p[0] / np.sqrt(t + 1.0) if p[1] else p[0] for p in policies]
+        own = np.array([
+            [tag_chance(W[j] @ x, eta * (x @ x) * policy[2] / 2.0)[0] for j in range(d)]
+            for W, eta, policy in zip(V, etas, policies, strict=True)
+        ])  # fmt: skip
+        p = np.minimum(1.0, w @ own)
+        risks.append(np.where(label, 1.0 - p, p).mean())
+        chances.append(p)
+        row = []
+        for W, eta in zip(V, etas, strict=True):
+            theta = W @ x
+            q, half = 1.0 / (1.0 + np.exp(-theta)), eta * (x @ x) / 2.0 / np.log(2.0) ** 2
+            one = 1.0 - p + half * (1.0 - q) ** 2 / p - np.log2(1.0 + np.exp(-theta))
+            none = p + half * q**2 / p - np.log2(1.0 + np.exp(theta))
+            row.append(np.maximum(one, none).mean())
+        slacks.append(row)
+        theta = np.array([W @ x for W in V])
+        q = 1.0 / (1.0 + np.exp(-theta))
+        losses.append(np.log2(1.0 + np.exp(np.where(label, -theta, theta))))
+        squares.append(((q - label) / np.log(2.0)) ** 2 * (x @ x))
+        s = shown[t] > 0
+        paid = (np.where(label, 1.0 - own, own) * s / np.maximum(p, floor)).mean(axis=1)
+        w = w * np.exp(-rate * paid)
+        w = (1.0 - share) * w / w.sum() + share / len(w)
+        for i, policy in enumerate(policies):
+            h = np.minimum(1.0 / p, policy[3]) * s
+            V[i] = V[i] - etas[i] / np.log(2.0) * np.outer(h * (q[i] - label), x)
+            V[i] *= min(1.0, radius_of(policy) / max(np.linalg.norm(V[i]), 1e-300))
+    return tuple(np.array(made) for made in (risks, slacks, losses, squares, chances)), w

@@ -88,7 +88,7 @@ class Bandit(CountingMember):
             raise InputError(
                 "bandit feedback is for three classes or more, such as dl.tasks.Multiclass(3), not "
                 f"for {task!r:.80}: with two, a miss names the label, and every learner takes "
-                "tell(ticket, loss=...)"
+                "tell(ticket, loss=...); tags, sets and lists have feedback='clicks'"
             )
         if not task.zero_one:
             raise InputError(f"a bandit sees hits and misses, but {task!r:.80} has other losses")

@@ -14,7 +14,7 @@ from driftline.certificates.certificate import Certificate
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.certificates.late import certify_late
 from driftline.certificates.premises import premises_of
-from driftline.certificates.recorded import learner_of, makes_steps, sees_labels, stream_of
+from driftline.certificates.recorded import feedback_of, learner_of, makes_steps, stream_of
 from driftline.certificates.replay import Replay
 from driftline.certificates.rerun import certify_again
 from driftline.committee import CommitteeTrace
@@ -138,7 +138,12 @@ def certify(
             return _with_weights(certify_committee(trace, *given), trace, sample_weight)
         if makes_steps(trace):
             return _with_weights(_certify(trace, *given), trace, sample_weight)
-        if not sees_labels(trace):
+        if feedback_of(trace) != "full":
+            if feedback_of(trace) == "clicks":
+                raise InputError(
+                    "there is no certificate of clicks: the slack in the trace is what a bound "
+                    "adds to the loss of a comparator"
+                )
             if sample_weight is not None:
                 raise InputError("rounds with bandit feedback have no sample weights")
             return certify_bandit(trace, *given[:3], progress)

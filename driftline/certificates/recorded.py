@@ -55,10 +55,10 @@ def makes_steps(trace: Trace) -> bool:
     return steps
 
 
-def sees_labels(trace: Trace) -> bool:
-    """Return whether the learner of a trace learned from labels, not from hits and misses."""
-    full: bool = single_kind(trace.config.get("kind", "OGD")).feedback == "full"
-    return full
+def feedback_of(trace: Trace) -> str:
+    """Return what the learner of a trace learned from: see :class:`~driftline.learner.Member`."""
+    feedback: str = single_kind(trace.config.get("kind", "OGD")).feedback
+    return feedback
 
 
 def learner_of(trace: Trace) -> Any:

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict, overload
 import numpy as np
 import numpy.typing as npt
 
-from driftline.bandit import Bandit
+from driftline.bandit import Bandit, Clicks
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_loss, detector
 from driftline.decoders import Argmax
@@ -120,7 +120,7 @@ def auto(
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
     feedback: str,
-) -> Committee | Bandit: ...
+) -> Committee | Bandit | Clicks: ...
 
 
 def auto(
@@ -132,7 +132,7 @@ def auto(
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
     feedback: str = "full",
-) -> Committee | Bandit:
+) -> Committee | Bandit | Clicks:
     """Return a committee for a task, with nothing to set.
 
     Its members differ in rate, diameter and whether they start again when they err more often than
@@ -158,7 +158,9 @@ def auto(
 
     With ``feedback="bandit"`` only whether the prediction was right is seen: the learner is a
     :class:`~driftline.bandit.Bandit`, which has one kind of policies, whatever the effort. Of two
-    classes a miss names the label, so that they have the same committee.
+    classes a miss names the label, so that they have the same committee. With
+    ``feedback="clicks"`` what was shown of tags, sets or lists is judged, and nothing else: see
+    :class:`~driftline.bandit.Clicks`.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=5000, flips=5, seed=0)
@@ -170,10 +172,13 @@ def auto(
     check_flag("scaling", scaling)
     if effort not in EFFORTS:
         raise InputError(f"effort must be one of {', '.join(EFFORTS)}, not {effort!r}")
-    if feedback not in ("full", "bandit"):
-        raise InputError(f"feedback must be 'full' or 'bandit', not {feedback!r:.80}")
+    if feedback not in ("full", "bandit", "clicks"):
+        raise InputError(f"feedback must be 'full', 'bandit' or 'clicks', not {feedback!r:.80}")
+    seen = Standardise() if scaling else None
+    if feedback == "clicks":
+        return Clicks(task, features=seen, seed=seed)
     if feedback == "bandit" and not (task.zero_one and len(task.all_labels) == 2):
-        return Bandit(task, features=Standardise() if scaling else None, seed=seed)
+        return Bandit(task, features=seen, seed=seed)
     constant = RARE if task.kind == "tags" else task.layout.constant
     scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}

@@ -23,6 +23,7 @@ from driftline.kernels.prefetch import prefetch_row as prefetch_row
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import BANDIT as BANDIT
+from driftline.kernels.signatures import CLICKS as CLICKS
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE
 from driftline.kernels.signatures import DETECT as DETECT

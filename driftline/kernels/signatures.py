@@ -240,6 +240,26 @@ BANDIT = types.int64(
     predictions,
 )
 
+#: ``clicks(inputs, starts, labels, uniforms, told, constants, discounts, memory, room, learning,
+#: trace, slack, shown, chances) -> rounds``: see :mod:`driftline.bandit.clicks_kernel`; stop at the
+#: first round with a row that is not finite, or too long.
+CLICKS = types.int64(
+    _input(types.float64, 2),
+    integers,
+    integers,
+    matrix,
+    matrix,
+    vector,
+    vector,
+    vector,
+    vector,
+    types.boolean,
+    types.Array(types.float64, 2, "A"),
+    matrix,
+    integers,
+    vector,
+)
+
 
 def _scale_sparse(index: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.

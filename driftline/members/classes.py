@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -25,8 +25,11 @@ __all__ = ["ClassMember"]
 class ClassMember(Member):
     """Base of members without gradient steps: the class of highest score is predicted."""
 
+    #: The kinds of tasks that it is for.
+    kinds: ClassVar[tuple[str, ...]] = ("classes", "sign")
+
     def __init__(self, task: Task, seed: int | None, features: Map | None):
-        if not isinstance(task, Task) or task.kind not in ("classes", "sign"):
+        if not isinstance(task, Task) or task.kind not in self.kinds:
             raise InputError(
                 f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
             )

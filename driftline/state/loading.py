@@ -25,6 +25,7 @@ KINDS = {
     "River": "members",
     "Tables": "members",
     "Bandit": "bandit",
+    "Clicks": "bandit",
     "Committee": "committee",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",

@@ -81,6 +81,11 @@ class NDCG(RelevanceTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
 
     @property
+    def shown(self) -> int | None:
+        """How many of the first ranks earn anything, None for all."""
+        return self.cutoff
+
+    @property
     def prediction_size(self) -> int:
         """A rank for every document, where their number is fixed; else 0."""
         return 0 if self.items is None else self.items

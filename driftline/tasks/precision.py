@@ -83,6 +83,11 @@ class PrecisionAtK(RelevanceTask):
         return self.k + 1
 
     @property
+    def shown(self) -> int:
+        """The number of chosen items."""
+        return self.k
+
+    @property
     def prediction_size(self) -> int:
         """The number of chosen items."""
         return self.k

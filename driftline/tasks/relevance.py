@@ -92,6 +92,11 @@ class RelevanceTask(PaddedTask):
         return False
 
     @fact
+    def shown(self) -> int | None:
+        """How many documents earn anything, None for all: those that a person sees."""
+        return None
+
+    @fact
     def fewest(self) -> int:
         """The fewest documents with a choice: with fewer, all predictions have the same loss."""
         return 2

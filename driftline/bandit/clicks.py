@@ -1,0 +1,462 @@
+"""A learner that sees clicks: judgements of what was shown, and of nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+
+from driftline.bandit.clicks_kernel import clicks
+from driftline.bandit.learner import FLOOR, RATE, SHARE
+from driftline.bandit.policy import Policy
+from driftline.errors import InputError
+from driftline.features import Map, Standardise
+from driftline.inputs import Rows, refuse
+from driftline.kernels import Kernel
+from driftline.kernels import program as at
+from driftline.learner import Asked, Ticket
+from driftline.members.base import CountingMember, dense
+from driftline.tasks import Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Json, Label, Prediction
+
+__all__ = ["Clicks"]
+
+NO_TABLE, NO_STARTS = np.zeros((0, 0)), np.zeros(0, np.int64)
+
+
+def _quick(step: float, decaying: bool = False) -> Policy:
+    return Policy(step, decaying, 0.02, clip=3.0, diameter=100.0)
+
+
+#: What is mixed by default: policies that explore little, and some that a theorem holds for.
+POLICIES = (
+    _quick(0.3),
+    _quick(1.0),
+    _quick(3.0, decaying=True),
+    _quick(10.0, decaying=True),
+    Policy(0.03),
+    Policy(0.3),
+    Policy(1.0, decaying=True),
+)
+
+
+class Called(NamedTuple):
+    """How many rounds were played, the places of shown items, and their chances.
+
+    ``own`` are the chances by each policy, of the last round.
+    """
+
+    played: int
+    shown: np.ndarray
+    chances: np.ndarray
+    own: np.ndarray
+
+
+class Clicks(CountingMember):
+    r"""Tags, sets and ranked lists, from judgements of the items that were shown.
+
+    - Tags (:class:`~driftline.tasks.Multilabel`): each tag is shown or not, and a shown one is said
+      to be right or wrong. The target loss is that of the task. For every policy without a clip,
+      in expectation,
+
+      .. math:: \mathbb E \sum_t \ell_t \le F_T + \frac{D}{d\, \eta_T} \Bigl(\frac D2 + P_T\Bigr)
+          + \mathbb E \sum_t s_t
+
+      for d tags, with F_T in the mean logistic loss of all tags, D times the root of d in place of
+      the policy's diameter, and the slack s in the trace.
+    - Sets of k (:class:`~driftline.tasks.PrecisionAtK`) and lists of which the first ``cutoff``
+      places are seen (:class:`~driftline.tasks.NDCG`): shown items have their relevance said. How
+      many others were relevant is not seen, and the target loss that is recorded does not need it:
+      one minus the gain of what was shown, over the largest that there could be. No bound is stated.
+
+    Labels have an entry for every item; those of items that were not shown are not read, and may be
+    anything, such as 0 for "no click".
+
+    Parameters
+    ----------
+    task
+        What is shown.
+    policies
+        What is mixed; ``misses`` have no meaning here. Default: seven of different steps.
+    features
+        A map of inputs. Default: every feature is standardised. Documents of queries have this
+        default, or None.
+    seed
+        The seed of the random numbers that items are shown by.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.Planted(dl.tasks.Multilabel(4), rounds=4000, flips=1, seed=0)
+    >>> trace = Clicks(stream.task).run(stream)
+    >>> bool(trace.target_loss.mean() < 0.15)
+    True
+    """  # noqa: E501
+
+    kernel: ClassVar[Kernel] = clicks
+    feedback: ClassVar[str] = "clicks"
+    kinds: ClassVar[tuple[str, ...]] = ("tags", "relevance")
+
+    def __init__(
+        self,
+        task: Task,
+        policies: Sequence[Policy] = POLICIES,
+        *,
+        features: Map | None = Standardise(),  # noqa: B008 (frozen)
+        seed: int | None = 0,
+    ):
+        kind = getattr(task, "kind", None)
+        if kind not in self.kinds or getattr(task, "exponential", False):
+            raise InputError(
+                "clicks are for tags, sets and lists, such as dl.tasks.Multilabel(5), "
+                f"dl.tasks.PrecisionAtK(3) or dl.tasks.NDCG(1, cutoff=5), not for {task!r:.80}"
+            )
+        policies = tuple(policies) if isinstance(policies, Sequence) else ()
+        if not policies or not all(isinstance(policy, Policy) for policy in policies):
+            raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
+        self.policies = policies
+        self._most = 0 if kind == "tags" else _shown(task)
+        self._several = task.layout.ragged
+        if self._several and features is not None and not isinstance(features, Standardise):
+            raise InputError("documents are standardised, or left as they are: give no other map")
+        settings: Any = {"policies": policies}
+        super().__init__(task, None if self._several else features, settings, seed)
+        if self._several and features is not None:
+            self.map, self.mapper = features, features.mapper()
+        self._scores_count = 1 if self._several else task.dim
+        self._top = float(getattr(task, "highest", 1))
+        #: The policies that the theorem holds for.
+        self.carriers = [i for i, policy in enumerate(policies) if policy.clip is None]
+        if kind != "tags":
+            self.carriers = []
+
+    # -- the memory
+
+    def constants(self, width: int) -> list[float]:
+        """Return sizes, what weights of policies follow, and what the kernel needs of policies."""
+        side = math.sqrt(self._scores_count)
+        own = [[*policy.constants[:5], side * policy.constants[5]] for policy in self.policies]
+        sizes = [len(self.policies), self._scores_count, self._most, self._top]
+        return [*sizes, RATE, SHARE, FLOOR, *(number for row in own for number in row)]
+
+    def size(self, width: int) -> int:
+        """Count the rounds, the weights of policies, and their weights of features."""
+        return 1 + len(self.policies) * (1 + self._scores_count * width)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return equal weights of policies, and weights of 0."""
+        made = self.zeros(width)
+        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
+        return made
+
+    def space(self, width: int) -> int:
+        """Return room for a round of as many items as there are scores; see :meth:`_room_for`."""
+        return self._room_for(self._scores_count).size
+
+    def _room_for(self, items: int) -> np.ndarray:
+        return np.empty((2 * len(self.policies) + 6) * items)
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse weights outside their balls, and shares that are none."""
+        count = len(self.policies)
+        shares, weights = memory[1 : 1 + count], memory[1 + count :].reshape(count, -1)
+        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
+            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
+        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
+            raise InputError("the weights of policies must be positive and add up to 1")
+        radii = 0.5 * math.sqrt(self._scores_count) * np.array([p.diameter for p in self.policies])
+        norms = np.sqrt((weights**2).sum(axis=1))
+        if (norms > radii * (1.0 + 1e-6)).any():
+            raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return weights in which those of new tags are 0."""
+        return self._with(memory, width, [(0, 0), (0, classes - self._scores_count), (0, 0)])
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return weights in which those of new features are 0."""
+        count = len(self.policies)
+        weights = memory[1 + count :].reshape(count, self._scores_count, width)
+        made = weights[:, :, np.maximum(places, 0)]
+        made[:, :, places < 0] = 0.0
+        return np.r_[memory[: 1 + count], made.ravel()]
+
+    def _with(self, memory: np.ndarray, width: int, more: Any) -> np.ndarray:
+        count = len(self.policies)
+        weights = memory[1 + count :].reshape(count, self._scores_count, width)
+        return np.r_[memory[: 1 + count], np.pad(weights, more).ravel()]
+
+    # -- facts
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The weights of policies in what is shown."""
+        with self._turn.lock:
+            count = len(self.policies)
+            if self._width is None:
+                return np.full(count, 1.0 / count)
+            return self.memory[1 : 1 + count].copy()
+
+    @property
+    def nats(self) -> None:
+        """Losses are means over policies."""
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """What is shown is drawn."""
+        return False
+
+    @property
+    def takes_top(self) -> bool:
+        """What is shown is drawn."""
+        return False
+
+    @property
+    def never_refuses(self) -> bool:
+        """Rows that are too long are refused."""
+        return False
+
+    @property
+    def no_theorem(self) -> str:
+        """Why nothing is known beforehand."""
+        return "what exploring costs is known when items are shown, not before"
+
+    def config(self) -> Json:
+        """Return task, map and policies as plain data."""
+        made = super().config() | {"policies": [policy.config() for policy in self.policies]}
+        return made if self.map is not None else made | {"features": None}
+
+    def describe(self) -> str:
+        """Say what is learned from, and which bound there is."""
+        bound = "none is stated for sets and lists"
+        if self.carriers:
+            bound = (
+                f"of the expected loss, by each of {len(self.carriers)} policies without a clip: "
+                "F_T + D (D/2 + P_T) / (tags x step) + the slack in the trace"
+            )
+        lines = [
+            f"clicks: {len(self.policies)} policies with one draw, {self.task!r}",
+            "learns from  judgements of the items that were shown; others stay unknown",
+            f"bound        {bound}",
+        ]
+        pairs = zip(self.policies, self.shares, strict=True)
+        return "\n".join([*lines, *(f"  {share:6.3f}  {policy!r}" for policy, share in pairs)])
+
+    # -- scores
+
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        if self._several:
+            raise InputError("queries have as many scores as documents: ask for one at a time")
+        (inputs,) = dense(rows).arrays(0, rows.rounds)
+        if not np.isfinite(inputs).all():
+            refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
+        if self._width is None:
+            return np.zeros((rows.rounds, self._scores_count))
+        count = len(self.policies)
+        weights = self.memory[1 + count :].reshape(count, self._scores_count, -1)
+        theta = np.einsum("ikj,tj->itk", weights, inputs)
+        made: np.ndarray = np.tensordot(self.memory[1 : 1 + count], theta, axes=1)
+        return made
+
+    # -- rounds
+
+    def _room(self, labels: CheckedLabels) -> Batch:
+        count, table = len(labels), np.empty((len(at.TRACE_COLUMNS), len(labels)))
+        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
+        width = self.task.prediction_width(labels)
+        columns["prediction"] = np.full((count, width), -1, dtype=np.int64)
+        if self.carriers:
+            columns["slack"] = np.empty((count, len(self.carriers)))
+        return Batch(columns, table=table)
+
+    def _run_late(self, *given: Any) -> NoReturn:
+        raise InputError("a run with clicks has no delay yet: ask for tickets, and tell them late")
+
+    def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
+        if not self._several or self.mapper is None:
+            return super()._mapped(rows, start, stop)
+        mapper: Any = self.mapper
+        mapped = mapper.look_at_rounds(rows)
+        self.check_mapped(mapped)
+        return mapped
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        rows.labels = None  # no map may see them
+        if self._several and self.mapper is not None:
+            mapper: Any = self.mapper
+            mapped = mapper.rounds(rows, start, stop)
+            mapped.before = start
+            self.check_mapped(mapped)
+            self._play_mapped(mapped, 0, stop - start, labels, number, room)
+        else:
+            super()._play(rows, start, stop, labels, number, room)
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        if "sample_weight" in room.columns:
+            raise InputError("rounds with clicks count once each: give no sample weights")
+        assert room.table is not None
+        self._begin(rows)
+        uniforms = self._draws.uniforms(number, stop - start)
+        slack = room.columns.get("slack", np.zeros((stop - start, 0)))
+        made = self._call(
+            rows, start, stop, _flat(labels), uniforms, room.table, slack, learning=True
+        )
+        if made.played < stop - start:
+            refuse(rows, start + made.played)
+        self._rounds += made.played
+        sizes = [len(label) for label in labels]
+        ends = np.cumsum(sizes)
+        for t, end in enumerate(ends.tolist()):
+            prediction = self._prediction_of(made.shown[end - sizes[t] : end])
+            room["prediction"][t, : len(prediction)] = prediction
+
+    def _call(
+        self,
+        rows: Rows,
+        start: int,
+        stop: int,
+        labels: np.ndarray,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        slack: np.ndarray,
+        *,
+        learning: bool,
+        told: np.ndarray = NO_TABLE,
+        shown: np.ndarray | None = None,
+        memory: np.ndarray | None = None,
+    ) -> Called:
+        """Call the kernel."""
+        if self._several:
+            inputs, starts = rows.arrays(start, stop)
+            items, largest = int(starts[-1]), int(np.diff(starts).max())
+        else:
+            (inputs,), starts = dense(rows).arrays(start, stop), NO_STARTS
+            items, largest = (stop - start) * self._scores_count, self._scores_count
+        task: Any = self.task
+        discounts = task.discounts(largest) if self._most else np.zeros(1)
+        shown = np.zeros(items, np.int64) if shown is None else shown
+        chances = np.empty(items)
+        memory = self.memory if memory is None else memory
+        constants = np.array(self.constants(inputs.shape[1]))
+        given = (inputs, starts, labels, uniforms, told, constants, np.array(discounts), memory)
+        room, count = self._room_for(largest), len(self.policies)
+        played = self.kernel.compiled(*given, room, learning, trace, slack, shown, chances)
+        own = room[count * largest : 2 * count * largest].reshape(count, largest)
+        return Called(int(played), shown, chances, own)
+
+    def _prediction_of(self, shown: np.ndarray) -> np.ndarray:
+        """Return a prediction as the task has it, from the places of shown items."""
+        if not self._most:
+            return shown
+        places = np.where(shown > 0, len(shown) + 1 - shown, 0)
+        return np.asarray(self.task.best_prediction(places))
+
+    def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
+        self._check_features(row)
+        row.labels = None
+        mapped = self._mapped(row)
+        self._check_size(mapped, label)
+        self._first(mapped)
+        table, slack = np.empty((5, 1)), np.empty((1, len(self.carriers)))
+        made = self._call(
+            mapped, 0, 1, _flat([label]), self._draws.uniform(number), table, slack, learning=True
+        )
+        self._count_one(made, mapped, row)
+        return self._prediction_of(made.shown), table[:, 0]
+
+    def _count_one(self, made: Called, mapped: Rows, row: Rows) -> None:
+        """Count a round that was played, and let the map learn from it."""
+        if not made.played:
+            refuse(mapped, 0)
+        self._rounds += 1
+        if self.mapper is not None:
+            self.mapper.remember(row)
+
+    def _learn_one_mapped(self, row: Rows, label: Label, number: int) -> NoReturn:
+        raise NotImplementedError  # no committee asks for it
+
+    def _first(self, mapped: Rows) -> None:
+        """Allocate memory for the first row, if it is finite."""
+        if self._width is None:
+            if mapped.first_bad_row() is not None:
+                refuse(mapped, 0)
+            self._begin(mapped)
+
+    def _check_size(self, row: Rows, label: Label) -> None:
+        if self._several:
+            row.check_labels([label])
+
+    def _look(self, row: Rows, number: int) -> Asked:
+        mapped = self._mapped(row)
+        memory = self.memory if self._width is not None else self.started(mapped.features)
+        made = self._call(
+            mapped,
+            0,
+            1,
+            NO_STARTS,
+            self._draws.uniform(number),
+            NO_TABLE,
+            NO_TABLE,
+            learning=False,
+            memory=memory,
+        )
+        if not made.played:
+            refuse(mapped, 0)
+        prediction: Prediction = self._prediction_of(made.shown)
+        kept, shown = None if self.mapper is None else mapped, made.shown.astype(np.float64)
+        means = np.vstack([made.chances, shown, made.own])
+        return Asked(prediction, made.chances, kept, means)
+
+    # -- tickets
+
+    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
+        """Learn from what was shown, by the probabilities with which it was."""
+        means = ticket.checked_means(2 + len(self.policies))
+        self._check_features(row)
+        mapped = self._mapped(row)
+        self._check_size(mapped, label)
+        if means.shape[1] != len(label):
+            raise InputError(f"the ticket is for {means.shape[1]} items, not {len(label)}")
+        chances, shown = np.delete(means, 1, axis=0), means[1].astype(np.int64)
+        good = ((chances >= 0.0) & (chances <= 1.0 + 1e-9)).all() and (shown == means[1]).all()
+        if not good or (shown < 0).any() or (shown > len(label)).any():
+            raise InputError("the ticket does not say which items were shown, by which probability")
+        self._first(mapped)
+        made = self._call(
+            mapped,
+            0,
+            1,
+            _flat([label]),
+            np.zeros((1, 1)),
+            np.zeros((5, 0)),
+            np.zeros((1, len(self.carriers))),
+            learning=True,
+            told=np.ascontiguousarray(chances),
+            shown=shown,
+        )
+        self._count_one(made, mapped, row)
+
+
+def _flat(labels: CheckedLabels) -> np.ndarray:
+    """Return labels one after the other."""
+    return np.ascontiguousarray(np.concatenate([np.ravel(label) for label in labels]), np.int64)
+
+
+def _shown(task: Any) -> int:
+    """Return how many items of a list are shown."""
+    if task.shown is None:
+        raise InputError(
+            f"all items of {task!r:.80} are shown, so that nothing is hidden: give a cutoff, or "
+            "learn from labels"
+        )
+    return int(task.shown)

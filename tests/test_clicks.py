@@ -1,0 +1,207 @@
+"""Laws of clicks: judgements of what was shown, and of nothing else."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.bandit import Clicks, Policy
+from driftline.bandit.learner import FLOOR, RATE, SHARE
+from driftline.checks import check_learner
+from tests import naive
+from tests.howmany import examples, number
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 4))
+TAGS = (X[:, :3] + 0.3 * RNG.normal(size=(200, 3)) > 0.2).astype(int)
+QUERIES = [RNG.normal(size=(int(n), 4)) for n in RNG.integers(2, 8, size=200)]
+GRADES = [(q[:, 0] > 0.3).astype(int) for q in QUERIES]
+FIXED = (X @ RNG.normal(size=(4, 6)) > 0.8).astype(int)
+
+CASES = {
+    "tags": (lambda: Clicks(dl.tasks.Multilabel(3)), X, TAGS),
+    "one policy": (lambda: Clicks(dl.tasks.Multilabel(3), [Policy(0.3)], features=None), X, TAGS),
+    "set": (lambda: Clicks(dl.tasks.PrecisionAtK(2, items=6)), X, FIXED),
+    "list": (lambda: Clicks(dl.tasks.NDCG(1, cutoff=3, items=6)), X, FIXED),
+    "documents": (lambda: Clicks(dl.tasks.NDCG(1, cutoff=3)), QUERIES, GRADES),
+    "documents, raw": (lambda: Clicks(dl.tasks.PrecisionAtK(3), features=None), QUERIES, GRADES),
+    "auto": (lambda: dl.auto(dl.tasks.NDCG(1, cutoff=2), feedback="clicks"), QUERIES, GRADES),
+}
+every_case = pytest.mark.parametrize("make, inputs, labels", CASES.values(), ids=CASES)
+
+
+def shown_of(task, trace, labels):
+    """Return which items of every round were shown."""
+    made = []
+    for row, label in zip(trace.prediction, labels, strict=True):
+        flags = np.zeros(len(label), dtype=bool)
+        if task.kind == "tags":
+            flags = row > 0
+        elif hasattr(task, "k"):
+            flags[row[row >= 0]] = True
+        else:
+            flags = row[: len(label)] < task.cutoff
+        made.append(flags)
+    return made
+
+
+@every_case
+def test_the_contract_of_learners(make, inputs, labels):
+    check_learner(make(), inputs[:60], labels[:60])
+
+
+@every_case
+def test_what_was_not_shown_is_not_read(make, inputs, labels):
+    one, two = make(), make()
+    first = one.run(inputs, labels)
+    shown = shown_of(one.task, first, labels)
+    others = [np.where(s, y, 1 - np.asarray(y)) for s, y in zip(shown, labels, strict=True)]
+    second = two.run(inputs, np.array(others) if len({len(y) for y in labels}) == 1 else others)
+    np.testing.assert_array_equal(first.prediction, second.prediction)
+    assert (one.memory == two.memory).all()
+
+
+@every_case
+def test_late_tickets(make, inputs, labels):
+    one, rng, waiting = make(), np.random.default_rng(0), []
+    for t in range(60):
+        waiting.append((one.ask(inputs[t]), labels[t]))
+        while len(waiting) > 7:
+            ticket, label = waiting.pop(int(rng.integers(len(waiting))))
+            one.tell(dl.Ticket.from_bytes(ticket.to_bytes()), label)
+    assert one.rounds == 53 and one.outstanding == 7
+    again = one.copy()
+    for ticket, label in waiting:
+        one.tell(ticket, label)
+        again.tell(ticket, label)
+    assert (one.memory == again.memory).all()
+
+
+@pytest.mark.parametrize("seed", examples(20, 300))
+def test_the_chance_of_a_tag_needs_the_least_slack(seed):
+    rng = np.random.default_rng(seed)
+    step = float(10.0 ** rng.uniform(-3, 0.5))
+    learner = Clicks(dl.tasks.Multilabel(1), [Policy(step)], features=None)
+    learner.run([[1.0]], [[0]])
+    theta = float(rng.normal() * rng.choice([0.1, 1.0, 5.0]))
+    memory = np.r_[learner.memory[:-1], theta]
+    learner.restore(learner.state.replaced(memory=memory))
+    x = float(rng.choice([0.3, 1.0]))
+    chance, slack = naive.tag_chance(theta * x, step * x * x / 2.0)
+    found = learner.ask([x]).mean[0]
+    assert found == pytest.approx(chance, abs=2e-4)
+    assert learner.run([[x]], [[1]]).slack[0, 0] == pytest.approx(slack, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", examples(6, 100))
+def test_the_bound_holds_in_every_run_with_its_noise(seed):
+    """For tags, against the naive policies and any comparator."""
+    rng = np.random.default_rng(seed)
+    d, m, rounds = int(rng.integers(1, 5)), int(rng.integers(1, 4)), 80
+    steps = rng.choice([0.05, 0.5, 2.0], size=2)
+    policies = [
+        Policy(float(steps[0]), bool(rng.random() < 0.5), diameter=3.0),
+        Policy(float(steps[1]), clip=2.0),
+    ]
+    Z = rng.normal(size=(rounds, m))
+    Z /= np.maximum(1.0, np.linalg.norm(Z, axis=1, keepdims=True))
+    y = (Z @ rng.normal(size=(m, d)) > 0).astype(int)
+    learner = Clicks(dl.tasks.Multilabel(d), policies, features=None, seed=seed)
+    trace = learner.run(Z, y)
+    options = [policy.constants for policy in policies]
+    side = np.sqrt(d)
+    (risks, slacks, losses, squares, chances), shares = naive.tags_from_clicks(
+        Z, y, trace.prediction, options, lambda policy: side * policy[5], RATE, SHARE, FLOOR
+    )
+    np.testing.assert_allclose(trace.risk, risks, atol=2e-4)
+    np.testing.assert_allclose(trace.slack[:, 0], slacks[:, 0], atol=1e-3, rtol=1e-3)
+    np.testing.assert_allclose(learner.shares, shares, rtol=1e-3)
+    D = 3.0 * side
+    for scale in (0.0, 1.0, 50.0):
+        U = scale * rng.normal(size=(d, m))
+        U *= min(1.0, D / 2.0 / max(np.linalg.norm(U), 1e-300))
+        theta = Z @ U.T
+        theirs = np.log2(1.0 + np.exp(np.where(y, -theta, theta)))
+        eta = policies[0].at(np.arange(rounds))
+        h = (trace.prediction > 0) / chances
+        noise = (1.0 - h) * (losses[:, 0] - theirs)
+        noise += eta[:, None] / 2.0 * squares[:, 0] * (h**2 - 1.0 / chances)
+        price = D * D / 2.0 / eta[-1] / d
+        total = theirs.mean(axis=1).sum() + price + slacks[:, 0].sum() + noise.mean(axis=1).sum()
+        assert risks.sum() <= total + 1e-6
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_as_many_items_as_asked_for_are_shown(k):
+    rng = np.random.default_rng(k)
+    learner = Clicks(dl.tasks.PrecisionAtK(k), features=None)
+    queries = [rng.normal(size=(int(n), 3)) for n in rng.integers(1, 9, size=number(60, 300))]
+    labels = [(q[:, 0] > 0).astype(int) for q in queries]
+    trace = learner.run(queries, labels)
+    for query, row in zip(queries, trace.prediction, strict=True):
+        assert len(set(row[row >= 0])) == min(k, len(query))
+    ticket = learner.ask(queries[0])
+    assert ticket.mean.sum() == pytest.approx(min(k, len(queries[0])))
+
+
+def test_chances_of_a_list_are_those_of_its_draws():
+    learner = Clicks(dl.tasks.PrecisionAtK(2), features=None)
+    learner.run(QUERIES, GRADES)
+    query, counts = np.random.default_rng(5).normal(size=(5, 4)), np.zeros(5)
+    chances = learner.ask(query).mean
+    rounds = number(2000, 20000)
+    for _ in range(rounds):
+        counts[learner.ask(query).prediction] += 1
+    np.testing.assert_allclose(counts / rounds, chances, atol=5.0 / np.sqrt(rounds))
+
+
+def test_more_is_learned_than_guessing_has():
+    stream = dl.streams.Planted(dl.tasks.Multilabel(4), rounds=4000, flips=1, seed=1)
+    assert Clicks(stream.task).run(stream).target_loss[-1000:].mean() < 0.1
+    trace = Clicks(dl.tasks.PrecisionAtK(1)).run(QUERIES * 5, GRADES * 5)
+    best = np.mean([not grades.any() for grades in GRADES])
+    guess = np.mean([1.0 - grades.mean() for grades in GRADES])
+    assert trace.target_loss[-500:].mean() < best + 0.3 * (guess - best)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: Clicks(dl.tasks.Multiclass(3)), "tags, sets and lists"),
+        (lambda: Clicks(dl.tasks.NDCG(2)), "nothing is hidden"),
+        (lambda: Clicks(dl.tasks.NDCG(2, cutoff=1, gain="exponential")), "tags, sets and lists"),
+        (lambda: Clicks(dl.tasks.Multilabel(3), []), "policies must be"),
+        (lambda: Clicks(dl.tasks.NDCG(1, cutoff=2), features=dl.features.Hats(4)), "no other map"),
+        (lambda: Clicks(dl.tasks.Multilabel(3)).run(X, TAGS, delay=2), "ask for tickets"),
+        (lambda: Clicks(dl.tasks.Multilabel(3)).run(X, TAGS + 1), "zeros and ones"),
+        (lambda: Clicks(dl.tasks.Multilabel(3), features=None).run(X * 1e120, TAGS), "too large"),
+        (lambda: dl.Committee([Clicks(dl.tasks.Multilabel(3))]), "learn from labels"),
+        (lambda: dl.auto(dl.tasks.Multiclass(3), feedback="clicks"), "tags, sets and lists"),
+        (lambda: dl.auto(dl.tasks.Multilabel(3), feedback="bandit"), "feedback='clicks'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()
+
+
+def test_tickets_that_were_changed_are_refused():
+    learner = Clicks(dl.tasks.Multilabel(3))
+    learner.run(X[:20], TAGS[:20])
+    ticket = learner.ask(X[20])
+    before = learner.memory.copy()
+    for changes in (
+        {"means": None},
+        {"means": ticket.means[:1]},
+        {"means": ticket.means[:, :2]},
+        {"means": ticket.means + 2.0},
+        {"means": ticket.means + 0.25},
+    ):
+        with pytest.raises(dl.InputError):
+            learner.tell(dataclasses.replace(ticket, **changes), TAGS[20])
+    with pytest.raises(dl.InputError, match="does not name the label"):
+        learner.tell(ticket, loss=1.0)
+    assert (learner.memory == before).all()
+    with pytest.raises(dl.InputError, match="no certificate"):
+        dl.certify(learner.run(X, TAGS), None, X, TAGS)

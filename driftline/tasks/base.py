@@ -89,6 +89,14 @@ class Task(Part):
         return 1.0
 
     @fact
+    def vote_factor(self) -> float:
+        """A number c: a vote costs at most c times the members' weighted average.
+
+        By default ``2 * triangle``, see :mod:`driftline.committee.vote`.
+        """
+        return 2.0 * self.triangle
+
+    @fact
     def guess_loss(self) -> float:
         """The loss of the ``guess``, which bounds are compared with."""
         return math.inf
@@ -198,6 +206,10 @@ class Task(Part):
         """Return a prediction as users get it from one row of integers."""
         return int(row[0]) if row.size == 1 else row.copy()
 
+    def numbers(self, prediction: Prediction) -> np.ndarray:
+        """Return the integers of a prediction as users get it, the inverse of `prediction`."""
+        return np.ravel(prediction)
+
     def prediction_width(self, labels: CheckedLabels) -> int:
         """Return how many integers the predictions for these labels take."""
         return self.prediction_size
@@ -235,6 +247,23 @@ class Task(Part):
         """Return the target loss of a prediction."""
         value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)
         return max(0.0, float(value))
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many predictions; refuse rows that are not predictions."""
+        if self.zero_one and self.kernels is not None:
+            if rows.shape[1] != 1:
+                raise InputError(f"predictions of {self!r} are single numbers, not {rows.shape[1]}")
+            wrong = np.asarray(self.check_labels(rows[:, 0])) != np.asarray(labels)
+            return np.asarray(wrong.any(axis=1), dtype=np.float64)
+        pairs = zip(rows, labels, strict=True)
+        return np.array([self.loss(self.prediction(p), self.label(y)) for p, y in pairs])
+
+    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
+        """Return mean loss encodings, a row each, of predictions from before labels were added.
+
+        ``size`` is how many scores there are now. By default sizes do not change.
+        """
+        return means
 
     def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean loss encoding of predicting a random label with this mean encoding."""

@@ -23,6 +23,7 @@ def first_of(scores):
 TASKS = {
     "signs": T.Binary(),
     "classes": T.Multiclass(3),
+    "answers": T.Abstaining(T.Multiclass(3), 0.3),
     "costs": T.CostSensitive([[0.0, 1.0, 0.3], [0.5, 0.0, 0.3]]),
     "tables": T.Finite([[1, 0], [0, 1]], [[0, 1], [1, 0]]),
     "levels": T.Ordinal(4),

@@ -163,7 +163,8 @@ class Member(Shell):
 
     def drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions at these scores, with their chances."""
-        return Distribution(np.array([self.task.top_prediction(theta)]), np.ones(1))
+        made = self.task.top_prediction(theta)
+        return Distribution(np.array([-1 if made is None else made]), np.ones(1))
 
     # -- rounds of mapped rows
 

@@ -25,7 +25,7 @@ from driftline.parts import Part, fact
 from driftline.polytopes import Hull, Polytope
 from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
-__all__ = ["Distribution", "Task", "TaskKernels"]
+__all__ = ["Distribution", "Doubt", "Task", "TaskKernels"]
 
 
 class Distribution(NamedTuple):
@@ -33,6 +33,14 @@ class Distribution(NamedTuple):
 
     atoms: np.ndarray
     weights: np.ndarray
+
+
+class Doubt(NamedTuple):
+    """When there is no answer, and what that costs."""
+
+    #: The largest ``-ln p`` of the most probable label with which it is predicted.
+    limit: float
+    cost: float
 
 
 class TaskKernels(NamedTuple):
@@ -59,14 +67,12 @@ class Task(Part):
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
     #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
-    #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them.
+    #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them;
+    #: ``answers``, ``classes`` with predictions that may be none.
     kind: ClassVar[str] = ""
 
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
-
-    #: The prediction that ``guess_loss`` is the loss of, in words.
-    guess: ClassVar[str] = "uniform guessing"
 
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
@@ -77,6 +83,21 @@ class Task(Part):
     def layout(self) -> Layout:
         """How scores are computed from inputs and weights; by default one vector a round."""
         return OneVector(self.dim)
+
+    @fact
+    def answers(self) -> Task:
+        """The task of the labels, which losses take: itself, unless predictions may be none."""
+        return self
+
+    @fact
+    def doubt(self) -> Doubt:
+        """When there is no answer; by default there is always one."""
+        return Doubt(math.inf, 1.0)
+
+    @fact
+    def guess(self) -> str:
+        """The prediction that ``guess_loss`` is the loss of, in words."""
+        return "uniform guessing"
 
     @fact
     def all_labels(self) -> Sequence[Label]:

@@ -315,6 +315,23 @@ def test_certificates_of_committees_state_the_factor():
     assert "at most 1.75 times" in dl.auto(task, effort="fast").describe()
 
 
+def test_members_that_always_answer_sit_beside_those_that_do_not():
+    X, y = stream(200)
+    task = dl.tasks.Abstaining(dl.tasks.Multiclass(3), 0.4)
+    made = dl.auto(task, effort="fast")
+    trace = made.run(X, y)
+    answers = [(member.prediction >= 0).all() for member in trace.members]
+    assert answers == [False] * 7 + [True] * 7
+    assert all(member.task == task for member in made.members)
+    twin = made.members[7].decoder
+    dl.checks.check_decoder(twin, trials=5)
+    assert twin.surrogate_gap == 0.5 and "always answers" in made.members[7].in_short
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    for member in made.members:
+        single = [member.task.numbers(member.draw(theta, np.empty(0))) for theta in rows]
+        assert np.array_equal(member.top_rows(rows), single)
+
+
 def test_describe_says_which_theorem_holds():
     words = learner().describe()
     assert "Abstain, deterministic, surrogate gap alpha = 0.4623" in words

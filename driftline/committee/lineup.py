@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_decoder, certain_loss, detector
-from driftline.decoders import default_decoder
+from driftline.decoders import Answer, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
@@ -122,8 +122,9 @@ def auto(
     and tags a draw has one more member, whose own theorem bounds what the committee pays before the
     first round: see :attr:`Committee.apriori_bound`.
 
-    For ``dl.tasks.Abstaining(task, cost)`` all members predict none in doubt, and so does a vote
-    where an answer could cost more.
+    For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does a vote where
+    an answer could cost more. The linear ones have twins that always answer, which is better where
+    labels are noisy and no answer costs nearly as much as a guess.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -144,9 +145,11 @@ def auto(
     constant = RARE if task.kind == "tags" else task.layout.constant
     scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
-    kind = task.answers.kind
+    kind, cost = task.answers.kind, task.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
+    if task.answers is not task:
+        members += [_answering(member, cost) for member in lineup(task, rest)]
     if combine == "draw" and kind in ("classes", "sign", "tags"):
         members.append(_sure(task, rest, constant, seed))
     if not task.layout.ragged:
@@ -171,6 +174,12 @@ def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> O
     side = task.dim**0.5 if task.kind == "tags" else 1.0
     loss, decoder = default_decoder(Logistic(task.answers), task)
     return OGD(loss, decoder, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
+
+
+def _answering(member: OGD, cost: float) -> OGD:
+    """Return a member that always answers, beside one that may not."""
+    parts = member.parts._replace(decoder=Answer(member.loss, cost))
+    return OGD(**parts._asdict(), dtype=member.engine.dtype)
 
 
 def _through_the_middle(task: Task, rest: Rest) -> list[Member]:

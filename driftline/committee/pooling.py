@@ -104,10 +104,10 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     members = learner.members if isinstance(learner, Committee) else [learner]
     if not all(member.takes_top for member in members):
         return None
-    task, made = learner.task, [learner.task.top_rows(own) for own in scores]
+    made = [member.top_rows(own) for member, own in zip(members, scores, strict=True)]
     if not isinstance(learner, Committee):
         return made[0]
-    return task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
+    return learner.task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
 
 
 def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
@@ -150,7 +150,7 @@ def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
         if member.takes_top and member.task.answers.zero_one:
-            codes = member.task.top_rows(own)[:, 0]
+            codes = member.top_rows(own)[:, 0]
             rows = np.flatnonzero(codes >= 0)
             chances[rows, codes[rows]] += weight
             continue

@@ -42,8 +42,11 @@ class Decoder(Part):
     #: Whether predictions are deterministic, so that risk and target loss are the same.
     deterministic: ClassVar[bool] = False
 
-    #: Whether the prediction is always the task's ``top_prediction`` at the scores.
+    #: Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns.
     takes_top: ClassVar[bool] = False
+
+    #: How members of a line-up with this decoder differ from others, in a word.
+    in_short: ClassVar[str] = ""
 
     #: The name under which losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
     ratio_name: ClassVar[str] = ""
@@ -127,6 +130,10 @@ class Decoder(Part):
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction at scores ``theta``."""
         return self.task.draw(self.mean_loss_encoding(theta), uniforms)
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of highest score, a row of integers for each row of scores."""
+        return self.task.top_rows(scores)
 
     def _decode(
         self, theta: np.ndarray, target: np.ndarray, offset: float

@@ -105,8 +105,12 @@ class Member(Shell):
 
     @property
     def takes_top(self) -> bool:
-        """Whether the prediction is always the task's ``top_prediction`` at the scores."""
+        """Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns."""
         return True
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of highest score, a row of integers for each row of scores."""
+        return self.task.top_rows(scores)
 
     @property
     def restarts(self) -> bool:

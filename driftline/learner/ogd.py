@@ -385,6 +385,10 @@ class OGD(Member):
         """Whether the decoder takes the label of highest score."""
         return self.decoder.takes_top
 
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the decoder's predictions of highest score, a row of integers each."""
+        return self.decoder.top_rows(scores)
+
     @property
     def restarts(self) -> bool:
         """Whether there is a detector."""
@@ -413,7 +417,8 @@ class OGD(Member):
     @property
     def in_short(self) -> str:
         """Rate and domain, which is what members of a line-up differ in."""
-        return f"{self.rate!r}, {self.domain!r}" + (", restarts" if self.restarts else "")
+        more = [self.decoder.in_short, "restarts" if self.restarts else ""]
+        return ", ".join([repr(self.rate), repr(self.domain), *filter(None, more)])
 
     @property
     def largest_input(self) -> float:

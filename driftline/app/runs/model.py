@@ -191,7 +191,8 @@ class Model:
         """Return the votes on many rows by one product of matrices."""
         learner, task = self.learner, self.learner.task
         scores = learner.score_rows(inputs)
-        made = [task.top_rows(own) for own in scores]
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
         return task.predictions(vote(task, made, weights))
 

@@ -2,10 +2,12 @@
 
 import dataclasses
 import itertools
+import json
 import math
 
 import numpy as np
 import pytest
+from commands import call, data, predictions, write_csv
 from strategies import adversarial_scores
 
 import driftline as dl
@@ -281,6 +283,121 @@ def test_laws_of_learners():
     X, y = stream(60)
     for name in chosen(("OGD", "bayes", "vote"), makers()):
         dl.checks.check_learner(makers()[name](), X, y)
+
+
+# -- the estimator
+
+
+def test_classifier_has_none_where_its_learner_has_no_answer(tmp_path):
+    from driftline.estimators import DriftClassifier
+
+    X, y = stream(400)
+    for names in (np.array(["a", "b", "None"]), np.array([-1, 0, 1]), np.arange(3)):
+        model = DriftClassifier("fast", abstain=0.25)
+        model.partial_fit(X[:20], names[np.minimum(y[:20], 1)])  # the third class comes later
+        model.partial_fit(X[20:300], names[y[20:300]])
+        made, truth = model.predict(X[300:]), names[y[300:]]
+        known = [*model._labels.names.tolist()]
+        codes = [model.learner_.predict(x) for x in X[300:]]
+        assert made.dtype == object
+        assert made.tolist() == [None if code is None else known[code] for code in codes]
+        none = np.array([name is None for name in made])
+        assert none.any() and not none.all()
+        right = (made == truth).astype(float)
+        assert model.score(X[300:], truth) == pytest.approx(np.where(none, 0.75, right).mean())
+        h = np.arange(100.0)
+        expected = np.average(np.where(none, 0.75, right), weights=h)
+        assert model.score(X[300:], truth, h) == pytest.approx(expected)
+        model.save(tmp_path / "model")
+        assert dl.load(tmp_path / "model").predict(X[300:]).tolist() == made.tolist()
+        chances = model.decoding_distribution(X[300:])
+        assert (chances.sum(axis=1) <= 1.0 + 1e-12).all() and (chances.sum(axis=1) < 0.99).any()
+        drawn = model.sample_predict(X[300:], rng=0)
+        assert {None, *known} >= set(drawn.tolist()) and None in drawn.tolist()
+        assert model.predict_proba(X[300:]).sum(axis=1) == pytest.approx(1.0)
+    with pytest.raises(dl.InputError, match="cost of no answer"):
+        DriftClassifier(abstain=1.5).fit(X, y)
+    assert DriftClassifier("fast").fit(X, y).predict(X).dtype == y.dtype
+
+
+# -- tables
+
+
+def table(path, rows=240):
+    inputs, labels = data(rows)
+    return write_csv(path, inputs, labels, names=["u", "v"])
+
+
+def test_run_tells_how_many_rounds_had_no_answer(tmp_path):
+    file, out = table(tmp_path / "t.csv"), tmp_path / "out"
+    told = call("run", file, "--out", out, "--abstain", "0.25", "--proba", "--trace")
+    assert told.exit_code == 0, told.output
+    assert "cost (0.25 for no answer), of 240 rounds" in told.output
+    rows, summary = predictions(out), json.loads((out / "summary.json").read_text())
+    none = [row for row in rows if not row["prediction"]]
+    assert none and all(row["loss"] == "0.25" for row in none)
+    assert all(
+        float(row["loss"]) == (row["label"] != row["prediction"])
+        for row in rows
+        if row["prediction"]
+    )
+    assert (summary["abstain"], summary["unanswered"]) == (0.25, len(none))
+    assert summary["loss"] == pytest.approx(sum(float(row["loss"]) for row in rows))
+    assert summary["certificate"]["guess"] == "no answer at all"
+    assert summary["certificate"]["guessing"] == pytest.approx(60.0)
+    assert f"no answer in {100 * len(none) / 240:.3g}% of them" in (out / "report.html").read_text()
+    told = call("certify", out)
+    assert told.exit_code == 0 and "nothing to object to" in told.output, told.output
+    told = call("predict", out / "model.driftline", file, "--out", tmp_path / "p.csv")
+    assert told.exit_code == 0 and ",,0.25," in (tmp_path / "p.csv").read_text()
+    told = call("compare", file, "--abstain", "0.25", "--with", "fast,paper")
+    assert told.exit_code == 0 and "cost (0.25 for no answer)" in told.output
+    told = call("run", file, "--out", tmp_path / "other", "--abstain", "0.2", "--task", "levels")
+    assert told.exit_code and "--abstain is for classes" in told.output
+    told = call("run", file, "--resume", out / "model.driftline", "--abstain", "0.2")
+    assert told.exit_code and "--abstain cannot be given with --resume" in told.output
+
+
+def test_run_in_two_parts_counts_all_rounds_without_an_answer(tmp_path):
+    file, whole, parts = table(tmp_path / "t.csv"), tmp_path / "whole", tmp_path / "parts"
+    assert call("run", file, "--out", whole, "--abstain", "0.25").exit_code == 0
+    lines = file.read_text().splitlines(keepends=True)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("".join(lines[:101]))
+    second.write_text("".join([lines[0], *lines[101:]]))
+    assert call("run", first, "--out", parts, "--abstain", "0.25").exit_code == 0
+    before = json.loads((parts / "summary.json").read_text())["unanswered"]
+    assert call("run", second, "--resume", parts / "model.driftline").exit_code == 0
+    after = json.loads((parts / "summary.json").read_text())["unanswered"]
+    assert before + after == json.loads((whole / "summary.json").read_text())["unanswered"]
+    assert predictions(parts) == predictions(whole)
+
+
+def test_table_model_has_none_for_no_answer(tmp_path):
+    inputs, labels = data(200)
+    rows = [{"a": x[0], "b": x[1], "is": "uv"[y]} for x, y in zip(inputs, labels, strict=True)]
+    model = dl.TableModel.new(rows, label="is", learner="fast", abstain=0.25)
+    made = model.learn(rows[:199])
+    assert set(made) == {"u", "v", None} and model.predict(rows) != made
+    assert model.learn(rows[199]) in ("u", "v", None)
+    model.save(tmp_path / "model")
+    assert dl.load(tmp_path / "model").predict(rows) == model.predict(rows)
+    grown = [{"a": 0.1, "b": 0.2, "is": "w"}]
+    assert model.learn(grown)[0] in ("u", "v", None) and model.learner.task.dim == 3
+    assert model.learner.task.cost == 0.25
+    with pytest.raises(dl.InputError, match="abstain"):
+        dl.TableModel.new(rows, label="is", abstain=2.0)
+
+
+def test_reports_of_traces_leave_rounds_without_an_answer_out_of_the_table(tmp_path):
+    from driftline.reports import ReportData
+
+    X, y = stream(200)
+    trace = learner().run(X, y)
+    made = ReportData.of(trace, y, classes=["a", "b", "c"])
+    none = int((trace.prediction == -1).sum())
+    assert made.unanswered == pytest.approx(none / 200) and made.counts.sum() == 200 - none
+    assert made.names == ["a", "b", "c"]
 
 
 # -- certificates and words

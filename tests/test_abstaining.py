@@ -352,7 +352,7 @@ def test_run_tells_how_many_rounds_had_no_answer(tmp_path):
     assert told.exit_code == 0 and ",,0.25," in (tmp_path / "p.csv").read_text()
     told = call("compare", file, "--abstain", "0.25", "--with", "fast,paper")
     assert told.exit_code == 0 and "cost (0.25 for no answer)" in told.output
-    told = call("run", file, "--out", tmp_path / "other", "--abstain", "0.2", "--task", "levels")
+    told = call("run", file, "--out", tmp_path / "other", "--abstain", "0.2", "--levels", "u,v")
     assert told.exit_code and "--abstain is for classes" in told.output
     told = call("run", file, "--resume", out / "model.driftline", "--abstain", "0.2")
     assert told.exit_code and "--abstain cannot be given with --resume" in told.output
@@ -420,6 +420,20 @@ def test_certificates_hold_and_compare_with_no_answer_at_all(cost):
         assert not dl.certify(
             dataclasses.replace(trace, prediction=edited), dl.comparators.Fixed(U), X, y
         ).valid
+
+
+def test_random_runs_are_held_to_their_bounds_and_edits_are_seen(monkeypatch):
+    import random_runs
+    from test_certificates_random import held
+
+    def pairs(classes):
+        loss = dl.losses.Logistic(dl.tasks.Multiclass(classes))
+        twice = dl.losses.Scaled(loss, 2.0)
+        made = [dl.decoders.Abstain(one, 0.3) for one in (loss, twice)]
+        return [(one.loss, one) for one in (*made, dl.decoders.Answer(twice, 0.3))]
+
+    monkeypatch.setattr(random_runs, "pairs", pairs)
+    assert sum(map(held, examples(8, 200))) > 15
 
 
 def test_certificates_of_committees_state_the_factor():

@@ -58,12 +58,12 @@ def doubtful_scores(classes, chance):
 
 
 @pytest.mark.parametrize("cost", COSTS)
-@pytest.mark.parametrize("classes", range(2, 7))
+@pytest.mark.parametrize("classes", chosen((2, 3, 6), range(2, 7)))
 def test_cost_is_at_most_the_loss_over_u_and_this_is_tight(classes, cost):
     made, rng = decoder(classes, cost), np.random.default_rng(classes)
     u, worst, missed = naive.odds(cost), 0.0, 0.0
     near = doubtful_scores(classes, 2.0 ** (-cost * u))
-    for theta in (*adversarial_scores(classes, rng, number(5, 50)), *near):
+    for theta in (*adversarial_scores(classes, rng, number(2, 50)), *near):
         prediction = made.draw(theta, np.empty(0))
         for label in range(classes):
             value, _ = naive.logistic(theta, label)
@@ -280,8 +280,8 @@ def test_sample_weights_multiply_what_no_answer_costs():
 
 
 def test_laws_of_learners():
-    X, y = stream(60)
-    for name in chosen(("OGD", "bayes", "vote"), makers()):
+    X, y = stream(number(40, 60))
+    for name in chosen(("vote",), makers()):
         dl.checks.check_learner(makers()[name](), X, y)
 
 
@@ -410,11 +410,11 @@ def test_certificates_hold_and_compare_with_no_answer_at_all(cost):
         U = np.random.default_rng(seed).normal(size=(3, 4))
         trace = learner(3, cost).run(X, y)
         made = dl.certify(trace, dl.comparators.Fixed(U), X, y)
-        assert made.valid and made.trivial == pytest.approx(300 * cost)
+        assert made.valid and made.trivial == pytest.approx(300 * min(cost, 2.0 / 3.0))
         slack = made.tally.rounding(made.premises.precision)
         for form, bound in made.bounds().items():
             assert isinstance(bound, str) or trace.risk.sum() <= bound + slack, form
-        assert "no answer at all" in str(made)
+        assert ("no answer at all" if cost < 0.66 else "uniform guessing") in str(made)
         edited = trace.prediction.copy()
         edited[np.flatnonzero(edited == -1)[0]] = 0
         assert not dl.certify(

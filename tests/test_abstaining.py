@@ -281,7 +281,7 @@ def test_sample_weights_multiply_what_no_answer_costs():
 
 def test_laws_of_learners():
     X, y = stream(number(40, 60))
-    for name in chosen(("vote",), makers()):
+    for name in chosen(("OGD",), makers()):
         dl.checks.check_learner(makers()[name](), X, y)
 
 

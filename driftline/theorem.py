@@ -67,7 +67,7 @@ def describe(parts: Parts, largest_input: float) -> str:
     """Return the description of a learner made of these parts."""
     loss, decoder, rate, domain, *_ = parts
     lines = [
-        f"task     {loss.task!r}, {loss.task.scores_in_words}",
+        f"task     {parts.task!r}, {parts.task.scores_in_words}",
         f"loss     {loss!r}, self-bounding with M = {loss.self_bound:.4g}",
         f"decoder  {type(decoder).__name__}, {_gap(parts)}",
         f"rate     {rate!r}, {_range(parts)}",
@@ -120,7 +120,7 @@ def _range(parts: Parts) -> str:
 
 def _input(parts: Parts) -> str:
     """Say which norm is meant."""
-    return parts.loss.task.layout.norm_in_words(parts.intercept)
+    return parts.task.layout.norm_in_words(parts.intercept)
 
 
 def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:
@@ -179,7 +179,7 @@ def _plain(parts: Parts) -> list[str]:
     """Name the parts without kernels."""
     loss, decoder, rate, domain, *_ = parts
     have = {
-        "task": loss.task.kernels,
+        "task": parts.task.kernels,
         "loss": loss.kernels,
         "decoder": decoder.kernel,
         "rate": rate.kernel,

@@ -85,6 +85,53 @@ def argmax(theta, losses, squares, classes, vector):
     return np.eye(classes)[top(theta, vector)]
 
 
+def odds(cost):
+    """Return the root u of 2^(-cost u) + 2^(-u) = 1, with x = 2^(-u) by a fixed point."""
+    low, high = 0.0, 0.5
+    for _ in range(200):
+        x = (low + high) / 2
+        low, high = (x, high) if x + x**cost < 1.0 else (low, x)
+    return -math.log2(x)
+
+
+def abstain(cost):
+    """Return the decoder that says nothing (a last entry of 1) where it is not sure enough."""
+    chance = 2.0 ** (-cost * odds(cost))
+
+    def decode(theta, losses, squares, classes, vector):
+        p = np.exp(theta - theta.max())
+        p /= p.sum()
+        sure = p.max() >= chance
+        return np.append(np.eye(classes)[top(theta)] * sure, 1.0 - sure)
+
+    return decode
+
+
+def paid(prediction, label, cost):
+    return cost if prediction is None else float(prediction != label)
+
+
+def cautious_vote(predictions, weights, cost):
+    """Return the vote by the worst label of all: the least ratio of its cost to the mean cost."""
+    labels = {p for p in predictions if p is not None} | {-5}  # one that nobody names
+    said = {}
+    for prediction, weight in zip(predictions, weights, strict=True):
+        said[prediction] = said.get(prediction, 0.0) + weight
+    leading = [p for p in said if p is not None]
+    if not leading:
+        return None
+    lead = min(leading, key=lambda p: (-said[p], p))
+    worst = {}
+    for vote in (lead, None):
+        ratios = [0.0]
+        for y in labels:
+            mean = sum(w * paid(p, y, cost) for p, w in said.items())
+            own = paid(vote, y, cost)
+            ratios.append(own / mean if mean > 0 else (0.0 if own == 0 else math.inf))
+        worst[vote] = max(ratios)
+    return lead if worst[lead] <= worst[None] else None
+
+
 def run(
     X,
     y,
@@ -98,10 +145,12 @@ def run(
     intercept=False,
     uniforms=None,
     h=None,
+    cost=1.0,
 ):
     """Play a stream; ``rate(loss, risk, grad_sq, history)`` returns the step.
 
-    ``h`` are sample weights.
+    ``h`` are sample weights; ``cost`` is that of no answer, the last entry of what ``decode``
+    returns if it has one more entry than there are classes.
     """
     h = np.ones(len(y)) if h is None else h
     if intercept:
@@ -115,7 +164,8 @@ def run(
         squares = np.array([g @ g for _, g in both])
         pi = decode(theta, losses, squares, classes, vector)
         value, grad = h[t] * factor * both[label][0], h[t] * factor * both[label][1]
-        risk = h[t] * (1 - pi[label])
+        none = pi[classes] if len(pi) > classes else 0.0
+        risk = h[t] * (1 - pi[label] - none + cost * none)
         grad_sq = grad @ grad * (x @ x)
         eta = rate(value, risk, grad_sq, etas) if grad_sq > 1e-150 else 0.0
         if eta > 0:
@@ -124,9 +174,11 @@ def run(
             if norm > radius:
                 W = W * (radius / norm)
         etas.append(eta if eta > 0 else (etas[-1] if etas else np.nan))
-        prediction = min(int(np.searchsorted(np.cumsum(pi), uniforms[t], "right")), classes - 1)
+        prediction = min(int(np.searchsorted(np.cumsum(pi), uniforms[t], "right")), len(pi) - 1)
+        prediction = -1 if prediction == classes else prediction
         predictions.append(prediction)
-        rows.append((value, risk, h[t] * float(prediction != label), etas[-1], grad_sq))
+        target = cost if prediction < 0 else float(prediction != label)
+        rows.append((value, risk, h[t] * target, etas[-1], grad_sq))
     return np.array(rows).T, np.array(predictions), W
 
 

@@ -150,7 +150,7 @@ def tampered(run, random):
     wrong = trace.target_loss > 0.0
     if wrong.any():
         yield "no target loss", dataclasses.replace(trace, target_loss=np.zeros(len(trace)))
-    classes = run.learner.task.classes
+    classes = run.learner.task.dim
     other = trace.prediction.copy()
     other[t] = (other[t] + 1) % classes
     yield "another prediction", dataclasses.replace(trace, prediction=other)

@@ -84,7 +84,7 @@ def clicks(
     policies, scores = int(constants[0]), int(constants[1])
     most, top = int(constants[2]), constants[3]
     rate, share, floor = constants[4], constants[5], constants[6]
-    options = constants[HEADER:].reshape(policies, OPTIONS)
+    options = constants[HEADER : HEADER + policies * OPTIONS].reshape(policies, OPTIONS)
     shares = memory[1 : 1 + policies]
     weights = memory[1 + policies :].reshape(policies, scores, features)
     several = starts.size > 0

@@ -114,7 +114,7 @@ def bandit(
     rows, features = inputs.shape
     classes, policies = int(constants[0]), int(constants[1])
     rate, share, floor = constants[2], constants[3], constants[4]
-    options = constants[HEADER:].reshape(policies, OPTIONS)
+    options = constants[HEADER : HEADER + policies * OPTIONS].reshape(policies, OPTIONS)
     shares = memory[1 : 1 + policies]
     weights = memory[1 + policies :].reshape(policies, classes, features)
     size = policies * classes

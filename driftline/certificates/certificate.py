@@ -304,7 +304,8 @@ class Certificate:
             if isinstance(value, str):
                 lines.append(f"{name}       none   {value}")
             else:
-                empty = ", vacuous: no better than guessing" if self.vacuous[form] else ""
+                trivial = f", vacuous: no better than {made.guess.removeprefix('uniform ')}"
+                empty = trivial if self.vacuous[form] else ""
                 lines.append(f"{name}{value:12.5g}   {notes[form]}{empty}")
         if self.delayed is not None:
             cost, left = self.delayed

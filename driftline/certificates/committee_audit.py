@@ -17,7 +17,6 @@ from driftline.certificates.late import certify_late
 from driftline.certificates.recorded import (
     as_rows,
     learner_of,
-    losses_of,
     makes_steps,
     uniforms_of,
 )
@@ -275,7 +274,7 @@ def _targets(
         target[same] = losses[same, j]
     other = np.flatnonzero(np.isnan(target))
     if len(other):
-        target[other] = losses_of(task, rows[other], [labels[t] for t in other])
+        target[other] = task.losses(rows[other], [labels[t] for t in other])
         if sample_weight is not None:
             target[other] *= sample_weight[other]
     return target

@@ -85,7 +85,8 @@ def _bounds(made: CommitteeCertificate, claimed: bool) -> list[str]:
         if isinstance(value, str) or isinstance(most, str) or isinstance(total, str):
             lines.append(f"  {name:<24}         none   {value}")
         elif value >= made.trivial:
-            lines.append(_line(name, value, "vacuous: no better than guessing"))
+            guess = made.members[0].premises.guess.removeprefix("uniform ")
+            lines.append(_line(name, value, f"vacuous: no better than {guess}"))
         else:
             lines.append(_line(name, value, f"the weights add {max(0.0, most - total):.5g}"))
     return lines

@@ -20,16 +20,16 @@ def premises_of(engine: Engine, least: float = 0.0) -> Premises:
     0.
     """
     parts, input_sq = engine.parts, engine.largest_input_sq
-    loss, domain = parts.loss, parts.domain
+    task, domain = parts.task, parts.domain
     steps = parts.rate.step_range(parts.setting)
     floor = min(steps.least(input_sq), least or math.inf)
     return Premises(
         domain.diameter,
         floor,
-        loss.task.guess_loss,
-        loss.task.largest_loss,
-        loss.task.guess,
-        loss.convex,
+        task.guess_loss,
+        task.largest_loss,
+        task.guess,
+        parts.loss.convex,
         no_theorem(parts, math.sqrt(input_sq)),
         1.0 if steps.monotone or not floor > 0.0 else steps.most / floor,
         parts.decoder.theorem,

@@ -20,15 +20,7 @@ from driftline.tasks import Task
 from driftline.trace import Trace
 from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
-__all__ = [
-    "as_rows",
-    "learner_of",
-    "losses_of",
-    "makes_steps",
-    "sees_labels",
-    "stream_of",
-    "uniforms_of",
-]
+__all__ = ["as_rows", "feedback_of", "learner_of", "makes_steps", "stream_of", "uniforms_of"]
 
 KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domain": Domain}
 
@@ -122,14 +114,3 @@ def uniforms_of(key: int | None, first: int, count: int) -> np.ndarray:
 def as_rows(predictions: np.ndarray) -> np.ndarray:
     """Return predictions as a matrix with a row for each."""
     return predictions[:, np.newaxis] if predictions.ndim == 1 else predictions
-
-
-def losses_of(task: Task, rows: np.ndarray, labels: Labels) -> np.ndarray:
-    """Return the target loss of every prediction; refuse rows that are not predictions."""
-    if task.zero_one and task.kernels is not None:
-        if rows.shape[1] != 1:
-            raise InputError(f"predictions of {task!r} are single numbers, not {rows.shape[1]}")
-        wrong = np.asarray(task.check_labels(rows[:, 0])) != np.asarray(labels)
-        return np.asarray(wrong.any(axis=1), dtype=np.float64)
-    pairs = zip(rows, labels, strict=True)
-    return np.array([task.loss(task.prediction(row), task.label(label)) for row, label in pairs])

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from driftline import inputs
-from driftline.certificates.recorded import as_rows, losses_of, uniforms_of
+from driftline.certificates.recorded import as_rows, uniforms_of
 from driftline.comparators.checking import Comparator
 from driftline.engines import Block
 from driftline.errors import InputError
@@ -110,7 +110,7 @@ class Replay:
         labels = [block.labels[int(t)] for t in other]
         try:
             if len(other):
-                target[other] = losses_of(task, recorded[other], labels)
+                target[other] = task.losses(recorded[other], labels)
                 if block.sample_weight is not None:
                     target[other] *= block.sample_weight[other]
         except InputError as error:

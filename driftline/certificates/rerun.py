@@ -15,7 +15,7 @@ import numpy as np
 from driftline import inputs
 from driftline.certificates.certificate import Certificate, Delayed, Premises
 from driftline.certificates.events import Events
-from driftline.certificates.recorded import as_rows, learner_of, losses_of, stream_of
+from driftline.certificates.recorded import as_rows, learner_of, stream_of
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import take, take_labels
@@ -168,7 +168,7 @@ def _again(
     try:
         if len(other):
             theirs = [part[t] for t in other.tolist()]
-            target[other] = losses_of(learner.task, made[other], theirs)
+            target[other] = learner.task.losses(made[other], theirs)
             if weights is not None:
                 target[other] *= weights[other]
     except InputError as error:

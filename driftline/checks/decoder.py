@@ -39,7 +39,7 @@ def check_decoder(
     >>> import driftline as dl
     >>> check_decoder(dl.decoders.GapOptimal(dl.losses.Logistic(dl.tasks.Multiclass(4))))
     """
-    loss, task = decoder.loss, decoder.loss.task
+    loss, task = decoder.loss, decoder.task
     labels = labels_of(task, labels)
     dim = task.size_of(task.check_label(labels[0])) if size is None else size
     generator = np.random.default_rng(seed)
@@ -68,7 +68,7 @@ def check_decoder(
 
 
 def _check_distribution(decoder: Decoder, theta: np.ndarray, slack: float) -> None:
-    task, found = decoder.loss.task, decoder.distribution(theta)
+    task, found = decoder.task, decoder.distribution(theta)
     weights = np.asarray(found.weights)
     law(weights.min() >= -1e-12, "probabilities are 0 or more", theta=theta, found=weights)
     law(abs(weights.sum() - 1.0) <= 1e-9, "probabilities add up to 1", theta=theta, found=weights)

@@ -215,9 +215,7 @@ class Committee(Shell):
         means, task = ticket.checked_means(count), self.task
         truth = task.label(label)
         target, offset = task.encode(truth), task.offset(truth)
-        new = len(target) - means.shape[1]
-        if new > 0 and task.zero_one:  # classes that nobody predicted then
-            means = np.pad(means, [(0, 0), (0, new)], constant_values=1.0)
+        means = task.widened(means, len(target))  # classes that nobody predicted then
         if means.shape[1] != len(target):
             raise InputError(
                 f"the ticket is for {means.shape[1]} scores, but its label for {len(target)}"
@@ -646,7 +644,7 @@ class Committee(Shell):
         made = [batch["prediction"] for batch in played]
         if self.combine == "vote":
             rows = vote(self.task, made, weights)
-            target = self._losses(rows, labels)
+            target = self.task.losses(rows, labels)
             if "sample_weight" in room.columns:
                 target *= room["sample_weight"]
             return {"risk": target, "target_loss": target, "prediction": rows}
@@ -672,14 +670,6 @@ class Committee(Shell):
         columns: dict[str, Any] = {name: batch[name] for name in names}
         columns["sample_weight"] = batch.columns.get("sample_weight")
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
-
-    def _losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
-        """Return the target loss of every prediction."""
-        if self.task.zero_one and self.task.kernels is not None:
-            return (rows != np.asarray(labels)).any(axis=1).astype(np.float64)
-        task = self.task
-        pairs = zip(rows, labels, strict=True)
-        return np.array([task.loss(task.prediction(p), task.label(y)) for p, y in pairs])
 
 
 def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> None:

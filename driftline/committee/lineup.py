@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
 from driftline.committee.committee import Committee
-from driftline.committee.suited import certain_loss, detector
-from driftline.decoders import Argmax
+from driftline.committee.suited import certain_decoder, certain_loss, detector
+from driftline.decoders import Answer, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
@@ -150,6 +150,10 @@ def auto(
     and tags a draw has one more member, whose own theorem bounds what the committee pays before the
     first round: see :attr:`Committee.apriori_bound`.
 
+    For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does a vote where
+    an answer could cost more. The linear ones have twins that always answer, which is better where
+    labels are noisy and no answer costs nearly as much as a guess.
+
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
@@ -182,14 +186,17 @@ def auto(
     constant = RARE if task.kind == "tags" else task.layout.constant
     scaler = Standardiser(constant, dtype) if scaling and task.layout.scalable else None
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
-    lineup = LINEUPS.get(task.kind, _structured)
+    kind, cost = task.answers.kind, task.doubt.cost
+    lineup = LINEUPS.get(kind, _structured)
     members: list[Member] = [*lineup(task, rest)]
-    if combine == "draw" and task.kind in ("classes", "sign", "tags"):
+    if task.answers is not task:
+        members += [_answering(member, cost) for member in lineup(task, rest)]
+    if combine == "draw" and kind in ("classes", "sign", "tags"):
         members.append(_sure(task, rest, constant, seed))
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
             members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
-    if effort != "fast" and task.kind in ("classes", "sign"):
+    if effort != "fast" and kind in ("classes", "sign"):
         members += _through_the_middle(task, rest | {"intercept": False})
         if task.kernels is not None:
             members += _counting(task, effort)
@@ -206,7 +213,14 @@ def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> O
     if not rest["intercept"]:
         short = Chain(Standardise(constant), short)
     side = task.dim**0.5 if task.kind == "tags" else 1.0
-    return OGD(Logistic(task), None, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
+    loss, decoder = default_decoder(Logistic(task.answers), task)
+    return OGD(loss, decoder, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
+
+
+def _answering(member: OGD, cost: float) -> OGD:
+    """Return a member that always answers, beside one that may not."""
+    parts = member.parts._replace(decoder=Answer(member.loss, cost))
+    return OGD(**parts._asdict(), dtype=member.engine.dtype)
 
 
 def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
@@ -215,8 +229,8 @@ def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
     Where features are few, most mistakes after a change are made while the weight of the constant
     is learned. One member follows frequent changes, the other starts again.
     """
-    fast = _certain(Scaled(Logistic(task), 4.0), (_free(20.0), 200.0, None), rest)
-    sure = _certain(_loss(task), (Decaying(5.0), 200.0, detector(task)), rest)
+    fast = _certain(task, Scaled(Logistic(task.answers), 4.0), (_free(20.0), 200.0, None), rest)
+    sure = _certain(task, _loss(task), (Decaying(5.0), 200.0, detector(task)), rest)
     return [*_mapped([fast, sure], MIDDLE)]
 
 
@@ -249,9 +263,9 @@ def _mapped(members: list[OGD], part: Map) -> list[OGD]:
     return made
 
 
-def _certain(loss: Loss, setting: Setting, rest: Rest) -> OGD:
+def _certain(task: Task, loss: Loss, setting: Setting, rest: Rest) -> OGD:
     rate, diameter, restart = setting
-    return OGD(loss, Argmax(loss), rate, Ball(diameter), restart=restart, **rest)
+    return OGD(loss, certain_decoder(task, loss), rate, Ball(diameter), restart=restart, **rest)
 
 
 def _loss(task: Task) -> Scaled:
@@ -282,7 +296,7 @@ def _classes(task: Task, rest: Rest) -> list[OGD]:
         (Polyak(), 200.0, None),
         (Constant(0.1), 200.0, None),
     )
-    return [_certain(loss, setting, rest) for setting in settings]
+    return [_certain(task, loss, setting, rest) for setting in settings]
 
 
 def _tags(task: Task, rest: Rest) -> list[OGD]:
@@ -299,8 +313,8 @@ def _tags(task: Task, rest: Rest) -> list[OGD]:
         (Constant(0.3 * tags), 200.0 * side, change),
         (_free(3.0 * tags), 20.0 * side, None),
     )
-    careful = _certain(Scaled(Logistic(task), 1.1), (Polyak(), 20.0 * side, None), rest)
-    return [*(_certain(loss, setting, rest) for setting in settings), careful]
+    careful = _certain(task, Scaled(Logistic(task), 1.1), (Polyak(), 20.0 * side, None), rest)
+    return [*(_certain(task, loss, setting, rest) for setting in settings), careful]
 
 
 def _relevance(task: Task, rest: Rest) -> list[OGD]:
@@ -319,7 +333,7 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
         (_free(cap), diameter, None),
     )
     rest = rest | {"intercept": False}
-    return [_certain(loss, setting, rest) for setting in settings]
+    return [_certain(task, loss, setting, rest) for setting in settings]
 
 
 def _sequences(task: Task, rest: Rest) -> list[OGD]:
@@ -338,7 +352,7 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
         (Polyak(), 200.0, None),
     )
     rest = rest | {"intercept": rest["intercept"] and task.layout.constant}
-    return [_certain(loss, setting, rest) for setting in settings]
+    return [_certain(task, loss, setting, rest) for setting in settings]
 
 
 def _structured(task: Task, rest: Rest) -> list[OGD]:
@@ -355,7 +369,7 @@ def _structured(task: Task, rest: Rest) -> list[OGD]:
         (_free(5.0 / loss.factor), 200.0, None),
         (_free(1.5 / loss.factor), 20.0, None),
     )
-    return [_certain(loss, setting, rest) for setting in settings]
+    return [_certain(task, loss, setting, rest) for setting in settings]
 
 
 def _any(task: Task, rest: Rest) -> list[OGD]:

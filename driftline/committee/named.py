@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from driftline.committee.committee import Committee
 from driftline.committee.lineup import auto
-from driftline.committee.suited import certain_loss, detector
-from driftline.decoders import Argmax
+from driftline.committee.suited import certain_decoder, certain_loss, detector
+from driftline.decoders import default_decoder
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.features import Standardiser
@@ -64,9 +64,12 @@ def named(
     scaled = scaling and task.layout.scalable
     loss: Any = _loss(task, certain=name != "paper")
     certain = isinstance(loss, Scaled)
+    decoder = certain_decoder(task, loss) if certain else None
+    if decoder is None:
+        loss, decoder = default_decoder(loss, task)
     member = OGD(
         loss,
-        Argmax(loss) if certain else None,
+        decoder,
         RATES.get(name),
         Ball(200.0) if name in RATES else None,
         intercept=not (scaled or isinstance(loss, ConvolutionalFenchelYoung)),
@@ -83,6 +86,6 @@ def _loss(task: Task, certain: bool) -> Loss:
     made = certain_loss(task)
     if made is not None and certain:
         return made
-    if made is not None and task.kind in ("classes", "sign", "tags", "chain"):
+    if made is not None and task.answers.kind in ("classes", "sign", "tags", "chain"):
         return made.loss
     return ConvolutionalFenchelYoung(task)

@@ -23,6 +23,7 @@ from driftline.typing import Inputs
 __all__ = [
     "agreed",
     "beliefs",
+    "chances_and_doubt",
     "decoded",
     "drawn",
     "gives_chances",
@@ -36,25 +37,34 @@ __all__ = [
 
 def gives_chances(task: Task) -> bool:
     """Say whether labels of a task have chances: classes, signs, levels and tags."""
-    return task.kind in ("classes", "sign", "levels", "tags")
+    return task.answers.kind in ("classes", "sign", "levels", "tags")
 
 
 def log_chances(learner: Member | Committee, X: Inputs, vote: bool = True) -> np.ndarray:
     """Return the logarithm of every label's chance, a row each; of tags, that each is set.
 
-    With ``vote`` the most probable label is the one that the learner predicts.
+    With ``vote`` the most probable label is the one that the learner predicts, if it predicts any.
     """
+    return chances_and_doubt(learner, X, vote)[0]
+
+
+def chances_and_doubt(
+    learner: Member | Committee, X: Inputs, vote: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logarithms of chances, and for which rows the learner has no answer."""
     task = learner.task
     if not gives_chances(task):
         raise InputError(f"chances are those of classes, levels and tags, but the task is {task!r}")
     if task.kind == "tags":
-        return tag_chances(learner, X, vote)[0]
+        tags = tag_chances(learner, X, vote)[0]
+        return tags, np.zeros(len(tags), dtype=bool)
     weights, scores = beliefs(learner, X)
     logs = mixed(weights, softened(_label_scores(task, scores)))
-    if not vote:
-        return logs
-    codes = voted(learner, scores)
-    return agreed(logs, codes if codes is None or task.kind != "sign" else (codes + 1) // 2)
+    codes = voted(learner, scores) if vote else None
+    if codes is not None and task.kind == "sign":
+        codes = (codes + 1) // 2
+    none = np.zeros(len(logs), dtype=bool) if codes is None else codes[:, 0] < 0
+    return agreed(logs, codes), none
 
 
 def tag_chances(
@@ -73,7 +83,7 @@ def tag_chances(
 
 def _label_scores(task: Task, scores: np.ndarray) -> np.ndarray:
     """Return a score for every label: of levels, the sum of those of all steps up to it."""
-    if task.kind == "classes":
+    if task.answers.kind == "classes":
         return scores
     steps = scores if task.kind == "sign" else scores.cumsum(axis=2)
     return np.concatenate([np.zeros((*scores.shape[:2], 1)), steps], axis=2)
@@ -94,18 +104,21 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
     members = learner.members if isinstance(learner, Committee) else [learner]
     if not all(member.takes_top for member in members):
         return None
-    task, made = learner.task, [learner.task.top_rows(own) for own in scores]
+    made = [member.top_rows(own) for member, own in zip(members, scores, strict=True)]
     if not isinstance(learner, Committee):
         return made[0]
-    return task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
+    return learner.task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
 
 
 def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-    """Return logarithms of chances in which the label that was voted for is the most probable."""
+    """Return logarithms of chances in which the label that was voted for is the most probable.
+
+    Where the vote is for no answer, -1, they are as they are.
+    """
     if codes is None or logs.shape[1] < 2:
         return logs
-    rows, chosen = np.arange(len(logs)), codes.ravel()
-    top = logs.argmax(axis=1)
+    rows, top = np.arange(len(logs)), logs.argmax(axis=1)
+    chosen = np.where(codes.ravel() < 0, top, codes.ravel())
     made = logs.copy()
     made[rows, top], made[rows, chosen] = logs[rows, chosen], logs[rows, top]
     tied = np.flatnonzero(made.argmax(axis=1) != chosen)  # as probable as one before it
@@ -130,17 +143,21 @@ def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
 def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:
     """Return the probabilities with which the learner's decoder predicts each class, row by row.
 
-    In a committee, a member is drawn by its weight first.
+    In a committee, a member is drawn by its weight first. What is left of 1 is the probability of
+    no answer.
     """
     _, scores = beliefs(learner, X)
     chances = np.zeros((scores.shape[1], classes))
     for (weight, member), own in zip(_members(learner), scores, strict=True):
-        if member.takes_top and member.task.zero_one:
-            chances[np.arange(len(own)), own.argmax(axis=1)] += weight
+        if member.takes_top and member.task.answers.zero_one:
+            codes = member.top_rows(own)[:, 0]
+            rows = np.flatnonzero(codes >= 0)
+            chances[rows, codes[rows]] += weight
             continue
         for row, theta in zip(chances, own, strict=True):
             atoms, shares = member.drawn_from(theta)
-            np.add.at(row, atoms, weight * shares)
+            answers = np.asarray(atoms) >= 0
+            np.add.at(row, atoms[answers], weight * shares[answers])
     return chances
 
 

@@ -43,7 +43,7 @@ def vote_factor(task: Task) -> float:
     >>> [vote_factor(task) for task in (Multilabel(5), LabelRanking(4), NDCG(3))]
     [2.0, 4.0, inf]
     """
-    return 2.0 * task.triangle
+    return task.vote_factor
 
 
 def vote_one(task: Task, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:

@@ -1,5 +1,7 @@
 """From scores to predictions, randomised or deterministic."""
 
+from driftline.decoders.abstain import Abstain as Abstain
+from driftline.decoders.answer import Answer as Answer
 from driftline.decoders.argmax import Argmax as Argmax
 from driftline.decoders.base import Decoder as Decoder
 from driftline.decoders.convolutional import Convolutional as Convolutional

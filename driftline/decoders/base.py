@@ -22,7 +22,7 @@ from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, hel
 from driftline.losses import Logistic, Loss
 from driftline.losses.base import check_scores
 from driftline.parts import Part, fact
-from driftline.tasks import Distribution
+from driftline.tasks import Distribution, Task
 from driftline.typing import Label, Prediction
 
 __all__ = ["Decoder", "ValueDecoder", "write_mean"]
@@ -42,11 +42,22 @@ class Decoder(Part):
     #: Whether predictions are deterministic, so that risk and target loss are the same.
     deterministic: ClassVar[bool] = False
 
-    #: Whether the prediction is always the task's ``top_prediction`` at the scores.
+    #: Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns.
     takes_top: ClassVar[bool] = False
+
+    #: How members of a line-up with this decoder differ from others, in a word.
+    in_short: ClassVar[str] = ""
 
     #: The name under which losses state the ratio of risk to loss, see :meth:`Loss.ratio`.
     ratio_name: ClassVar[str] = ""
+
+    @fact
+    def task(self) -> Task:
+        """The task of the predictions: that of the loss, or one with the same labels.
+
+        By it predictions are drawn, and their target losses counted.
+        """
+        return self.loss.task
 
     @fact
     def kernel(self) -> Kernel | None:
@@ -96,7 +107,7 @@ class Decoder(Part):
         """Return the expected loss encoding of the prediction at scores ``theta``."""
         if type(self).distribution is not Decoder.distribution:
             atoms, weights = self.distribution(theta)
-            return weights @ np.array([self.loss.task.encode_loss(atom) for atom in atoms])
+            return weights @ np.array([self.task.encode_loss(atom) for atom in atoms])
         return self._decode(theta, np.zeros(np.size(theta)), 0.0)[0]
 
     def distribution(self, theta: np.ndarray) -> Distribution:
@@ -106,11 +117,11 @@ class Decoder(Part):
         weights are the probabilities of the draws. For other tasks, such as orders, draws may come
         from another distribution with this mean: there may be too many predictions to list.
         """
-        return self.loss.task.decompose(self.mean_loss_encoding(theta))
+        return self.task.decompose(self.mean_loss_encoding(theta))
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the expected target loss at scores ``theta`` when ``label`` is true."""
-        task = self.loss.task
+        task = self.task
         target, offset = task.encode(label), task.offset(label)
         if self.kernel is not None and self.loss.kernels is not None:
             return self._decode(theta, target, offset)[1]
@@ -118,7 +129,11 @@ class Decoder(Part):
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction at scores ``theta``."""
-        return self.loss.task.draw(self.mean_loss_encoding(theta), uniforms)
+        return self.task.draw(self.mean_loss_encoding(theta), uniforms)
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of highest score, a row of integers for each row of scores."""
+        return self.task.top_rows(scores)
 
     def _decode(
         self, theta: np.ndarray, target: np.ndarray, offset: float

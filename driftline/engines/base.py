@@ -18,6 +18,7 @@ from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.rates import Rate, Setting
 from driftline.state import State
+from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Prediction
 
 __all__ = ["Block", "Engine", "Look", "Parts"]
@@ -42,6 +43,11 @@ class Parts(NamedTuple):
     restart: Detector | None = None
 
     @property
+    def task(self) -> Task:
+        """The task of the predictions, which the decoder states."""
+        return self.decoder.task
+
+    @property
     def setting(self) -> Setting:
         """What the rate needs to know of the other parts."""
         return Setting(
@@ -54,7 +60,7 @@ class Parts(NamedTuple):
     @property
     def have_kernels(self) -> bool:
         """Whether every part can run compiled."""
-        task = self.loss.task
+        task = self.task
         kernels = (task.kernels, self.loss.kernels, self.decoder.kernel, self.rate.kernel)
         plain = self.restart is not None and self.restart.kernel is None
         return None not in kernels and self.domain.radius is not None and not plain
@@ -81,7 +87,7 @@ class Parts(NamedTuple):
 
     def shape(self, features: int) -> tuple[int, int]:
         """Return how many weights there are: one row per score."""
-        task = self.loss.task
+        task = self.task
         return task.layout.weight_rows, features + self.intercept + task.layout.extra_columns
 
     def first_weights(self, weights: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ class CompiledEngine(Engine):
     def _link(self, size: int, more: int) -> Linked:
         """Make the parts ready for rounds of up to ``size`` scores; compiling happens here."""
         loss, decoder, rate, _, intercept, detector = self.parts
-        task = loss.task
+        task = self.parts.task
         assert task.kernels is not None and loss.kernels is not None
         program = Program.link(
             (
@@ -155,7 +155,7 @@ class CompiledEngine(Engine):
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
         assert not isinstance(rows, Sequences)
-        size = rows.largest if isinstance(rows, Items) else self.parts.loss.task.dim
+        size = rows.largest if isinstance(rows, Items) else self.parts.task.dim
         linked = self._linked
         if linked is None or size > linked.size:
             self._linked = linked = self._link(size, rows.gradient_size)
@@ -170,7 +170,7 @@ class CompiledEngine(Engine):
         if self.stored is None or self.transposed != row.transposed:
             return super().look(row, uniforms)
         row, size, linked = self._ready(row)
-        task, program = self.parts.loss.task, linked.looking
+        task, program = self.parts.task, linked.looking
         buffer = program.buffer(row.gradient_size)
         known = self._label
         if known is None:

@@ -42,7 +42,7 @@ class PlainEngine(Engine):
 
     def _alarmed(self, block: Block, t: int) -> bool:
         """Pass the round to the detector; return whether it gives an alarm, and record that."""
-        detector, largest = self.parts.restart, self.parts.loss.task.largest_loss * block.weight(t)
+        detector, largest = self.parts.restart, self.parts.task.largest_loss * block.weight(t)
         if detector is None or largest == 0.0:
             return False
         own = self.vector[at.MEMORY + len(self.parts.rate.memory(self.parts.setting)) :]
@@ -58,7 +58,7 @@ class PlainEngine(Engine):
 
     def _play_round(self, block: Block, t: int) -> bool:
         loss, decoder, rate, domain, intercept, _ = self.parts
-        setting, state = self.parts.setting, self.vector
+        setting, state, task = self.parts.setting, self.vector, self.parts.task
         rows, index, weight = block.rows, block.start + t, block.weight(t)
         input_sq = rows.norm_sq(index, intercept)
         if not input_sq < FARTHEST_SQ:
@@ -66,16 +66,16 @@ class PlainEngine(Engine):
         assert self.stored is not None
         theta = rows.scores(self.stored, False, index, intercept)
 
-        label = loss.task.label(block.labels[t])
+        label = task.label(block.labels[t])
         value, grad = loss.value_and_grad(theta, label)
         value, grad, risk = weight * value, weight * grad, weight * decoder.risk(theta, label)
         if not np.isfinite(value):
             return False
         input_sq *= weight
         prediction = decoder.draw(theta, block.uniforms[t])
-        written = np.ravel(prediction)
+        written = task.numbers(prediction)
         block.predictions[t, : written.size] = written
-        target_loss = weight * loss.task.loss(prediction, label)
+        target_loss = weight * task.loss(prediction, label)
         if block.asked is not None and block.asked[t]:
             block.write(t, loss=value, risk=risk, target_loss=target_loss)
             return True

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.pooling import log_chances
-from driftline.estimators.classifying import RowClassifier
+from driftline.committee.pooling import chances_and_doubt, drawn
+from driftline.errors import InputError
+from driftline.estimators.classifying import ClassWeight, RowClassifier
 from driftline.estimators.labels import Labels, different
-from driftline.tasks import Multiclass
+from driftline.estimators.making import How
+from driftline.tasks import Abstaining, Multiclass, Task
 from driftline.typing import Inputs
+from driftline.typing import Labels as Given
 
 __all__ = ["DriftClassifier"]
 
@@ -38,6 +41,9 @@ class DriftClassifier(RowClassifier):
         None for classes that count alike row by row; ``"balanced"`` for weights by how rare a class
         has been so far, ``n / (K n_k)`` and at most 100, so that classes count alike in total; or a
         weight for each class, 1 where none is given.
+    abstain
+        The cost of no answer, where a wrong one costs 1; None for an answer to every row. With a
+        cost, ``predict`` returns an array of objects that has None for rows without an answer.
     dtype
         The type of the weights, for learners given by name: ``float64`` or ``float32``.
     random_state
@@ -65,7 +71,80 @@ class DriftClassifier(RowClassifier):
     array(['one', 'two', 'zero'], dtype='<U4')
     >>> bool(model.score(stream.inputs[-500:], names[stream.labels[-500:]]) > 0.95)
     True
+    >>> doubting = DriftClassifier("fast", abstain=0.1)
+    >>> doubting = doubting.fit(stream.inputs[:50], names[stream.labels[:50]])
+    >>> doubting.predict(stream.inputs[55:59])
+    array(['zero', 'two', None, 'one'], dtype=object)
     """
+
+    def __init__(
+        self,
+        learner: How = "auto",
+        *,
+        scaling: bool = True,
+        epochs: int = 1,
+        missing: str = "refuse",
+        class_weight: ClassWeight = None,
+        abstain: float | None = None,
+        dtype: npt.DTypeLike = "float64",
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        super().__init__(
+            learner,
+            scaling=scaling,
+            epochs=epochs,
+            missing=missing,
+            class_weight=class_weight,
+            dtype=dtype,
+            random_state=random_state,
+        )
+        self.abstain = abstain
+
+    def predict(self, X: Inputs) -> np.ndarray:
+        """Return the class of every row; with ``abstain``, None where there is no answer.
+
+        These are what the learner predicts, also in a run: its vote, which costs at most a factor
+        more than its members do. None is no class, whatever classes are called; metrics of
+        scikit-learn refuse it, and do not count it as a wrong answer, nor as a right one.
+        """
+        logs, none = self._chances(X)
+        best = self.classes_[logs.argmax(axis=1)]
+        if self.abstain is None:
+            return best
+        made = best.astype(object)
+        made[none] = None
+        return made
+
+    def sample_predict(
+        self, X: Inputs, rng: int | np.random.Generator | np.random.RandomState | None = None
+    ) -> np.ndarray:
+        """Draw a class for every row from :meth:`decoding_distribution`.
+
+        With ``abstain`` rows of it may add up to less than 1: the rest is the probability of None.
+        ``rng`` is a generator or a seed; with None draws differ every time.
+        """
+        if self.abstain is None:
+            return super().sample_predict(X, rng)
+        chances = self.decoding_distribution(X)
+        rest = np.maximum(1.0 - chances.sum(axis=1, keepdims=True), 0.0)
+        names: Any = [*self.classes_.tolist(), None]
+        codes = drawn(np.hstack([chances, rest]), rng)
+        return np.array([names[code] for code in codes], dtype=object)
+
+    def score(self, X: Inputs, y: Given, sample_weight: npt.ArrayLike | None = None) -> float:
+        """Return the accuracy; with ``abstain``, 1 minus the mean cost.
+
+        A right answer counts 1, a wrong one 0, and none ``1 - abstain``.
+        """
+        if self.abstain is None:
+            return float(super().score(X, y, sample_weight))
+        made, labels = self.predict(X), np.asarray(y)
+        if labels.shape != made.shape:
+            raise InputError(f"{len(made)} rows need as many labels, not {labels.shape}")
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        right = 1.0 - self.abstain
+        points = [right if p is None else float(p == y) for p, y in zip(made, labels, strict=True)]
+        return float(np.average(points, weights=weights))
 
     def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)
@@ -81,12 +160,13 @@ class DriftClassifier(RowClassifier):
         labels = labels if classes is None else labels.more(different(classes))
         if len(labels) > len(self._labels):
             self._labels, self.classes_ = labels, labels.sorted
-            self.learner_ = self.learner_.grown(classes=self._task.classes)
+            self.learner_ = self.learner_.grown(classes=self._task.dim)
 
     @property
-    def _task(self) -> Multiclass:
+    def _task(self) -> Task:
         """The task, with at least two classes: beside a single one there is an unnamed class."""
-        return Multiclass(max(2, len(self._labels)))
+        task = Multiclass(max(2, len(self._labels)))
+        return task if self.abstain is None else Abstaining(task, self.abstain)
 
     def _codes(self, y: np.ndarray) -> Any:
         return self._labels.codes(y)
@@ -97,7 +177,11 @@ class DriftClassifier(RowClassifier):
         return columns[:, self._labels.places]
 
     def _log_chances(self, X: Inputs) -> np.ndarray:
-        logs = self._looking(log_chances, X)
+        return self._chances(X)[0]
+
+    def _chances(self, X: Inputs) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logarithm of every class's probability, and which rows have no answer."""
+        logs, none = self._looking(chances_and_doubt, X)
         if len(self._labels) == 1:
-            return np.zeros((len(logs), 1))
-        return logs[:, self._labels.places]
+            return np.zeros((len(logs), 1)), none
+        return logs[:, self._labels.places], none

@@ -46,6 +46,7 @@ from driftline.kernels.signatures import SCALE_SINGLE as SCALE_SINGLE
 from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
 from driftline.kernels.signatures import SHARES as SHARES
+from driftline.kernels.signatures import TOP as TOP
 from driftline.kernels.signatures import VALUES as VALUES
 from driftline.kernels.signatures import VOTE as VOTE
 from driftline.kernels.sorting import pool_decreasing as pool_decreasing

@@ -156,8 +156,11 @@ SHARES = types.void(
     vector,
 )
 
-#: ``vote(predictions, weights, behind, out)``: from the members' labels, round after round.
-VOTE = types.void(predictions, matrix, vector, predictions)
+#: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
+VOTE = types.void(predictions, matrix, vector, vector, predictions)
+
+#: ``top(scores, params, out)``: the prediction of highest score, row after row.
+TOP = types.void(matrix, vector, predictions)
 
 #: ``scale(inputs, state, room, learning, out) -> rows``: standardise rows as they come, if all are
 #: finite, and learn from those of which ``learning`` says so.

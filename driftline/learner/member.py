@@ -109,8 +109,12 @@ class Member(Shell):
 
     @property
     def takes_top(self) -> bool:
-        """Whether the prediction is always the task's ``top_prediction`` at the scores."""
+        """Whether the prediction depends on scores alone, and is what :meth:`top_rows` returns."""
         return True
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the predictions of highest score, a row of integers for each row of scores."""
+        return self.task.top_rows(scores)
 
     @property
     def restarts(self) -> bool:
@@ -167,7 +171,8 @@ class Member(Shell):
 
     def drawn_from(self, theta: np.ndarray) -> Distribution:
         """Return the predictions at these scores, with their chances."""
-        return Distribution(np.array([self.task.top_prediction(theta)]), np.ones(1))
+        made = self.task.top_prediction(theta)
+        return Distribution(np.array([-1 if made is None else made]), np.ones(1))
 
     # -- rounds of mapped rows
 

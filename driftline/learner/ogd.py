@@ -144,7 +144,8 @@ class OGD(Member):
             raise InputError(f"restart must be a detector such as Cusum(), not {restart!r}")
         if features is not None and initial is not None:
             raise InputError("first weights are for rows without a map: leave one of both out")
-        super().__init__(loss.task, seed, features)
+        task = decoder.task
+        super().__init__(task, seed, features)
         self.parts = Parts(loss, decoder, rate, domain, bool(intercept), restart)
         for part in self.parts:
             if isinstance(part, Part):
@@ -152,12 +153,12 @@ class OGD(Member):
         rate.check(self.parts.setting)
         self.engine = engine_for(self.parts)(self.parts, dtype=self._check_dtype(dtype))
         self._watch: Watch | None = None
-        self._tally = Tally(loss.task.largest_loss)
+        self._tally = Tally(task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
         self._columns = np.empty((len(self._names), 1))  # of a single round
-        if not loss.task.layout.ragged and loss.task.prediction_size < 1:
-            raise InputError(f"{loss.task!r} must say its prediction_size, 1 or more")
-        self._prediction = np.empty((1, loss.task.prediction_size), dtype=np.int64)
+        if not task.layout.ragged and task.prediction_size < 1:
+            raise InputError(f"{task!r} must say its prediction_size, 1 or more")
+        self._prediction = np.empty((1, task.prediction_size), dtype=np.int64)
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
@@ -310,10 +311,10 @@ class OGD(Member):
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> OGD:
         task, state, parts = self.task, self.state, self.parts._asdict()
         if classes is not None:
-            more = task.with_classes(classes)
+            more = self.loss.task.with_classes(classes)
             if classes < task.dim:
                 raise InputError(f"there are {task.dim} classes already, so not only {classes}")
-            parts = {k: substituted(p, task, more) for k, p in parts.items()}
+            parts = {k: substituted(p, self.loss.task, more) for k, p in parts.items()}
             state = state.with_zeros(task.dim, classes - task.dim, axis=0)
         if features is not None:
             check_longer(task, known, features)
@@ -384,6 +385,10 @@ class OGD(Member):
         """Whether the decoder takes the label of highest score."""
         return self.decoder.takes_top
 
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the decoder's predictions of highest score, a row of integers each."""
+        return self.decoder.top_rows(scores)
+
     @property
     def restarts(self) -> bool:
         """Whether there is a detector."""
@@ -412,7 +417,8 @@ class OGD(Member):
     @property
     def in_short(self) -> str:
         """Rate and domain, which is what members of a line-up differ in."""
-        return f"{self.rate!r}, {self.domain!r}" + (", restarts" if self.restarts else "")
+        more = [self.decoder.in_short, "restarts" if self.restarts else ""]
+        return ", ".join([repr(self.rate), repr(self.domain), *filter(None, more)])
 
     @property
     def largest_input(self) -> float:

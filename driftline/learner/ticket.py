@@ -54,13 +54,15 @@ class Ticket:
         1
         """
         self._check()
-        prediction = np.asarray(self.prediction)
+        none = self.prediction is None
+        prediction = np.asarray(-1 if none else self.prediction)
         about = {
             "kind": "Ticket",
             "number": self.number,
             "rounds": self.rounds,
             "learner": self.learner,
             "single": prediction.ndim == 0,
+            "none": none,
             "features": {k: v[2] for k, v in self._inputs() if isinstance(v, tuple)},
         }
         arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(np.int64)}
@@ -93,6 +95,8 @@ class Ticket:
                     made[name] = arrays[name]
             prediction = arrays["prediction"]
             made["prediction"] = int(prediction[0]) if about["single"] else prediction
+            if about.get("none", False):
+                made["prediction"] = None
             return cls(**made, mean=arrays["mean"], means=arrays.get("means"))
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"the ticket is not whole: {error!r}") from error

@@ -27,6 +27,7 @@ from driftline.members.classes import ClassMember
 from driftline.parts import from_config
 from driftline.state import State
 from driftline.tasks import Task
+from driftline.tasks.abstaining import log_sum
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
 
@@ -66,20 +67,27 @@ def weight_of(sample_weight, t):
 
 
 @helper
-def settle(scores, label, weight, t, trace, predictions):
-    """Record round t: the prediction, its target loss, and ``-ln p(label)``, times its weight."""
+def settle(scores, label, weight, constants, t, trace, predictions):
+    """Record round t: the prediction, its target loss, and ``-ln p(label)``, times its weight.
+
+    The last two constants are up to which ``-ln p`` the most probable class is predicted, and the
+    cost of no answer. Return that class.
+    """
     top = 0
     for k in range(1, scores.size):
         if scores[k] > scores[top]:
             top = k
-    total = 0.0
-    for k in range(scores.size):
-        total += math.exp(scores[k] - scores[top])
+    doubt = log_sum(scores, top)
+    trace[LOSS, t] = weight * max(0.0, doubt + scores[top] - scores[label])
     predictions[t, 0] = top
-    trace[LOSS, t] = weight * max(0.0, math.log(total) + scores[top] - scores[label])
-    trace[RISK, t] = trace[TARGET, t] = 0.0 if top == label else weight
+    trace[RISK, t] = 0.0 if top == label else weight
+    if doubt > constants[constants.size - 2]:
+        predictions[t, 0] = -1
+        trace[RISK, t] = weight * constants[constants.size - 1]
+    trace[TARGET, t] = trace[RISK, t]
     trace[ETA, t] = 1.0
     trace[GRAD, t] = 0.0
+    return top
 
 
 def check_whole(name: str, value: object, least: int, most: int) -> int:
@@ -197,7 +205,7 @@ class CountingMember(ClassMember):
         memory, constants = self.memory, self._constants
         if width is None:
             width = rows.features
-            memory, constants = self.started(width), np.array(self.constants(width))
+            memory, constants = self.started(width), self._all_constants(width)
         labels, rest = np.zeros((0, 1), np.int64), np.zeros((0, 0))
         given = (inputs, labels, ONCE, constants, memory, np.empty(self.space(width)))
         good = self.kernel(*given, False, none(0), made, rest, labels)
@@ -237,8 +245,12 @@ class CountingMember(ClassMember):
 
     def _hold(self, width: int, memory: np.ndarray) -> None:
         self._width, self.memory = width, memory
-        self._constants = np.array(self.constants(width), dtype=np.float64)
+        self._constants = self._all_constants(width)
         self._space = np.empty(self.space(width))
+
+    def _all_constants(self, width: int) -> np.ndarray:
+        """Return the kernel's constants, and behind them when there is no answer."""
+        return np.array([*self.constants(width), *self.task.doubt], dtype=np.float64)
 
     def _advance(
         self,

@@ -29,7 +29,7 @@ class ClassMember(Member):
     kinds: ClassVar[tuple[str, ...]] = ("classes", "sign")
 
     def __init__(self, task: Task, seed: int | None, features: Map | None):
-        if not isinstance(task, Task) or task.kind not in self.kinds:
+        if not isinstance(task, Task) or task.answers.kind not in self.kinds:
             raise InputError(
                 f"expected a task of classes, such as dl.tasks.Multiclass(3), but got {task!r:.80}"
             )
@@ -85,8 +85,7 @@ class ClassMember(Member):
         return made[:, 1:] - made[:, :1] if self._sign else made
 
     def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
-        top = int(np.argmax(self._class_scores(row)[0]))
-        prediction = 2 * top - 1 if self._sign else top
+        prediction = self.task.top_prediction(self._score_mapped(row)[0])
         return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
 
     # -- files

@@ -146,10 +146,10 @@ def forest(
         write_scores(nodes, leaves, smoothing, x, places, own)
         if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
-            settle(own, label, weight, t, trace, predictions)
+            top = settle(own, label, weight, constants, t, trace, predictions)
             if weight == 0.0 or not learning[t]:
                 continue
-            missed = 0.0 if predictions[t, 0] == label else 1.0
+            missed = 0.0 if top == label else 1.0
             if restarts and alarmed(memory, missed):
                 memory[SEEN], memory[WAIT] = 0.0, FIRST
                 memory[ROUNDS] = memory[MISTAKES] = memory[EXCESS] = 0.0

@@ -68,7 +68,7 @@ def naive_bayes(
         write_scores(room, seen, counts, memory[0], smoothing, own)
         if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
-            settle(own, label, weight, t, trace, predictions)
+            settle(own, label, weight, constants, t, trace, predictions)
             if weight == 0.0 or not learning[t]:
                 continue
             memory[0] *= growth

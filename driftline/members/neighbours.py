@@ -119,7 +119,7 @@ def neighbours(
         write_scores(known, counted, near, places, found, weighted, own)
         if playing:
             weight = weight_of(sample_weight, t)
-            settle(own, labels[t, 0], weight, t, trace, predictions)
+            settle(own, labels[t, 0], weight, constants, t, trace, predictions)
             if weight == 0.0 or not learning[t]:
                 continue
             place = seen % window

@@ -204,13 +204,15 @@ class River(ClassMember):
             self._call(rows, t, self.model.learn_one, *told)
         elif weight > 0.0:
             self._call(rows, t, partial(self.model.learn_one, w=weight), *told)
-        top = int(np.argmax(scores))
+        theta = scores[1:] - scores[:1] if self._sign else scores
+        prediction = self.task.numbers(self.task.top_prediction(theta))
         column = np.zeros(len(at.TRACE_COLUMNS))
         column[at.LOSS_ROW], column[at.ETA_ROW] = -weight * scores[code], 1.0
-        column[at.RISK_ROW] = column[at.TARGET_ROW] = weight * float(top != code)
+        column[at.RISK_ROW] = weight * float(self.task.losses(prediction[None], label[None])[0])
+        column[at.TARGET_ROW] = column[at.RISK_ROW]
         if not asked:
             self._width, self._rounds = rows.features, self._rounds + 1
-        return np.array([2 * top - 1 if self._sign else top]), column
+        return prediction, column
 
     # -- the state as a value
 

@@ -109,7 +109,7 @@ def tables(
             own[k] = math.log(own[k] / total)
         if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)
-            settle(own, label, weight, t, trace, predictions)
+            settle(own, label, weight, constants, t, trace, predictions)
             if weight == 0.0 or not learning[t]:
                 continue
             for i in range(count):

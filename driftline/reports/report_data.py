@@ -41,7 +41,8 @@ class ReportData:
     whether columns beside ``loss`` are those of baselines, which a learner should beat. ``times``
     say when rounds were, None if that is not known, and ``alarm_times`` when each alarm was.
     ``inputs`` are those that changed, None if they were not searched. ``sizes`` are the sample
-    weights of every block, by default the number of its rounds.
+    weights of every block, by default the number of its rounds. ``guess`` says what ``trivial`` is
+    the loss of, and ``unanswered`` is the share of rounds without an answer, None if all have one.
     """
 
     name: str
@@ -67,6 +68,8 @@ class ReportData:
     alarm_times: list[str] = field(default_factory=list)
     inputs: Sequence[ChangedInput] | None = None
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    guess: str = "guessing"
+    unanswered: float | None = None
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""
@@ -129,8 +132,11 @@ class ReportData:
         else:
             data.settings = dict(trace.config)
             _steps(data, trace, starts)
+        answered = _answered(trace)
+        if answered is not None:
+            data.unanswered, data.unit = float(1.0 - answered.mean()), "cost"
         if labels is not None:
-            _confusion(data, trace.prediction, labels, classes)
+            _confusion(data, trace.prediction, labels, classes, answered)
         if certificate is not None:
             _bounds(data, certificate)
         return data
@@ -151,6 +157,17 @@ def _chances(data: ReportData, trace: Trace | CommitteeTrace, starts: np.ndarray
         data.expected = np.add.reduceat(trace.risk, starts)
 
 
+def _answered(trace: Trace | CommitteeTrace) -> np.ndarray | None:
+    """Return which rounds have an answer; None if predictions cannot be none."""
+    first = trace.members[0] if isinstance(trace, CommitteeTrace) else trace
+    config = first.config.get("decoder", first.config)
+    if config.get("type") not in ("decoders.Abstain", "decoders.Answer"):
+        config = config.get("task", {})
+        if config.get("type") != "tasks.Abstaining":
+            return None
+    return np.asarray(trace.prediction >= 0)
+
+
 def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
     sizes = np.diff(np.r_[starts, len(trace)])
     high = np.minimum(trace.largest_eta, 1e12)
@@ -164,10 +181,16 @@ def _steps(data: ReportData, trace: Trace, starts: np.ndarray) -> None:
 
 
 def _confusion(
-    data: ReportData, prediction: np.ndarray, labels: Labels, classes: Sequence[str] | None
+    data: ReportData,
+    prediction: np.ndarray,
+    labels: Labels,
+    classes: Sequence[str] | None,
+    answered: np.ndarray | None = None,
 ) -> None:
     """Set the confusion table, or for tags how often each was right."""
     made, truth = np.asarray(prediction), labels if isinstance(labels, list) else np.asarray(labels)
+    if answered is not None:
+        made, truth = made[answered], np.asarray(truth)[answered]
     if isinstance(truth, list) or truth.ndim > 2 or made.shape != truth.shape:
         return
     if made.ndim == 1:
@@ -186,4 +209,6 @@ def _confusion(
 
 def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -> None:
     data.bounds, data.trivial = certificate.bounds(), certificate.trivial
+    one = certificate.members[0] if isinstance(certificate, CommitteeCertificate) else certificate
+    data.guess = one.premises.guess.removeprefix("uniform ")
     data.findings = list(certificate.findings)

@@ -22,6 +22,8 @@ def verdict(data: ReportData) -> str:
     text = f"The baseline {better[0]!r} was not beaten. " if better and data.baselines else ""
     text += f"{data.name}: {paid} ({100 * data.share:.3g}%)"
     text += ", drawn at random" if data.random else ""
+    if data.unanswered is not None:
+        text += f", no answer in {100 * data.unanswered:.3g}% of them"
     if data.expected is not None:
         text += f", {number(float(data.expected.sum()))} expected"
     if others:
@@ -30,7 +32,8 @@ def verdict(data: ReportData) -> str:
     held = {k: v for k, v in data.bounds.items() if isinstance(v, float)}
     if held and data.trivial is not None:
         form, least = min(held.items(), key=lambda item: item[1])
-        kind = "vacuous: guessing pays" if least >= data.trivial else "guessing would pay"
+        vacuous, guess = least >= data.trivial, data.guess
+        kind = f"vacuous: {guess} pays" if vacuous else f"{guess} would pay"
         what = "The smallest bound of what is expected" if data.random else "Its smallest bound"
         text += f". {what} is {number(least)} ({form.replace('_', ' ')}; {kind} "
         text += f"{number(data.trivial)})"

@@ -1,5 +1,6 @@
 """What is predicted, and what a mistake costs."""
 
+from driftline.tasks.abstaining import Abstaining as Abstaining
 from driftline.tasks.base import Distribution as Distribution
 from driftline.tasks.base import Task as Task
 from driftline.tasks.binary import Binary as Binary

@@ -25,7 +25,7 @@ from driftline.parts import Part, fact
 from driftline.polytopes import Hull, Polytope
 from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
-__all__ = ["Distribution", "Task", "TaskKernels"]
+__all__ = ["Distribution", "Doubt", "Task", "TaskKernels"]
 
 
 class Distribution(NamedTuple):
@@ -33,6 +33,14 @@ class Distribution(NamedTuple):
 
     atoms: np.ndarray
     weights: np.ndarray
+
+
+class Doubt(NamedTuple):
+    """When there is no answer, and what that costs."""
+
+    #: The largest ``-ln p`` of the most probable label with which it is predicted.
+    limit: float
+    cost: float
 
 
 class TaskKernels(NamedTuple):
@@ -59,14 +67,12 @@ class Task(Part):
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
     #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
-    #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them.
+    #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them;
+    #: ``answers``, ``classes`` with predictions that may be none.
     kind: ClassVar[str] = ""
 
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
-
-    #: The prediction that ``guess_loss`` is the loss of, in words.
-    guess: ClassVar[str] = "uniform guessing"
 
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
@@ -79,6 +85,21 @@ class Task(Part):
         return OneVector(self.dim)
 
     @fact
+    def answers(self) -> Task:
+        """The task of the labels, which losses take: itself, unless predictions may be none."""
+        return self
+
+    @fact
+    def doubt(self) -> Doubt:
+        """When there is no answer; by default there is always one."""
+        return Doubt(math.inf, 1.0)
+
+    @fact
+    def guess(self) -> str:
+        """The prediction that ``guess_loss`` is the loss of, in words."""
+        return "uniform guessing"
+
+    @fact
     def all_labels(self) -> Sequence[Label]:
         """All labels, where they are few."""
         return ()
@@ -87,6 +108,14 @@ class Task(Part):
     def largest_loss(self) -> float:
         """The largest target loss."""
         return 1.0
+
+    @fact
+    def vote_factor(self) -> float:
+        """A number c: a vote costs at most c times the members' weighted average.
+
+        By default ``2 * triangle``, see :mod:`driftline.committee.vote`.
+        """
+        return 2.0 * self.triangle
 
     @fact
     def guess_loss(self) -> float:
@@ -198,6 +227,10 @@ class Task(Part):
         """Return a prediction as users get it from one row of integers."""
         return int(row[0]) if row.size == 1 else row.copy()
 
+    def numbers(self, prediction: Prediction) -> np.ndarray:
+        """Return the integers of a prediction as users get it, the inverse of `prediction`."""
+        return np.ravel(prediction)
+
     def prediction_width(self, labels: CheckedLabels) -> int:
         """Return how many integers the predictions for these labels take."""
         return self.prediction_size
@@ -235,6 +268,23 @@ class Task(Part):
         """Return the target loss of a prediction."""
         value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)
         return max(0.0, float(value))
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many predictions; refuse rows that are not predictions."""
+        if self.zero_one and self.kernels is not None:
+            if rows.shape[1] != 1:
+                raise InputError(f"predictions of {self!r} are single numbers, not {rows.shape[1]}")
+            wrong = np.asarray(self.check_labels(rows[:, 0])) != np.asarray(labels)
+            return np.asarray(wrong.any(axis=1), dtype=np.float64)
+        pairs = zip(rows, labels, strict=True)
+        return np.array([self.loss(self.prediction(p), self.label(y)) for p, y in pairs])
+
+    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
+        """Return mean loss encodings, a row each, of predictions from before labels were added.
+
+        ``size`` is how many scores there are now. By default sizes do not change.
+        """
+        return means
 
     def loss_of_mean(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean loss encoding of predicting a random label with this mean encoding."""

@@ -135,6 +135,11 @@ class Multiclass(PluralityTask):
         """Return the probability of every other class."""
         return 1.0 - mean
 
+    def widened(self, means: np.ndarray, size: int) -> np.ndarray:
+        """Return encodings in which classes that nobody predicted cost 1."""
+        new = max(0, size - means.shape[1])
+        return np.pad(means, [(0, 0), (0, new)], constant_values=1.0)
+
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the most probable class, the lowest of several."""
         return int(np.argmax(mu))

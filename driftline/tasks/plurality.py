@@ -14,7 +14,7 @@ __all__ = ["PluralityTask"]
 
 
 @kernel(VOTE)
-def most_weight(predictions, weights, behind, out):
+def most_weight(predictions, weights, params, behind, out):
     """Write the label with most weight of members in every round, the lowest of several."""
     for t in range(predictions.shape[0]):
         for label in predictions[t]:
@@ -43,5 +43,5 @@ class PluralityTask(Task):
         """Return the predictions with most weight of members, a row each."""
         rows, out = np.concatenate(predictions, axis=1), np.empty((len(weights), 1), dtype=np.int64)
         behind = np.empty(int(rows.max(initial=0)) + 1)
-        most_weight.compiled(rows, weights, behind, out)
+        most_weight.compiled(rows, weights, self._params(self.dim), behind, out)
         return out

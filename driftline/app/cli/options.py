@@ -124,6 +124,13 @@ COLUMNS = (
         help="Let rows count by how rare their class has been so far, 100 times at most.",
     ),
     click.option(
+        "--abstain",
+        type=click.FloatRange(0.001, 0.999),
+        metavar="COST",
+        help="What no answer costs, where a wrong one costs 1: doubtful rows get none, and go to a "
+        "person. By default every row has an answer. For classes.",
+    ),
+    click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
@@ -151,6 +158,7 @@ FIXED = (
     "time",
     "weight",
     "balance",
+    "abstain",
 )
 
 
@@ -325,5 +333,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
     plain = ("task", "query", "missing", "decimal", "unlabelled", "time", "weight", "balance")
-    rest = {name: options[name] for name in plain}
+    rest = {name: options[name] for name in (*plain, "abstain")}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -61,6 +61,9 @@ def score_lines(run: Run) -> list[str]:
     for name, share in run.scores.items():
         total = f"{short(share * run.weight):>10}" if codec.counts else ""
         lines.append(f"  {name:<12} {amount(codec, share)} {total}")
+    if run.model.abstains:
+        share = run.unanswered / max(run.rounds, 1)
+        lines.append(f"  no answer    {share:7.2%} {short(run.unanswered):>10}")
     if not run.weight:
         lines.append("  all rows have weight 0: nothing was learned")
     return [f"{score_name(run)}, of {run.rounds:,} rounds", *lines, *_found_lines(run)]
@@ -180,7 +183,9 @@ def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
     """Return the certificate in a few lines; ``where`` says which rounds it covers."""
     lines = [f"certificate{where}", *_bound_lines(made), *_paid_lines(made)]
     if made.guessing is not None:
-        lines.append(f"  guessing     {short(made.guessing)}")
+        name = "guessing" if made.guess == "guessing" else "trivial"
+        more = "" if name == "guessing" else f": {made.guess}"
+        lines.append(f"  {name:<12} {short(made.guessing)}{more}")
     return lines + _audit_lines(made)
 
 
@@ -197,7 +202,7 @@ def _bound_lines(made: Guarantee) -> list[str]:
         how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
     lines = [f"  at most      {short(made.bound)}: {how}"]
     if made.vacuous:
-        lines.append(" " * 15 + "which is vacuous: guessing promises as much")
+        lines.append(" " * 15 + f"which is vacuous: {made.guess} promises as much")
     return lines
 
 

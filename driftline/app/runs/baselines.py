@@ -38,7 +38,7 @@ def baselines_of(task: Task) -> Baselines:
         return OfTags(task.dim)
     if task.kind == "relevance":
         return OfDocuments(task)
-    return OfClasses(None if task.zero_one else len(task.all_labels) - 1)
+    return OfClasses(None if task.answers.zero_one else len(task.all_labels) - 1)
 
 
 class OfClasses:

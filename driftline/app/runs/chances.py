@@ -58,7 +58,7 @@ class RowChances:
 
     def _learn(self, row: Inputs, label: Label, weight: np.ndarray | None) -> None:
         task = self._learner.task
-        if task.kind == "classes" and label >= task.dim:
+        if task.answers.kind == "classes" and label >= task.dim:
             self._learner = self._learner.grown(classes=int(label) + 1)
         if weight is None:
             self._learner.learn_row(row, label)

@@ -101,6 +101,7 @@ class Checkpoint:
             "rounds": self.run.rounds,
             "rows": self.run.rows,
             "unlabelled": self.run.unlabelled,
+            "unanswered": self.run.unanswered,
             "weight": self.run.weight,
             "tags": counts.tags,
             "times": self.run.times.to_saved(),
@@ -130,6 +131,7 @@ class Checkpoint:
         run = Run(model, journal=journal)
         run.rounds, run.rows = int(about["rounds"]), int(about["rows"])
         run.unlabelled = int(about.get("unlabelled", 0))
+        run.unanswered = int(about.get("unanswered", 0))
         run.weight = float(about.get("weight", run.rounds))
         if not 0.0 <= run.weight < np.inf:
             raise InputError(f"rounds cannot have the weight {run.weight}")

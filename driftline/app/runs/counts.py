@@ -16,6 +16,8 @@ MOST = 30
 class Counts:
     """A table of labels by predictions for classes, or of hits and misses for every tag.
 
+    Rounds without an answer are not in it.
+
     >>> counts = Counts()
     >>> counts.add(np.array([0, 2, 2]), np.array([0, 2, 1]))
     >>> counts.table.tolist()
@@ -56,6 +58,8 @@ class Counts:
 
     def _classes(self, truth: np.ndarray, predictions: np.ndarray) -> None:
         assert self.table is not None
+        answered = predictions >= 0
+        truth, predictions = truth[answered], predictions[answered]
         size = 1 + int(max(truth.max(initial=0), predictions.max(initial=0)))
         if size > MOST:
             self.table = None

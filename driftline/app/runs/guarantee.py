@@ -34,6 +34,7 @@ class Guarantee:
     expected loss, not the actual one. ``alone`` is whether there is only one learner.
     ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
     ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
+    ``guess`` says what ``guessing`` is the loss of.
     """
 
     rounds: int
@@ -47,6 +48,7 @@ class Guarantee:
     random: bool = False
     alone: bool = False
     searched: bool = False
+    guess: str = "guessing"
 
     @property
     def bound(self) -> float:
@@ -75,6 +77,7 @@ class Guarantee:
             "expected": self.expected,
             "best_member": self.best,
             "bound": self.bound if math.isfinite(self.bound) else None,
+            "guess": self.guess,
             "guessing": self.guessing,
             "vacuous": self.vacuous,
             "audited": made is not None,
@@ -103,8 +106,10 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
         rounds, paid, best = made.rounds, made.total, made.best_total
         average = min(_bounds(made).values(), default=math.inf)
     guessing = _guessing(model, made, rounds)
-    how = {"random": model.random, "alone": alone, "searched": searched}
-    return Guarantee(rounds, paid, best, average, factor, guessing, made, reason, **how)
+    how: dict[str, Any] = {"random": model.random, "alone": alone, "searched": searched}
+    guess = model.learner.task.guess.removeprefix("uniform ")
+    given = (rounds, paid, best, average, factor, guessing, made, reason)
+    return Guarantee(*given, **how, guess=guess)
 
 
 def _average(model: Model, best: float) -> float:

@@ -53,6 +53,11 @@ class Model:
         return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
 
     @property
+    def abstains(self) -> bool:
+        """Whether predictions may be none."""
+        return self.learner.task.answers is not self.learner.task
+
+    @property
     def weighs(self) -> bool:
         """Whether rows do not all count once."""
         return self.encoder.weight is not None or self.balance is not None
@@ -191,14 +196,18 @@ class Model:
         """Return the votes on many rows by one product of matrices."""
         learner, task = self.learner, self.learner.task
         scores = learner.score_rows(inputs)
-        made = [task.top_rows(own) for own in scores]
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
         return task.predictions(vote(task, made, weights))
 
     def loss_of(self, prediction: Prediction, label: Label) -> float:
         """Return the loss of a prediction; a class that was never learned counts as wrong."""
         task = self.learner.task
-        return float(prediction != label) if task.zero_one else float(task.loss(prediction, label))
+        if not task.answers.zero_one:
+            return float(task.loss(prediction, label))
+        none = self.abstains and (prediction is None or prediction < 0)
+        return task.doubt.cost if none else float(prediction != label)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file of plain data."""

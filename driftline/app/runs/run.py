@@ -83,6 +83,8 @@ class Run:
         self.weight = 0.0
         #: How many rows without a label were left out or only predicted.
         self.unlabelled = 0
+        #: How many rounds had no answer.
+        self.unanswered = 0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
 
@@ -139,6 +141,8 @@ class Run:
         self.totals += losses.sum(axis=0)
         self.weight += rounds.played if weights is None else float(weights.sum())
         self.counts.add(rounds.labels, trace.prediction)
+        if self.model.abstains:
+            self.unanswered += int(np.count_nonzero(trace.prediction < 0))
         self.rounds += rounds.played
         self.rows += rounds.rows
         return BatchResult(trace.prediction, trace.target_loss, chances, weights)
@@ -213,6 +217,8 @@ class Run:
             "weight": self.weight,
             "weight_column": self.model.encoder.weight,
             "balanced": self.model.encoder.balanced,
+            "abstain": self.model.learner.task.doubt.cost if self.model.abstains else None,
+            "unanswered": self.unanswered if self.model.abstains else None,
             "rounds_of_model": self.model.rounds,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,

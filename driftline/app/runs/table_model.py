@@ -21,7 +21,7 @@ from driftline.committee import Committee
 from driftline.committee.pooling import log_chances, softened
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
-from driftline.features.compiled import check_whole
+from driftline.features.compiled import check_number, check_whole
 from driftline.parts import check_flag
 from driftline.typing import Inputs, Json
 
@@ -88,7 +88,7 @@ class TableModel:
             By the name that ``driftline run --help`` lists.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
-            ``missing``, ``highest``, ``time``, ``weight``, ``balance``.
+            ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``.
         """
         given = GivenRows.of(rows, ())
         chosen = _options(label=label, **options)
@@ -151,6 +151,7 @@ class TableModel:
     def predict(self, rows: Any) -> Any:
         """Return what is predicted: a class or level by name, a list of tags, a rank from 0.
 
+        With ``abstain``, None is no answer.
         Nothing is learned. Rows of a ranking that belong to the same query stand together, and
         every row has its rank among them.
         """
@@ -329,6 +330,8 @@ def _options(**given: Any) -> Options:
     if given.get("task") not in (None, *CODECS):
         raise InputError(f"a task is one of {', '.join(CODECS)}; not {given['task']!r:.80}")
     check_flag("balance", given.get("balance", False))
+    if given.get("abstain") is not None:
+        check_number("abstain", given["abstain"], 0.001, 0.999)
     if given.get("highest") is not None:
         check_whole("the highest grade", given["highest"], 1, 2**31 - 1)
     return Options(**given)

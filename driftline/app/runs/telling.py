@@ -45,6 +45,8 @@ def report_data_of(
         random=certificate["random"],
         settings=summary | {"description": run.model.learner.describe().splitlines()},
         findings=list(certificate["findings"]),
+        guess=certificate["guess"],
+        unanswered=run.unanswered / run.rounds if run.model.abstains and run.rounds else None,
     )
     if certificate["rounds"] == journal.rounds:  # else its bounds are of other rounds
         data.trivial = certificate["guessing"]

@@ -115,7 +115,9 @@ def _single(
 
 
 def _refuse_weights(labels: LabelCodec, options: Options) -> None:
-    """Refuse weights for labels that have none."""
+    """Refuse weights, and costs of no answer, for labels that have none."""
+    if options.abstain is not None and not labels.abstains:
+        raise InputError(f"--abstain is for classes, and the task is {labels.kind}: leave it out")
     if options.balance and not labels.balances:
         raise InputError(
             f"--balance is for classes and levels, and the task is {labels.kind}: leave it out"

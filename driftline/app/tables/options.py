@@ -14,7 +14,8 @@ class Options:
 
     ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``. ``time`` is a column of
     dates or times, and ``weight`` one of sample weights: both are no inputs. With ``balance`` rows
-    count by how rare their class has been so far.
+    count by how rare their class has been so far. ``abstain`` is the cost of no answer, where a
+    wrong one costs 1; None for an answer to every row.
     """
 
     label: Sequence[str] = ()
@@ -30,3 +31,4 @@ class Options:
     time: str | None = None
     weight: str | None = None
     balance: bool = False
+    abstain: float | None = None

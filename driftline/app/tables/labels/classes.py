@@ -9,7 +9,7 @@ from driftline.app.tables.labels.codec import FirstLabels, LabelCodec, canonical
 from driftline.app.tables.options import Options
 from driftline.app.tables.values import is_date
 from driftline.errors import InputError
-from driftline.tasks import Multiclass, Task
+from driftline.tasks import Abstaining, Multiclass, Task
 from driftline.typing import CheckedLabels, Json
 
 __all__ = ["ClassCodec"]
@@ -31,6 +31,8 @@ class ClassCodec(LabelCodec):
         The classes known so far, as written.
     whole
         Whether classes are whole numbers: then 1.0 is 1.
+    abstain
+        The cost of no answer, which is shown as an empty text; None for an answer to every row.
 
     Examples
     --------
@@ -40,12 +42,21 @@ class ClassCodec(LabelCodec):
     """
 
     kind, loss_name, unit = "classes", "mistakes", "mistakes"
-    counts, grows, balances = True, True, True
+    counts, grows, balances, abstains = True, True, True, True
 
     values: list[str]
 
-    def __init__(self, names: Sequence[str], values: Sequence[str] = (), whole: bool = False):
+    def __init__(
+        self,
+        names: Sequence[str],
+        values: Sequence[str] = (),
+        whole: bool = False,
+        abstain: float | None = None,
+    ):
         super().__init__(names)
+        self.abstain = abstain
+        if abstain is not None:
+            self.loss_name, self.unit = f"cost ({abstain:g} for no answer)", "cost"
         if len(self.names) > 1:
             raise InputError(f"{self.kind} need one label column, not {len(self.names)}")
         self.values, self.whole = list(values), whole
@@ -73,13 +84,14 @@ class ClassCodec(LabelCodec):
         # Sorted, so that the order says nothing about which label comes first.
         if first.whole:
             numbers = sorted({int(float(text)) for text in distinct})
-            return cls(first.names, [str(value) for value in numbers], True)
-        return cls(first.names, sorted(distinct))
+            return cls(first.names, [str(value) for value in numbers], True, options.abstain)
+        return cls(first.names, sorted(distinct), False, options.abstain)
 
     @property
     def task(self) -> Task:
         """The task. There are always two classes, though the second may have no name yet."""
-        return Multiclass(max(2, len(self.values)))
+        task = Multiclass(max(2, len(self.values)))
+        return task if self.abstain is None else Abstaining(task, self.abstain)
 
     def code(self, text: str) -> int:
         """Return the number of a class, the next one if it is new."""
@@ -104,16 +116,21 @@ class ClassCodec(LabelCodec):
         self._codes = {value: code for code, value in enumerate(self.values)}
 
     def show(self, labels: CheckedLabels) -> list[str]:
-        """Return the names of classes."""
+        """Return the names of classes; that of no answer is empty."""
+        return ["" if name is None else name for name in self.named(labels)]
+
+    def named(self, labels: CheckedLabels) -> list[str | None]:
+        """Return the names of classes, and None for no answer."""
         names = self.values + ["(other)"] * (2 - len(self.values))
-        return [names[code] for code in labels]
+        return [None if code is None or code < 0 else names[code] for code in labels]
 
     def config(self) -> Json:
         """Return all as plain data."""
-        return {"kind": self.kind, "names": self.names, "values": self.values, "whole": self.whole}
+        made = {"kind": self.kind, "names": self.names, "values": self.values, "whole": self.whole}
+        return made if self.abstain is None else made | {"abstain": self.abstain}
 
     @classmethod
     def from_config(cls, config: Json) -> Self:
         """Return the codec that :meth:`config` was asked of."""
         names, values = list(map(str, config["names"])), list(map(str, config["values"]))
-        return cls(names, values, bool(config["whole"]))
+        return cls(names, values, bool(config["whole"]), config.get("abstain"))

@@ -60,14 +60,16 @@ class LabelCodec(ABC):
     #: What ``--task`` calls it.
     kind: ClassVar[str]
     #: What a mean loss is called on screens, and its total in reports.
-    loss_name: ClassVar[str]
-    unit: ClassVar[str] = "loss"
+    loss_name: str
+    unit: str = "loss"
     #: Whether a sum of losses says something, beside their mean.
     counts: ClassVar[bool] = False
     #: Whether labels that were never seen before may come at any time.
     grows: ClassVar[bool] = False
     #: Whether a label is one of several that may be balanced by their frequencies.
     balances: ClassVar[bool] = False
+    #: Whether there may be no answer, at a cost.
+    abstains: ClassVar[bool] = False
     #: Whether predictions are shown as numbers alone.
     numeric: ClassVar[bool] = False
 

@@ -21,7 +21,7 @@ class LevelCodec(ClassCodec):
     """
 
     kind, loss_name, unit = "levels", "distance", "loss"
-    grows = False
+    grows, abstains = False, False
 
     @classmethod
     def guess(cls, first: FirstLabels, options: Options) -> Self:

@@ -60,7 +60,7 @@ class TicketFields(TypedDict):
 
     outstanding: np.ndarray | None
     identity: str
-    late: Waiting | None
+    late: Saved | None
 
 
 class Asked(NamedTuple):
@@ -445,15 +445,9 @@ class Shell(Learner):
     def save(self, path: str | Path) -> Path:
         """Write the learner to one file, for :func:`driftline.load`; return where it is.
 
-        The file has plain data only. The learner that is loaded goes on with the same bits. Labels
-        of a run that are still to come are in memory only: a learner that waits for them is not
-        saved.
+        The file has plain data only. The learner that is loaded goes on with the same bits. It has
+        the rounds of a run whose labels are still to come, with these labels.
         """
-        if self._late is not None:
-            raise InputError(
-                f"labels of {len(self._late.numbers)} rounds of a run are still to come, and a "
-                "file has no room for them: run on until they have come, or forget these rounds"
-            )
         return archive.write(path, *self.to_saved())
 
     def to_saved(self) -> Saved:
@@ -489,7 +483,9 @@ class Shell(Learner):
     def _resume_tickets(self, state: Any) -> None:
         """Go on with the random numbers and the tickets of a state."""
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
-        self._outstanding, self._late = Outstanding(state.outstanding), state.late
+        late, numbers = state.late, state.outstanding
+        made = None if late is None else Waiting.from_saved(self.task, late, numbers)
+        self._outstanding, self._late = Outstanding(numbers), made
 
     @property
     def _waiting(self) -> TicketFields:
@@ -497,7 +493,8 @@ class Shell(Learner):
         if not len(self._outstanding):
             return {"outstanding": None, "identity": "", "late": None}
         numbers, identity = self._outstanding.to_array(), self._fingerprint()
-        return {"outstanding": numbers, "identity": identity, "late": self._late}
+        late = None if self._late is None else self._late.to_saved()
+        return {"outstanding": numbers, "identity": identity, "late": late}
 
     def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""

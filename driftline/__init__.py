@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline import streams as streams
     from driftline import tasks as tasks
     from driftline.app.runs import TableModel as TableModel
+    from driftline.app.runs import TableTicket as TableTicket
     from driftline.certificates import certify as certify
     from driftline.committee import Committee as Committee
     from driftline.committee import CommitteeTrace as CommitteeTrace
@@ -107,6 +108,7 @@ _NAMES = {
     "explain_run": "explanation",
     "load": "state.loading",
     "TableModel": "app.runs",
+    "TableTicket": "app.runs",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
     "DriftOrdinalClassifier": "estimators",

@@ -73,8 +73,14 @@ class Waiting:
             labels: CheckedLabels = arrays["labels"]
             if "sizes" in arrays:
                 labels = np.split(labels, np.cumsum(arrays["sizes"])[:-1])
-            names = ("numbers", "due", "sample_weight")
-            made = cls(rows, labels, *(arrays[name] for name in names), arrays.get("paid"))
+            made = cls(
+                rows,
+                labels,
+                arrays["numbers"],
+                arrays["due"],
+                arrays["sample_weight"],
+                arrays.get("paid"),
+            )
             made._check(task, outstanding)
             return made
         except (KeyError, TypeError, ValueError) as error:
@@ -203,11 +209,16 @@ class LateRun:
     @property
     def waiting(self) -> Waiting | None:
         """The rounds whose labels are still to come."""
-        left = np.flatnonzero((self.tell_events < 0) & (self.due >= 0))
+        left = self.left
         if not len(left):
             return None
         given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, self.paid)
         return Waiting(*given).taken(left)
+
+    @property
+    def left(self) -> np.ndarray:
+        """The places of the rounds whose labels are still to come."""
+        return np.flatnonzero((self.tell_events < 0) & (self.due >= 0))
 
     @property
     def told(self) -> np.ndarray:

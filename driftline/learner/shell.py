@@ -154,7 +154,9 @@ class Shell(Learner):
         if delay is not None:
             if sink is not None:
                 raise InputError("a sink takes rounds in their order: give no delay, or no sink")
-            return self._run_late(rows, labels, weights, delay, digest, seed, progress, audit)
+            given = (rows, labels, weights, delay, digest, seed, progress, audit)
+            events, late = self._run_late(*given)
+            return events.rounds_of(late)
         if self._late is not None:
             raise InputError(
                 f"labels of {len(self._late.numbers)} rounds are still to come: give a delay for "
@@ -172,8 +174,8 @@ class Shell(Learner):
         seed: int | None,
         progress: Callable[[int], None] | None,
         audit: bool | None,
-    ) -> Any:
-        """Play the events of a run whose labels come late; return its trace, a row for each round.
+    ) -> tuple[Any, LateRun]:
+        """Play a run whose labels come late; return the trace of its events, and which these are.
 
         If no label comes in it, rounds are only predicted, and wait.
         """
@@ -189,7 +191,35 @@ class Shell(Learner):
             numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]
             self._outstanding = Outstanding(np.setdiff1d(numbers, late.told))
             self._late = late.waiting
-        return trace.rounds_of(late)
+        return trace, late
+
+    def run_events(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        delay: npt.ArrayLike,
+        *,
+        audit: bool | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> tuple[Any, LateRun]:
+        """Do what :meth:`run` does with a delay, for those who keep rounds until labels come.
+
+        Return the trace of all events, in which a round is asked for or told, and which these are.
+        Events of runs that follow each other are those of one run: their traces can be joined.
+        Rounds whose label never comes are forgotten.
+        """
+        rows, labels = checked_stream(self.task, inputs, labels)
+        weights = checked_weights(sample_weight, rows.rounds)
+        trace, late = self._run_late(rows, labels, weights, delay, "", None, None, audit)
+        with self._turn.lock:
+            never, numbers = late.numbers[late.due < 0], self._outstanding.to_array()
+            self._outstanding = Outstanding(np.setdiff1d(numbers, never))
+        return trace, late
+
+    @property
+    def waits(self) -> int:
+        """How many rounds of a run wait for labels that come at known rounds."""
+        return 0 if self._late is None else len(self._late.numbers)
 
     def learn_rows(
         self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None

@@ -13,10 +13,12 @@ import click
 
 from driftline.app.cli.learners import LEARNERS, TABLE
 from driftline.app.cli.options import (
+    DELAY,
     FILE,
     FOLLOW,
     MODEL,
     about_columns,
+    check_delay,
     command_arguments,
     names,
     reading,
@@ -101,6 +103,7 @@ Examples:
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
 @FOLLOW
+@DELAY
 @click.option(
     "--proba",
     is_flag=True,
@@ -177,6 +180,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
     folder = options["out"] or usual
     again = reading_arguments(options) + ["--proba"] * options["proba"]
+    again += [] if options["delay"] is None else ["--delay", str(options["delay"])]
     with ExitStack() as opened:
         with Stop() as stop:
             lock = opened.enter_context(Lock(folder))
@@ -245,6 +249,7 @@ def _begin(
     else:
         table.hurry()
         run = state.run if start.continued else state.run.next()
+    late = check_delay(options, run.model)
     run.audit_buffer = _audit_buffer(options)
     run.chances = _chances(run.model) if options["proba"] else None
     rows = start.known.mark.rows
@@ -266,8 +271,9 @@ def _begin(
         unlabelled=options["unlabelled"],
         most=MOST_CHANCES if options["proba"] else None,
         idle=SECONDS,
+        delay=options["delay"],
     )
-    return Started(source, run, Outputs(lock, run, start, learning), notes)
+    return Started(source, run, Outputs(lock, run, start, learning, late), notes)
 
 
 def _chances(model: Model) -> RowChances:
@@ -304,6 +310,8 @@ def _end(
         raise click.exceptions.Exit(128 + signal)
     if not run.rounds:
         none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
+        if run.rows:
+            none = f": the labels of its {run.rows:,} rows come later than the last row"
         raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
@@ -434,6 +442,10 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines += told_lines("inputs", [] if inputs is None else inputs_in_words(inputs), width)
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
+    if run.late.untold:
+        never = run.late.untold - run.late.waiting
+        said = f"{run.late.waiting:,} labels have not come yet"
+        lines.append(f"  late         {said}" + (f", {never:,} never come" if never else ""))
     if run.unlabelled:
         what = {"skip": "left out", "predict": "predicted only"}.get(options["unlabelled"], "")
         lines.append(f"  unlabelled   {run.unlabelled:,} rows were {what or 'not learned from'}")

@@ -187,6 +187,7 @@ def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
 def _bound_lines(made: Guarantee) -> list[str]:
     if not math.isfinite(made.bound):
         why = "without an audit" if made.alone else "is known for a vote under this loss"
+        why = "without an audit, since labels came late" if made.late else why
         return [f"  bound        none {why}"]
     if made.alone:
         own = "expected loss" if made.random else f"own loss, {short(made.paid)}"

@@ -28,7 +28,11 @@ class RowChances:
         self._learner = learner.copy()
 
     def before(
-        self, inputs: Inputs, labels: Labels, weights: np.ndarray | None = None
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        weights: np.ndarray | None = None,
+        delays: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the chances of every label before each row, and learn; a row each.
 
@@ -39,7 +43,8 @@ class RowChances:
             row = inputs[i : i + 1]
             made.append(self._chances(row))
             if labels is not None:
-                self._learn(row, labels[i], None if weights is None else weights[i : i + 1])
+                more = (None if given is None else given[i : i + 1] for given in (weights, delays))
+                self._learn(row, labels[i], *more)
         chances = np.zeros((len(made), max(map(len, made), default=0)))
         for i, own in enumerate(made):
             chances[i, : len(own)] = own
@@ -56,11 +61,16 @@ class RowChances:
         labels = task.dim + (task.kind == "levels")  # which have a score for each step
         return np.full(labels, 1.0 / labels)
 
-    def _learn(self, row: Inputs, label: Label, weight: np.ndarray | None) -> None:
+    def _learn(
+        self, row: Inputs, label: Label, weight: np.ndarray | None, delay: np.ndarray | None
+    ) -> None:
         task = self._learner.task
         if task.kind == "classes" and label >= task.dim:
             self._learner = self._learner.grown(classes=int(label) + 1)
-        if weight is None:
+        if delay is not None:  # pieces of one row have the bits of one run
+            given = row, np.asarray(label)[np.newaxis], delay
+            self._learner.run_events(*given, audit=False, sample_weight=weight)
+        elif weight is None:
             self._learner.learn_row(row, label)
         else:
             self._learner.learn_rows(row, np.asarray(label)[np.newaxis], weight)

@@ -34,6 +34,7 @@ class Guarantee:
     expected loss, not the actual one. ``alone`` is whether there is only one learner.
     ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
     ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
+    ``late`` is whether labels came late: what that has cost the weights is known by an audit.
     """
 
     rounds: int
@@ -47,6 +48,7 @@ class Guarantee:
     random: bool = False
     alone: bool = False
     searched: bool = False
+    late: bool = False
 
     @property
     def bound(self) -> float:
@@ -98,21 +100,26 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     paid, best = model.loss, float(model.totals.min())
     average, factor = math.inf, 1.0
     if not alone:
-        average, factor = _average(model, best), vote_factor(model.learner.task)
+        average, factor = _average(model, best, made), vote_factor(model.learner.task)
     elif made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
         average = min(_bounds(made).values(), default=math.inf)
     guessing = _guessing(model, made, rounds)
-    how = {"random": model.random, "alone": alone, "searched": searched}
+    how = {"random": model.random, "alone": alone, "searched": searched, "late": model.late}
     return Guarantee(rounds, paid, best, average, factor, guessing, made, reason, **how)
 
 
-def _average(model: Model, best: float) -> float:
+def _average(model: Model, best: float, made: CommitteeCertificate | None) -> float:
     """Return the bound of the members' weighted average."""
+    bill = 0.0
+    if model.late:  # weights of predictions were older than those when labels came
+        if made is None or made.rounds != model.rounds:
+            return math.inf
+        bill = made.bill
     largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
         return math.inf  # the weights' bound is for losses in their range
-    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches)
+    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches) + bill
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:

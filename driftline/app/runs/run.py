@@ -11,18 +11,23 @@ from driftline.app.runs.audit_buffer import AuditBuffer
 from driftline.app.runs.chances import RowChances
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
+from driftline.app.runs.late_rounds import LateRounds, Told
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
+from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels, Inputs, Json
 
 __all__ = ["WEIGHT", "BatchResult", "Run"]
 
 #: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
+
+#: Why there is no audit of a run that began while labels were waited for.
+CARRIED = "labels of rounds before this run came in it, and there is no audit across that"
 
 #: The column of the weights of rounds, if they have any.
 WEIGHT = "sample_weight"
@@ -32,13 +37,15 @@ class BatchResult(NamedTuple):
     """What happened in some rounds: predictions, and losses, None where nothing was learned.
 
     ``chances`` are those of every label before each row, None if they are not asked for;
-    ``weights`` say how often each row counts, None for once.
+    ``weights`` say how often each row counts, None for once. ``late`` are the events in which rows
+    were predicted and labels came, None if these come at once.
     """
 
     prediction: CheckedLabels
     losses: np.ndarray | None = None
     chances: np.ndarray | None = None
     weights: np.ndarray | None = None
+    late: LateRun | None = None
 
 
 class Run:
@@ -85,11 +92,13 @@ class Run:
         self.unlabelled = 0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
+        #: Rounds of the model that were predicted, and whose labels are still to come.
+        self.late = LateRounds()
 
     def next(self) -> Run:
         """Return a run that goes on with model and journal, and has a score of its own."""
         other = Run(self.model, journal=self.journal)
-        other.times, other.sample = self.times, self.sample
+        other.times, other.sample, other.late = self.times, self.sample, self.late
         other.times.begin()
         return other
 
@@ -108,6 +117,8 @@ class Run:
             made = self.model.next_predictions(rounds.inputs)
             self.model.remember(rounds.memory)
             return BatchResult(made, chances=self._chances(rounds))
+        if rounds.delays is not None:
+            return self._learn_late(rounds, rounds.delays)
         start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
@@ -143,11 +154,50 @@ class Run:
         self.rows += rounds.rows
         return BatchResult(trace.prediction, trace.target_loss, chances, weights)
 
+    def _learn_late(self, rounds: Rounds, delays: np.ndarray) -> BatchResult:
+        """Predict some rounds, and learn from those whose labels come meanwhile."""
+        start = time.perf_counter()
+        keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
+        given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep)
+        trace, late = self.model.learn_late(*given)
+        self.model.remember(rounds.memory)
+        chances = self._chances(rounds)
+        self.seconds += time.perf_counter() - start
+        told = self.late.add(trace, late, np.asarray(rounds.labels), self.model.baselines)
+        self.model.count_late(told)
+        if self.audit_buffer is not None:
+            if late.carried and self.audit_buffer.wants_weights:
+                self.audit_buffer.drop(CARRIED)
+            self.audit_buffer.add(rounds, trace)
+        if not self.journal.rounds:
+            self.journal = Journal(self._names)
+        self.journal.add(self._late_columns(told))
+        self.sample.add(rounds.played, lambda places: self._cells(rounds.inputs, places))
+        if self.model.encoder.time is not None:
+            texts = [""] * rounds.played if rounds.times is None else rounds.times
+            came = [texts[tick] for tick in told.ticks.tolist()]
+            self.times.add(came, [t for t in self.journal_alarms if t >= self.times.rounds])
+        self.totals += told.losses.sum(axis=0)
+        self.weight += float(told.weights.sum())
+        if len(told.labels):
+            self.counts.add(told.labels, told.predictions)
+        self.rounds += len(told.labels)
+        self.rows += rounds.rows
+        made, losses = np.asarray(trace.prediction)[late.ask_events], trace.target_loss
+        return BatchResult(made, losses[late.ask_events], chances, rounds.weights, late)
+
+    def _late_columns(self, told: Told) -> dict[str, np.ndarray]:
+        """Return the columns of the journal for rounds whose labels came."""
+        columns = dict(zip(self.columns, told.losses.T, strict=True))
+        members = zip(PER_MEMBER, (told.risks, told.shares, told.eta, told.restarts), strict=True)
+        columns |= {f"{what}.{j}": own for what, made in members for j, own in enumerate(made.T)}
+        return columns | ({WEIGHT: told.weights} if self.model.weighs else {})
+
     def _chances(self, rounds: Rounds) -> np.ndarray | None:
         """Return the chances before each row, which the model has just learned from."""
         if self.chances is None:
             return None
-        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights)
+        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights, rounds.delays)
 
     def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
         """Return a value a column of some inputs; of a query, those of its middle document."""
@@ -214,6 +264,8 @@ class Run:
             "weight_column": self.model.encoder.weight,
             "balanced": self.model.encoder.balanced,
             "rounds_of_model": self.model.rounds,
+            "to_come": self.late.waiting,
+            "never_came": self.late.untold - self.late.waiting,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,
             "beaten_by": self.beaten_by or None,

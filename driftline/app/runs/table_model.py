@@ -13,6 +13,7 @@ import numpy as np
 
 from driftline.app.runs.model import Model
 from driftline.app.runs.queries import Queries
+from driftline.app.runs.table_ticket import TableTicket
 from driftline.app.tables import Batch, Options, guess
 from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
@@ -223,6 +224,85 @@ class TableModel:
         model.baselines.losses(grades)
         return made
 
+    # -- labels that come late
+
+    def ask(self, rows: Any) -> Any:
+        """Predict a row whose label comes later; return a ticket, for several rows a list.
+
+        All rows of a ranking are one query, and have one ticket. What columns remember for values
+        that are missing, they remember now.
+
+        >>> import driftline as dl
+        >>> ages = [20 + i % 50 for i in range(200)]
+        >>> rows = [{"age": age, "will": "go" if age < 45 else "stay"} for age in ages]
+        >>> model = dl.TableModel.new(rows, label="will", learner="fast")
+        >>> _ = model.learn(rows)
+        >>> young, old = model.ask([{"age": 22}, {"age": 66}])
+        >>> young.prediction, old.prediction, model.outstanding
+        ('go', 'stay', 2)
+        >>> model.tell(old, "stay")
+        >>> model.forget(young)
+        >>> model.rounds, model.outstanding
+        (201, 0)
+        """
+        given = self._given(rows)
+        if self._model.weighs or self._model.scaling is not None:
+            raise InputError(
+                "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
+                "has neither: learn from rows with their labels by learn()"
+            )
+        if not len(given):
+            return []
+        with self._lock:
+            inputs = self._inputs(self._batch(given, labelled=False, learning=True))
+            ragged, learner = self._model.learner.task.layout.ragged, self._model.learner
+            if ragged and len(inputs) != 1:
+                raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
+            count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+            tickets = []
+            for i in range(count):
+                made = learner.ask(inputs[i] if ragged else inputs[i : i + 1])
+                named = self._named([made.prediction])
+                tickets.append(TableTicket(named if ragged else named[0], made))
+            self._model.predicted += count
+        return tickets[0] if ragged else self._answer(given, tickets)
+
+    def tell(self, ticket: TableTicket, label: Any) -> None:
+        """Learn from a ticket and its label, by name; of a ranking, a grade for each row.
+
+        Tickets are told in any order; a new class is added. If it is refused, nothing changes.
+        """
+        if not isinstance(ticket, TableTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        model = self._model
+        codec, ragged = model.encoder.labels, model.learner.task.layout.ragged
+        cells = [codec.cells(own) for own in (_listed(label) if ragged else [label])]
+        columns = {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+        given = GivenRows(columns, len(cells))
+        with self._lock:
+            known = len(codec.values)
+            codes = codec.encode(given, {name: j for j, name in enumerate(codec.names)})
+            try:
+                model.tell(ticket.ticket, codes if ragged else codes[0])
+            except BaseException:
+                codec.forget(known)
+                raise
+            model.baselines.losses([codes] if ragged else codes)
+
+    def forget(
+        self, ticket: TableTicket | None = None, *, before: TableTicket | int | None = None
+    ) -> None:
+        """Say that no label will come for a ticket, or for all asked for before another."""
+        own: Any = ticket.ticket if isinstance(ticket, TableTicket) else ticket
+        other: Any = before.ticket if isinstance(before, TableTicket) else before
+        with self._lock:
+            self.learner.forget(own, before=other)
+
+    @property
+    def outstanding(self) -> int:
+        """How many tickets were asked for, and neither told nor forgotten yet."""
+        return self.learner.outstanding
+
     def explain(self, rows: Any = None) -> Explanation:
         """Say which columns matter most, and how chances depend on them: see :func:`explain`.
 
@@ -263,7 +343,8 @@ class TableModel:
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
         given = GivenRows.of(rows, self.columns)
-        known = {*self.columns, *encoder.labels.names, *encoder.ignored, encoder.weight}
+        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        known |= {name for name in (encoder.weight, encoder.delay) if name is not None}
         new = [name for name in given.columns if name not in known]
         if new:
             raise InputError(

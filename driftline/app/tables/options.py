@@ -14,7 +14,8 @@ class Options:
 
     ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``. ``time`` is a column of
     dates or times, and ``weight`` one of sample weights: both are no inputs. With ``balance`` rows
-    count by how rare their class has been so far.
+    count by how rare their class has been so far. ``delay_column`` says after how many more rows a
+    label comes, and is no input.
     """
 
     label: Sequence[str] = ()
@@ -30,3 +31,4 @@ class Options:
     time: str | None = None
     weight: str | None = None
     balance: bool = False
+    delay_column: str | None = None

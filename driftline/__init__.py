@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from driftline import polytopes as polytopes
     from driftline import rates as rates
     from driftline import regularizers as regularizers
+    from driftline import sets as sets
     from driftline import streams as streams
     from driftline import tasks as tasks
     from driftline.app.runs import TableModel as TableModel
@@ -82,6 +83,7 @@ _ROOMS = (
     "polytopes",
     "rates",
     "regularizers",
+    "sets",
     "streams",
     "tasks",
 )

@@ -35,4 +35,6 @@ plt.show()
 # that the weights of predictions were older than those when labels came.
 
 late = dl.certify(traces["a day late"], None, stream.inputs, stream.labels)
-print(f"valid: {late.valid}, cost of old weights: {late.bill:.0f}, still to come: {late.outstanding}")
+print(
+    f"valid: {late.valid}, cost of old weights: {late.bill:.0f}, still to come: {late.outstanding}"
+)

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.audit_buffer import AuditBuffer
-    from driftline.app.runs.chances import RowChances
     from driftline.app.runs.guarantee import Guarantee
     from driftline.app.runs.lock import Lock
     from driftline.app.runs.outputs import Outputs
     from driftline.app.runs.start import Start
     from driftline.app.runs.stop import Stop
+    from driftline.committee.row_chances import RowChances
 
 __all__ = ["run"]
 
@@ -278,8 +278,8 @@ def _begin(
 
 def _chances(model: Model) -> RowChances:
     """Return what gives the probabilities of every row, if labels have any."""
-    from driftline.app.runs.chances import RowChances
     from driftline.committee.pooling import gives_chances
+    from driftline.committee.row_chances import RowChances
     from driftline.errors import InputError
 
     if not gives_chances(model.learner.task):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.app.runs.audit_buffer import AuditBuffer
-from driftline.app.runs.chances import RowChances
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.late_rounds import LateRounds, Told
@@ -17,6 +16,7 @@ from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
+from driftline.committee.row_chances import RowChances
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels, Inputs, Json

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from driftline.committee import Committee
-from driftline.committee.pooling import log_chances
+from driftline.committee.committee import Committee
+from driftline.committee.pooling import gives_chances, log_chances
+from driftline.errors import InputError
+from driftline.learner import Member
 from driftline.typing import Inputs, Label, Labels
 
-__all__ = ["RowChances"]
+__all__ = ["RowChances", "chances_of"]
+
+
+def chances_of(learner: Member | Committee, inputs: Inputs) -> np.ndarray:
+    """Return the chances of every label, a row each; before the first round all are alike."""
+    if learner.rounds:
+        made: np.ndarray = np.exp(log_chances(learner, inputs))
+        return made
+    task, rows = learner.task, inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+    if not gives_chances(task):
+        raise InputError(f"chances are those of classes, levels and tags, but the task is {task!r}")
+    if task.kind == "tags":
+        return np.full((rows, task.dim), 0.5)
+    labels = task.dim + (task.kind in ("levels", "sign"))  # which have a score for each step
+    return np.full((rows, labels), 1.0 / labels)
 
 
 class RowChances:
@@ -24,8 +42,8 @@ class RowChances:
         The learner of the run, before its first row or between two batches; it is copied.
     """
 
-    def __init__(self, learner: Committee):
-        self._learner = learner.copy()
+    def __init__(self, learner: Member | Committee):
+        self._learner: Any = learner.copy()
 
     def before(
         self,
@@ -41,7 +59,7 @@ class RowChances:
         made = []
         for i in range(inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)):
             row = inputs[i : i + 1]
-            made.append(self._chances(row))
+            made.append(chances_of(self._learner, row)[0])
             if labels is not None:
                 more = (None if given is None else given[i : i + 1] for given in (weights, delays))
                 self._learn(row, labels[i], *more)
@@ -49,17 +67,6 @@ class RowChances:
         for i, own in enumerate(made):
             chances[i, : len(own)] = own
         return chances
-
-    def _chances(self, row: Inputs) -> np.ndarray:
-        """Return the chances in one row; before the first one all labels are alike."""
-        if self._learner.rounds:
-            made: np.ndarray = np.exp(log_chances(self._learner, row))[0]
-            return made
-        task = self._learner.task
-        if task.kind == "tags":
-            return np.full(task.dim, 0.5)
-        labels = task.dim + (task.kind == "levels")  # which have a score for each step
-        return np.full(labels, 1.0 / labels)
 
     def _learn(
         self, row: Inputs, label: Label, weight: np.ndarray | None, delay: np.ndarray | None

@@ -157,7 +157,8 @@ def late(folder):
 
 
 def late_chances(folder):
-    return write_csv(folder / "t.csv", *data(160)), ("--delay", "45", "--proba", *FAST)
+    options = ("--delay", "45", "--proba", "--sets", "0.9")
+    return write_csv(folder / "t.csv", *data(160)), (*options, *FAST)
 
 
 def resumed(folder):

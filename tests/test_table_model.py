@@ -517,3 +517,31 @@ def test_rankings_have_no_probabilities_on_the_command_line(tmp_path):
     _, rows, path = run(tmp_path, "ranking")
     done = call("predict", path, write(tmp_path / "new.csv", rows), "--proba")
     assert done.exit_code == 2 and "a ranking has no probabilities" in done.output
+
+
+def test_models_with_sets(tmp_path):
+    rows = people(160)
+    labels = ["stay" if row["age"] < 45 else "leave" for row in rows]
+    bare = [{k: v for k, v in row.items() if k in ("age", "plan")} for row in rows]
+    one = dl.TableModel.new(
+        [row | {"will": y} for row, y in zip(bare, labels, strict=True)],
+        "will", learner="fast", coverage=0.8, missing="mean",
+    )  # fmt: skip
+    two = dl.load(one.save(tmp_path / "model"))
+    one.learn(bare, labels)
+    for row, label in zip(bare, labels, strict=True):
+        ticket = two.ask(row)
+        assert ticket.set == two.predict_set(row) and ticket.prediction == ticket.set[0]
+        two.tell(dl.TableTicket.from_bytes(ticket.to_bytes()), label)
+    assert one._model.sets.to_saved()[0] == two._model.sets.to_saved()[0]
+    assert one.predict_set(bare) == two.predict_set(bare)
+    again = dl.load(one.save(tmp_path / "model"))
+    assert again.predict_set(bare[0]) == one.predict_set(bare[0])
+    again.learn(bare[0], "never seen")
+    assert again._model.sets.misses == one._model.sets.misses + 1
+    with pytest.raises(dl.InputError, match="has no sets"):
+        dl.TableModel.new(rows, "age", task="classes", ignore=["plan"], missing="mean").predict_set(
+            bare[0]
+        )
+    with pytest.raises(dl.InputError, match="none that could be its own"):
+        two.tell(dl.TableTicket("stay", two.ask(bare[0]).ticket), "stay")

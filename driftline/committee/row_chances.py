@@ -44,6 +44,8 @@ class RowChances:
 
     def __init__(self, learner: Member | Committee):
         self._learner: Any = learner.copy()
+        #: How many labels were known before each row of the last call.
+        self.known = np.zeros(0, dtype=np.int64)
 
     def before(
         self,
@@ -63,6 +65,7 @@ class RowChances:
             if labels is not None:
                 more = (None if given is None else given[i : i + 1] for given in (weights, delays))
                 self._learn(row, labels[i], *more)
+        self.known = np.array([len(own) for own in made], dtype=np.int64)
         chances = np.zeros((len(made), max(map(len, made), default=0)))
         for i, own in enumerate(made):
             chances[i, : len(own)] = own

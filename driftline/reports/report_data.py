@@ -41,7 +41,9 @@ class ReportData:
     whether columns beside ``loss`` are those of baselines, which a learner should beat. ``times``
     say when rounds were, None if that is not known, and ``alarm_times`` when each alarm was.
     ``inputs`` are those that changed, None if they were not searched. ``sizes`` are the sample
-    weights of every block, by default the number of its rounds.
+    weights of every block, by default the number of its rounds. ``covered`` is in how many rounds
+    of every block the label was in its set, with ``goal`` the share that is wanted, and
+    ``set_sizes`` are the sizes of all sets of a block together; None without sets.
     """
 
     name: str
@@ -67,6 +69,9 @@ class ReportData:
     alarm_times: list[str] = field(default_factory=list)
     inputs: Sequence[ChangedInput] | None = None
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    covered: np.ndarray | None = None
+    set_sizes: np.ndarray | None = None
+    goal: float = 0.0
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""

@@ -25,7 +25,7 @@ from driftline.typing import Inputs, Json, Saved
 if TYPE_CHECKING:
     from driftline.sets.adaptive import Adaptive
 
-__all__ = ["SetLevel"]
+__all__ = ["SetLevel", "of_label"]
 
 #: How many cells there are in a unit, up to which distance from 0, and for how long counts stay.
 CELLS, REACH, MEMORY = 10, 20, 1000.0
@@ -87,28 +87,39 @@ class SetLevel:
         self.rounds, self.misses = self.rounds + 1, self.misses + (not inside)
 
     def play(
-        self, chances: np.ndarray, labels: np.ndarray, late: LateRun | None = None
+        self,
+        chances: np.ndarray,
+        labels: np.ndarray | None,
+        late: LateRun | None = None,
+        known: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the sets of some rounds, each before its label came, and learn of the labels.
 
         ``labels`` are columns of chances; one beyond these is in no set. ``late`` are the events in
-        which rounds were predicted and labels came, None where these come at once.
+        which rounds were predicted and labels came, None where these come at once. ``known`` is how
+        many labels were known before each round, None for all: others are in no set.
         """
         made = np.zeros(chances.shape, dtype=bool)
-        if late is None:
-            for i, label in enumerate(labels.tolist()):
-                made[i] = self.sets(chances[i : i + 1])
-                self.tell(*_of_label(chances[i], made[i], label))
+        counts = np.full(len(made), chances.shape[1]) if known is None else known
+
+        def ask(i: int) -> tuple[float, bool]:
+            own = chances[i, : counts[i]]
+            made[i, : counts[i]] = self.sets(own[np.newaxis])[0]
+            return (0.0, False) if labels is None else of_label(own, made[i], int(labels[i]))
+
+        if late is None or labels is None:
+            for i in range(len(made)):
+                told = ask(i)
+                if labels is not None:
+                    self.tell(*told)
             return made
-        known = np.concatenate([self.waiting, np.zeros((len(labels), 2))])
+        kept = np.concatenate([self.waiting, np.zeros((len(labels), 2))])
         for place, asked in zip(late.rounds.tolist(), late.asked.tolist(), strict=True):
             if asked:
-                i = place - late.carried
-                made[i] = self.sets(chances[i : i + 1])
-                known[place] = _of_label(chances[i], made[i], int(labels[i]))
+                kept[place] = ask(place - late.carried)
             else:
-                self.tell(float(known[place, 0]), bool(known[place, 1]))
-        self.waiting = known[late.left]
+                self.tell(float(kept[place, 0]), bool(kept[place, 1]))
+        self.waiting = kept[late.left]
         return made
 
     def predict_set(self, learner: Any, inputs: Inputs) -> np.ndarray:
@@ -162,7 +173,7 @@ def _cells(chances: np.ndarray) -> np.ndarray:
     return cells
 
 
-def _of_label(chances: np.ndarray, inside: np.ndarray, label: int) -> tuple[float, bool]:
+def of_label(chances: np.ndarray, inside: np.ndarray, label: int) -> tuple[float, bool]:
     """Return the chance of a label, and whether it is in a set; a new one has no chance."""
     if label >= len(chances):
         return 0.0, False

@@ -110,6 +110,13 @@ Examples:
     help="Add a column to the predictions for the probability of every class, level or tag, before "
     "the row was learned from; this takes longer.",
 )
+@click.option(
+    "--sets",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Also give every row a set of classes or levels, such that this share of the rows has its "
+    "label in it, whatever changes: 0.9, say. This takes longer.",
+)
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
 @click.option(
     "--example",
@@ -136,7 +143,7 @@ def run(file: Path | None, **options: Any) -> None:
     the file is not the end of the run: rows are learned from as they are appended.
     """
     if options["resume"] is not None:
-        refuse_fixed(("learner", "seed"))
+        refuse_fixed(("learner", "seed", "sets"))
     if options["example"] or file is None:
         file = _example(file, options)
     with with_command(file, options):
@@ -243,7 +250,7 @@ def _begin(
         if head is None:
             raise InputError(f"{table.name} has no rows after its header")
         encoder, said = guess(table, head, table_options(options, ignore))
-        run = Run(Model.new(options["learner"], encoder, options["seed"]))
+        run = Run(Model.new(options["learner"], encoder, options["seed"], options["sets"]))
         for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
     else:
@@ -251,7 +258,8 @@ def _begin(
         run = state.run if start.continued else state.run.next()
     late = check_delay(options, run.model)
     run.audit_buffer = _audit_buffer(options)
-    run.chances = _chances(run.model) if options["proba"] else None
+    run.proba, asked = options["proba"], options["proba"] or run.model.sets is not None
+    run.chances = _chances(run.model) if asked else None
     rows = start.known.mark.rows
     if not rows:
         skip = options["skip"] or 0
@@ -269,7 +277,7 @@ def _begin(
         start=start.known.mark,
         queries=queries,
         unlabelled=options["unlabelled"],
-        most=MOST_CHANCES if options["proba"] else None,
+        most=MOST_CHANCES if asked else None,
         idle=SECONDS,
         delay=options["delay"],
     )
@@ -287,7 +295,7 @@ def _chances(model: Model) -> RowChances:
     if not model.encoder.labels.outcomes:
         raise InputError(
             "none of the first rows has a label, so that it is not known which columns "
-            "probabilities have: leave --proba out, or begin with rows that have a label"
+            "probabilities have: leave --proba and --sets out, or begin with rows that have a label"
         )
     return RowChances(model.learner)
 
@@ -411,6 +419,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         guarantee_lines,
         printable,
         score_lines,
+        set_lines,
         told_lines,
     )
     from driftline.app.runs.guarantee import guarantee_of
@@ -435,7 +444,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
-    lines = beaten_lines(run) + score_lines(run)
+    lines = beaten_lines(run) + score_lines(run) + set_lines(run)
     said = alarms_in_words(run.alarms, run.alarm_times)
     width = screen.width if screen.is_terminal else None
     lines += told_lines("alarms", [said[0].lower() + said[1:]], width)

@@ -116,6 +116,7 @@ class Checkpoint:
             "late": late,
             "held": [list(line) for line in self.held],
             "arrivals": self.arrivals,
+            "set_totals": self.run.set_totals.tolist(),
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
         arrays |= {f"{SAMPLE}{name}": array for name, array in rows.items()}
@@ -161,6 +162,7 @@ class Checkpoint:
             run.sample.resume(about["sample"], **rows)
         waiting = {k.removeprefix(LATE): a for k, a in arrays.items() if k.startswith(LATE)}
         run.late = LateRounds.from_saved(about.get("late"), waiting, model.learner.waits)
+        run.set_totals = np.array([float(n) for n in about.get("set_totals", (0.0, 0.0))])
         held = [[str(cell) for cell in line] for line in about.get("held", ())]
         if len(held) != run.late.waiting:
             raise InputError(f"{len(held)} lines are held for {run.late.waiting} rounds")

@@ -21,7 +21,8 @@ class Told(NamedTuple):
 
     ``losses`` are those of the learner and of the baselines, ``risks``, ``shares``, ``eta`` and
     ``restarts`` have a column for every member; ``ticks`` are the places, among the rounds that
-    were predicted meanwhile, of those with which labels came.
+    were predicted meanwhile, of those with which labels came. ``sets`` say whether the label was in
+    its set, and how large that was; nothing without sets.
     """
 
     losses: np.ndarray
@@ -33,6 +34,7 @@ class Told(NamedTuple):
     labels: np.ndarray
     predictions: np.ndarray
     ticks: np.ndarray
+    sets: np.ndarray
 
 
 class LateRounds:
@@ -56,9 +58,17 @@ class LateRounds:
         return 0 if self.known is None else len(self.known)
 
     def add(
-        self, trace: CommitteeTrace, late: LateRun, labels: np.ndarray, baselines: Baselines
+        self,
+        trace: CommitteeTrace,
+        late: LateRun,
+        labels: np.ndarray,
+        baselines: Baselines,
+        sets: np.ndarray,
     ) -> Told:
-        """Add rounds by the trace of their events, and labels; return those whose labels came."""
+        """Add rounds by the trace of their events, and labels; return those whose labels came.
+
+        ``sets`` has a row for each: whether the label is in its set, and how large that is.
+        """
         asked, told = late.ask_events, np.flatnonzero(~late.asked)
         weights, losses = late.sample_weight[late.carried :], trace.target_loss[asked]
         if self.waiting:
@@ -67,7 +77,7 @@ class LateRounds:
         counted = np.cumsum(~late.asked)[asked]
         beside = baselines.late_losses(labels[places], labels[late.carried :], counted)
         own = [losses, *(beside * weights[:, np.newaxis]).T, weights]
-        known = np.column_stack([*own, trace.member_risk[asked], trace.weights[asked]])
+        known = np.column_stack([*own, trace.member_risk[asked], trace.weights[asked], sets])
         made = np.asarray(trace.prediction)[asked]
         if self.known is not None and len(self.known):
             known, made = np.vstack([self.known, known]), np.concatenate([self.predictions, made])
@@ -77,13 +87,14 @@ class LateRounds:
         return Told(
             given[:, : first - 1],
             given[:, first : first + members],
-            given[:, first + members :],
+            given[:, first + members : first + 2 * members],
             np.column_stack([member.eta[told] for member in trace.members]),
             self._restarted(trace, told),
             given[:, first - 1],
             labels[places],
             made[places],
             np.cumsum(late.asked)[told] - 1,
+            given[:, first + 2 * members :],
         )
 
     def _restarted(self, trace: CommitteeTrace, told: np.ndarray) -> np.ndarray:

@@ -19,11 +19,16 @@ from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.learner import Balance, Ticket, multiplied
 from driftline.learner.late import LateRun
+from driftline.sets import Adaptive, SetLevel
+from driftline.sets.run import check_task
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Model"]
+
+#: The prefix of the names of arrays of the level of sets.
+SETS = "sets."
 
 
 class Model:
@@ -42,6 +47,8 @@ class Model:
         self.learner, self.encoder, self.about = learner, encoder, about
         self.loss, self.largest_risk = 0.0, 0.0
         self.predicted, self.late = learner.rounds, False
+        #: The level of sets of labels, None without sets.
+        self.sets: SetLevel | None = None
         self.classes = len(encoder.labels.values)
         self.totals = np.zeros(len(learner.members))
         self.balance = Balance() if encoder.balanced else None
@@ -53,9 +60,15 @@ class Model:
         self.scaling: Standardiser | None = None
 
     @classmethod
-    def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
-        """Return a new model, by the name of its learner."""
-        return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+    def new(
+        cls, name: str, encoder: Encoder, seed: int | None = 0, coverage: float | None = None
+    ) -> Model:
+        """Return a new model, by the name of its learner; with sets that have this coverage."""
+        made = cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+        if coverage is not None:
+            check_task(encoder.labels.task)
+            made.sets = Adaptive(coverage).level()
+        return made
 
     @property
     def weighs(self) -> bool:
@@ -250,6 +263,9 @@ class Model:
         about["table"] = table = self.encoder.config()
         if self.encoder.labels.grows:  # without those of rows that were not learned from
             table["labels"]["values"] = table["labels"]["values"][: self.classes]
+        if self.sets is not None:
+            about["sets"], own = self.sets.to_saved()
+            arrays |= {f"{SETS}{name}": array for name, array in own.items()}
         if self.scaling is not None:
             about["documents"] = self.scaling.config()
             arrays["documents"] = self.scaling.state
@@ -290,6 +306,11 @@ class Model:
             made.late = run.get("late") is True
             if made.balance is not None:
                 made.balance = Balance.from_plain(run["balance"])
+            if "sets" in about:
+                own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
+                made.sets = SetLevel.from_saved(about["sets"], own)
+                if len(made.sets.waiting) != learner.waits:
+                    raise InputError("its sets wait for other labels than its learner")
             if "documents" in about:
                 made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
             totals = np.array(run["totals"], dtype=np.float64)

@@ -115,7 +115,7 @@ class Outputs:
 
     def _chances(self, path: Path, extent: Extent) -> Sequence[str]:
         """Return the labels that have a column of probabilities: those of the file's first line."""
-        asked = self.run.chances is not None
+        asked = self.run.proba
         if not extent.length:
             return list(self.run.model.encoder.labels.outcomes) if asked else ()
         if asked != bool(self.state.chances):
@@ -167,8 +167,10 @@ class Outputs:
             self._open(self.run.model.predicted + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
         rounds = rounds._replace(weights=learned.weights)
-        given = (learned.prediction, rounds, learned.losses, learned.chances, learned.late)
-        self._text.write(*given)
+        chances = learned.chances if self.run.proba else None
+        self._text.write(
+            learned.prediction, rounds, learned.losses, chances, learned.late, learned.sets
+        )
         self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)

@@ -49,12 +49,14 @@ class PredictionFile:
         self._write, self.problems, self.chances = write, problems, list(chances)
         self.weighted = model.weighs and not problems
         self.late, self.held = late, [list(line) for line in held]
+        self.sets = model.sets is not None and not problems
 
     def begin(self) -> None:
         """Write the names of the columns."""
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
         more += ["arrival"] if self.late else []
         more += ["weight"] if self.weighted else []
+        more += ["set"] if self.sets else []
         more += [f"p({name})" for name in self.chances]
         self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
@@ -65,6 +67,7 @@ class PredictionFile:
         losses: Any = None,
         chances: np.ndarray | None = None,
         events: LateRun | None = None,
+        sets: np.ndarray | None = None,
     ) -> None:
         """Write some rounds; what is not known of a row is empty.
 
@@ -72,7 +75,8 @@ class PredictionFile:
         Chances of labels beyond those that have a column are left out.
         """
         columns = [self._shown(predictions)]
-        shares = [] if chances is None else self._shares(chances)
+        shares = [] if sets is None else [self._names(sets)]
+        shares += [] if chances is None else self._shares(chances)
         if self.labelled and rounds.labels is None and not rounds.problems:
             rest = zip(*columns, *shares, strict=True)
             empty = [""] * (1 + self.weighted + self.late)
@@ -119,6 +123,12 @@ class PredictionFile:
     def write_held(self) -> None:
         """Write the lines that wait, without their labels, which have not come."""
         self._rows(map(_unlabelled, self.held))
+
+    def _names(self, sets: np.ndarray) -> list[str]:
+        """Return the labels of each set by name, with semicolons between them."""
+        names = [self._shown(np.array([k]))[0] for k in range(len(self.labels.outcomes))]
+        pairs = (zip(names, row, strict=False) for row in sets.tolist())
+        return [";".join(name for name, inside in row if inside) for row in pairs]
 
     def _shares(self, chances: np.ndarray) -> list[list[str]]:
         """Return the columns of chances as texts; a label that is not known yet has none."""

@@ -20,6 +20,7 @@ from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
 from driftline.committee.pooling import log_chances, softened
+from driftline.committee.row_chances import RowChances, chances_of
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_whole
@@ -74,6 +75,7 @@ class TableModel:
         *,
         learner: str = "auto",
         seed: int = 0,
+        coverage: float | None = None,
         **options: Any,
     ) -> TableModel:
         """Return a model for rows like these, from which nothing is learned yet.
@@ -87,6 +89,8 @@ class TableModel:
             The column to predict, or several of tags; a pattern such as ``tag_*`` stands for all.
         learner, seed
             By the name that ``driftline run --help`` lists.
+        coverage
+            The share of rows whose label is to be in its :meth:`predict_set`; None for no sets.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
             ``missing``, ``highest``, ``time``, ``weight``, ``balance``.
@@ -96,7 +100,7 @@ class TableModel:
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
         encoder, _ = guess(given, given, chosen)
-        return cls(Model.new(learner, encoder, seed))
+        return cls(Model.new(learner, encoder, seed, coverage))
 
     # -- facts
 
@@ -174,6 +178,22 @@ class TableModel:
         made = [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
         return self._answer(given, made)
 
+    def predict_set(self, rows: Any) -> Any:
+        """Return a set of classes or levels for every row, by name: a list, the likeliest first.
+
+        For models that were made with sets: see ``coverage`` of :meth:`new`, ``driftline run
+        --sets``, and :class:`driftline.sets.Adaptive` for what they promise.
+        """
+        given, (learner, names) = self._given(rows), self._learner_and_names()
+        level = self._model.sets
+        if level is None:
+            raise InputError("the model has no sets: make it with coverage=0.9, say, or --sets 0.9")
+        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
+        if not len(given):
+            return []
+        chances = chances_of(learner, inputs)
+        return self._answer(given, _named_sets(names, chances, level.sets(chances)))
+
     def learn(self, rows: Any, labels: Any = None) -> Any:
         """Learn from rows in their order; return what was predicted before each label was seen.
 
@@ -205,7 +225,8 @@ class TableModel:
         codec, columns = model.encoder.labels, model.encoder.columns
         known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
-        alone = len(given) == 1 and not model.weighs
+        alone = len(given) == 1 and not model.weighs and model.sets is None
+        before_rows = None if model.sets is None else RowChances(learner)
         if scaling is not None:
             model.scaling = scaling.copy()
         try:
@@ -214,7 +235,8 @@ class TableModel:
             if alone and not model.learner.task.layout.ragged:
                 made: Any = [model.learn_one(inputs[:1], grades[0])]
             else:
-                made = model.learn(model.scaled(inputs), grades, batch.weights).prediction
+                trace = model.learn(model.scaled(inputs), grades, batch.weights)
+                made, weights = trace.prediction, trace.sample_weight
         except BaseException:
             model.learner, model.scaling = learner, scaling  # from before new classes and rows
             codec.forget(known)
@@ -222,6 +244,9 @@ class TableModel:
                 columns.sums, columns.counts = before
             raise
         model.baselines.losses(grades)
+        if model.sets is not None and before_rows is not None:
+            chances = before_rows.before(inputs, grades, weights)
+            model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
 
     # -- labels that come late
@@ -260,10 +285,18 @@ class TableModel:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
             count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
             tickets = []
+            level, names = self._model.sets, self._learner_and_names()[1]
             for i in range(count):
-                made = learner.ask(inputs[i] if ragged else inputs[i : i + 1])
-                named = self._named([made.prediction])
-                tickets.append(TableTicket(named if ragged else named[0], made))
+                row = inputs[i] if ragged else inputs[i : i + 1]
+                made = learner.ask(row)
+                named, chances, inside, said = self._named([made.prediction]), None, None, None
+                if level is not None:
+                    chances = chances_of(learner, row)
+                    inside = level.sets(chances)
+                    said = _named_sets(names, chances, inside)[0]
+                    chances, inside = chances[0], inside[0]
+                prediction = named if ragged else named[0]
+                tickets.append(TableTicket(prediction, made, said, chances, inside))
             self._model.predicted += count
         return tickets[0] if ragged else self._answer(given, tickets)
 
@@ -283,11 +316,14 @@ class TableModel:
             known = len(codec.values)
             codes = codec.encode(given, {name: j for j, name in enumerate(codec.names)})
             try:
+                told = None if model.sets is None else ticket.told(int(codes[0]))
                 model.tell(ticket.ticket, codes if ragged else codes[0])
             except BaseException:
                 codec.forget(known)
                 raise
             model.baselines.losses([codes] if ragged else codes)
+            if model.sets is not None and told is not None:
+                model.sets.tell(*told)
 
     def forget(
         self, ticket: TableTicket | None = None, *, before: TableTicket | int | None = None
@@ -392,6 +428,13 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _named_sets(names: list[str], chances: np.ndarray, sets: np.ndarray) -> list[list[str]]:
+    """Return the labels of each set by name, the likeliest first."""
+    orders = np.argsort(-chances, axis=1, kind="stable").tolist()
+    pairs = zip(orders, sets, strict=True)
+    return [[names[k] for k in order if own[k] and k < len(names)] for order, own in pairs]
 
 
 def _options(**given: Any) -> Options:

@@ -180,6 +180,22 @@ def test_what_does_not_go_together_is_refused(tmp_path, name):
     assert left == []
 
 
+def test_a_model_that_waits_can_be_told_to_forget(tmp_path):
+    write_csv(tmp_path / "t.csv", *data(100))
+    run(tmp_path / "t.csv", tmp_path / "out", "--delay", "9", "--sets", "0.9")
+    model = dl.load(tmp_path / "out/model.driftline")
+    row = {f"x{j}": 0.5 for j in range(3)}
+    with pytest.raises(dl.InputError, match=r"forget\(before=100\)"):
+        model.learn(row, "u")
+    assert model.outstanding == 9
+    model.forget(before=97)
+    assert model.outstanding == 3 and len(model._model.sets.waiting) == 3
+    again = dl.load(model.save(tmp_path / "again"))
+    again.forget(before=100)
+    again.learn(row, "u")
+    assert again.rounds == 92 and again.outstanding == 0
+
+
 def test_a_model_that_waits_asks_for_a_delay(tmp_path):
     inputs, labels = data(ROWS)
     write_csv(tmp_path / "t.csv", inputs[:100], labels[:100])

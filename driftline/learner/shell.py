@@ -219,7 +219,12 @@ class Shell(Learner):
     @property
     def waits(self) -> int:
         """How many rounds of a run wait for labels that come at known rounds."""
-        return 0 if self._late is None else len(self._late.numbers)
+        return len(self.waiting)
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """The numbers of these rounds."""
+        return np.zeros(0, dtype=np.int64) if self._late is None else self._late.numbers.copy()
 
     def learn_rows(
         self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None

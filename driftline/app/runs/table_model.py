@@ -222,6 +222,12 @@ class TableModel:
     def _learn(self, given: GivenRows) -> Any:
         """Learn from rows with labels and return what was predicted; if refused, change nothing."""
         model = self._model
+        if waits := model.learner.waits:
+            last = int(model.learner.waiting[-1])
+            raise InputError(
+                f"labels of {waits} rows of its run are still to come: go on by driftline run "
+                f"--resume, or forget these rows by forget(before={last + 1})"
+            )
         codec, columns = model.encoder.labels, model.encoder.columns
         known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
@@ -332,7 +338,10 @@ class TableModel:
         own: Any = ticket.ticket if isinstance(ticket, TableTicket) else ticket
         other: Any = before.ticket if isinstance(before, TableTicket) else before
         with self._lock:
+            waited, level = self.learner.waiting, self._model.sets
             self.learner.forget(own, before=other)
+            if level is not None:
+                level.waiting = level.waiting[np.isin(waited, self.learner.waiting)]
 
     @property
     def outstanding(self) -> int:

@@ -246,7 +246,10 @@ def test_killed_at_any_moment(tmp_path, killed):
 
 @pytest.mark.parametrize(
     "kind",
-    chosen([json_lines, times, balanced, probable], [json_lines, times, balanced, *WITHOUT_LABELS]),
+    chosen(
+        [json_lines, times, balanced, probable, late],
+        [json_lines, times, balanced, late, late_chances, *WITHOUT_LABELS],
+    ),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):
     learner = () if "--learner" in kind(tmp_path)[1] else FAST

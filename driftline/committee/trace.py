@@ -76,6 +76,10 @@ class CommitteeTrace:
         """Whether the label of each round has come."""
         return np.ones(len(self), dtype=bool) if self.arrival is None else self.arrival >= 0
 
+    def of_events(self, late: Any) -> CommitteeTrace:
+        """Return the trace of a run's events, in which those that are asked for make no step."""
+        return replace(self, members=tuple(member.of_events(late) for member in self.members))
+
     def rounds_of(self, late: Any) -> CommitteeTrace:
         """Return the rounds of a run whose labels came late, from its events."""
         asked, told = late.ask_events, late.tell_events[late.carried :]

@@ -214,7 +214,7 @@ class Shell(Learner):
         with self._turn.lock:
             never, numbers = late.numbers[late.due < 0], self._outstanding.to_array()
             self._outstanding = Outstanding(np.setdiff1d(numbers, never))
-        return trace, late
+        return trace.of_events(late), late
 
     @property
     def waits(self) -> int:

@@ -9,6 +9,7 @@ from commands import call, data, predictions, write_csv
 import driftline as dl
 from driftline.app import tables
 from driftline.app.runs import schedule
+from tests.howmany import chosen
 
 ROWS = 240
 
@@ -30,7 +31,7 @@ def run(path, out, *more):
     return result.output, json.loads((out / "summary.json").read_text())
 
 
-@pytest.fixture(params=[None, 17, 100], ids=["one piece", "pieces of 17", "pieces of 100"])
+@pytest.fixture(params=chosen([17], [None, 17, 100]), ids=str)
 def pieces(request, monkeypatch):
     """Let tables be read in pieces of so many rows, with a checkpoint after each."""
     if request.param is not None:

@@ -9,11 +9,12 @@ from commands import call, data, predictions, write_csv
 import driftline as dl
 from driftline.app import tables
 from driftline.app.runs import schedule
+from tests.howmany import chosen
 
-ROWS = 240
+ROWS = 110
 
 
-@pytest.fixture(params=[None, 33], ids=["one piece", "pieces of 33"])
+@pytest.fixture(params=chosen([33], [None, 33]), ids=str)
 def pieces(request, monkeypatch):
     if request.param is not None:
         original = tables.open_table
@@ -75,7 +76,7 @@ def test_sets_of_a_run_are_those_of_the_library(tmp_path, pieces, late):
 def test_a_run_with_sets_goes_on(tmp_path, pieces):
     inputs, labels = table(tmp_path / "t.csv")
     run(tmp_path / "t.csv", tmp_path / "whole", "--sets", "0.9", "--proba", "--delay", "9")
-    write_csv(tmp_path / "grows.csv", inputs[:120], labels[:120], names="uvwx")
+    write_csv(tmp_path / "grows.csv", inputs[:60], labels[:60], names="uvwx")
     more = ("--sets", "0.9", "--proba", "--delay", "9")
     run(tmp_path / "grows.csv", tmp_path / "part", *more)
     write_csv(tmp_path / "grows.csv", inputs, labels, names="uvwx")

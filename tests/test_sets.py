@@ -130,11 +130,11 @@ def stream(rounds=400, classes=4, seed=0):
 
 @pytest.mark.parametrize("delay", [None, 13])
 def test_runs_in_pieces_are_one_run(delay, tmp_path):
-    task, X, y = stream()
+    task, X, y = stream(160)
     part = dl.sets.Adaptive(0.9)
     whole = part.run(dl.auto(task, effort="fast"), X, y, delay=delay)
     learner, level, made = dl.auto(task, effort="fast"), None, []
-    for a, b in ((0, 5), (5, 150), (150, 400)):
+    for a, b in ((0, 5), (5, 60), (60, 160)):
         piece = part.run(learner, X[a:b], y[a:b], level=level, delay=delay)
         made.append(piece.sets)
         learner = dl.load(learner.save(tmp_path / "learner"))
@@ -145,13 +145,13 @@ def test_runs_in_pieces_are_one_run(delay, tmp_path):
     assert all(np.array_equal(saved[0][1][k], saved[1][1][k]) for k in saved[0][1])
     plain = dl.auto(task, effort="fast").run(X, y, delay=delay)
     assert np.array_equal(plain.prediction, whole.trace.prediction)
-    assert whole.sets[np.arange(400), plain.prediction].all()
+    assert whole.sets[np.arange(160), plain.prediction].all()
     came = whole.trace.arrived
     assert whole.coverage == whole.covered[came].mean() and whole.level.rounds == came.sum()
 
 
 def test_late_labels_move_the_level_when_they_come():
-    task, X, y = stream()
+    task, X, y = stream(number(150, 400))
     late = dl.sets.Adaptive(0.9).run(dl.auto(task, effort="fast"), X, y, delay=50)
     assert late.sets[:51].all()  # nothing is known before the first label
     assert len(late.level.waiting) == 50

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from driftline import polytopes as polytopes
     from driftline import rates as rates
     from driftline import regularizers as regularizers
+    from driftline import sets as sets
     from driftline import streams as streams
     from driftline import tasks as tasks
     from driftline.app.runs import TableModel as TableModel
+    from driftline.app.runs import TableTicket as TableTicket
     from driftline.certificates import certify as certify
     from driftline.committee import Committee as Committee
     from driftline.committee import CommitteeTrace as CommitteeTrace
@@ -83,6 +85,7 @@ _ROOMS = (
     "polytopes",
     "rates",
     "regularizers",
+    "sets",
     "streams",
     "tasks",
 )
@@ -109,6 +112,7 @@ _NAMES = {
     "explain_run": "explanation",
     "load": "state.loading",
     "TableModel": "app.runs",
+    "TableTicket": "app.runs",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",
     "DriftOrdinalClassifier": "estimators",

@@ -857,3 +857,38 @@ def tags_from_clicks(Z, y, shown, policies, radius_of, rate, share, floor):
             V[i] = V[i] - etas[i] / np.log(2.0) * np.outer(h * (q[i] - label), x)
             V[i] *= min(1.0, radius_of(policy) / max(np.linalg.norm(V[i]), 1e-300))
     return tuple(np.array(made) for made in (risks, slacks, losses, squares, chances)), w
+
+
+def adaptive_sets(chances, labels, coverage, account=19.5, memory=1000.0):
+    """Sets of labels by an account of misses, with all of the past at hand."""
+    miss, made, past, told = 1.0 - coverage, [], [], 0.0
+    for row, label in zip(chances, labels, strict=True):
+        places = [
+            min(max(math.floor(10.0 * (math.log1p(-p) - math.log(p))), -200), 199)
+            if 0.0 < p < 1.0
+            else (199 if p == 0.0 else -200)
+            for p in row.tolist()
+        ]
+        if told >= 0.0:
+            share = miss * (1.0 - (told / account) ** 2)
+        else:
+            share = miss + (1.0 - miss) * (told / (account - miss)) ** 2
+        if share <= 0.0 or not past:
+            inside = [True] * len(row)
+        else:
+            ages = range(len(past) - 1, -1, -1)
+            weighted = sorted(zip(past, ((1.0 - 1.0 / memory) ** age for age in ages), strict=True))
+            total, limit, seen = sum(weight for _, weight in weighted), -300, 0.0
+            for place, weight in weighted:
+                if share >= 1.0:
+                    break
+                seen += weight
+                limit = place
+                if seen >= (1.0 - share) * total:
+                    break
+            inside = [place <= limit for place in places]
+        inside[int(np.argmax(row))] = True
+        made.append(inside)
+        told = max(-account, told + (not inside[label]) - miss)
+        past.append(places[label])
+    return np.array(made)

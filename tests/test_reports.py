@@ -173,3 +173,13 @@ def test_weights_of_many_members_are_added_up_by_what_they_see(digits):
     assert len(data.members) == data.weights.shape[1] < len(learner.members)
     np.testing.assert_allclose(data.weights.sum(axis=1), 1.0)
     assert data.members[0] == "linear (7)" and "Fourier of Ranks (4)" in data.members
+
+
+def test_labels_that_came_late_are_told_in_their_order():
+    stream = dl.streams.LabelFlips(rounds=300, flips=1, seed=0)
+    for learner in (dl.auto(stream.task, effort="fast"), dl.OGD(dl.losses.Logistic(stream.task))):
+        trace = learner.run(stream, delay=20)
+        data = ReportData.of(trace, stream.labels)
+        assert data.rounds == 280 and data.total == np.nansum(trace.target_loss)
+        assert data.counts.sum() == 280
+        assert np.trace(data.counts) == 280 - data.total

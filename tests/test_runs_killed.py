@@ -145,6 +145,22 @@ def balanced(folder):
     return path, ("--weight", "x2", "--balance", "--trace")
 
 
+def late(folder):
+    """Labels that come late or never; a class comes up on the way, and some rows have no label."""
+    path, options = without_labels(folder, "--unlabelled", "predict", "--trace", *FAST)
+    lines = path.read_text().splitlines()
+    days = ["days", *("" if i % 13 == 5 else str(i * i % 53) for i in range(len(lines) - 1))]
+    path.write_text(
+        "\n".join(f"{day},{line}" for day, line in zip(days, lines, strict=True)) + "\n"
+    )
+    return path, (*options, "--delay-column", "days")
+
+
+def late_chances(folder):
+    options = ("--delay", "45", "--proba", "--sets", "0.9")
+    return write_csv(folder / "t.csv", *data(160)), (*options, *FAST)
+
+
 def resumed(folder):
     """Go on from a model, in its own folder, after some rows that are passed over."""
     second = write_csv(folder / "second.csv", *data(240, seed=1))
@@ -164,6 +180,8 @@ KINDS = (
     times,
     balanced,
     resumed,
+    late,
+    late_chances,
 )
 KINDS += WITHOUT_LABELS
 
@@ -228,7 +246,10 @@ def test_killed_at_any_moment(tmp_path, killed):
 
 @pytest.mark.parametrize(
     "kind",
-    chosen([json_lines, times, balanced, probable], [json_lines, times, balanced, *WITHOUT_LABELS]),
+    chosen(
+        [json_lines, times, balanced, probable, late],
+        [json_lines, times, balanced, late, late_chances, *WITHOUT_LABELS],
+    ),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):
     learner = () if "--learner" in kind(tmp_path)[1] else FAST

@@ -185,6 +185,74 @@ def test_row_by_row_is_all_at_once(tmp_path):
     assert one.rounds == two.rounds == len(rows) + 30 and one.predict([]) == []
 
 
+@every_kind
+def test_tickets_told_at_once_are_rows_learned_from(tmp_path, kind):
+    _, rows, path = run(tmp_path, kind)
+    one, two = dl.load(path), dl.load(path)
+    label = {"classes": "will", "levels": "will", "tags": None, "ranking": "grade"}[kind]
+    if kind == "ranking":
+        parts = [[row for row in rows if row["query"] == name] for name in ("q0", "q1")]
+        parts = parts if all(parts) else [rows[:4], rows[4:7]]
+    else:
+        parts = rows[:12]
+    for part in parts:
+        if kind == "ranking":
+            truth = [row[label] for row in part]
+            part = [row | {"query": "asked"} for row in part]
+        elif kind == "tags":
+            truth = [
+                name for name in part if name.startswith("tag_") and part[name] in (1, "1", True)
+            ]
+        else:
+            truth = part[label]
+        bare = (
+            [{k: v for k, v in row.items() if k != label} for row in part]
+            if kind == "ranking"
+            else part
+        )
+        ticket = dl.TableTicket.from_bytes(one.ask(bare).to_bytes())
+        before = two.predict(bare)
+        assert ticket.prediction == before
+        one.tell(ticket, truth)
+        two.learn(bare, truth)
+    assert one.rounds == two.rounds and one.predict(rows) == two.predict(rows)
+    assert np.array_equal(one.learner.weights, two.learner.weights)
+
+
+def test_labels_of_a_table_come_in_any_order(tmp_path):
+    model, rows, _ = run(tmp_path, "classes")
+    rounds = model.rounds
+    tickets = model.ask(rows[:6])
+    kept = [ticket.to_bytes() for ticket in tickets]
+    model.tell(tickets[4], "never seen")
+    assert "never seen" in model.classes and model.outstanding == 5
+    again = dl.load(model.save(tmp_path / "again"))
+    for one, ticket in ((model, tickets[1]), (again, dl.TableTicket.from_bytes(kept[1]))):
+        one.tell(ticket, "stay")
+        one.forget(before=one.ask(rows[7]))
+        assert one.rounds == rounds + 2 and one.outstanding == 1
+    assert saved(model, tmp_path) == saved(again, tmp_path)
+    for wrong in (tickets[1], "no ticket", None, tickets[1].ticket):
+        with pytest.raises(dl.InputError):
+            model.tell(wrong, "stay")
+    with pytest.raises(dl.InputError):
+        model.tell(model.ask(rows[0]), None)
+    assert saved(model, tmp_path) != saved(again, tmp_path)  # by the ticket alone
+    model.forget(before=10**6)
+    with pytest.raises(dl.InputError):
+        dl.TableTicket.from_bytes(tickets[0].ticket.to_bytes())
+
+
+def test_a_refused_ticket_brings_no_new_class(tmp_path):
+    model, rows, _ = run(tmp_path, "classes")
+    ticket = model.ask(rows[0])
+    model.forget(ticket)
+    before = saved(model, tmp_path)
+    with pytest.raises(dl.InputError):
+        model.tell(ticket, "a new class")
+    assert saved(model, tmp_path) == before and "a new class" not in model.classes
+
+
 def test_a_new_class_comes_at_any_time(tmp_path):
     model, rows, _ = run(tmp_path, "classes")
     model.learn(rows[0], "never seen")
@@ -449,3 +517,31 @@ def test_rankings_have_no_probabilities_on_the_command_line(tmp_path):
     _, rows, path = run(tmp_path, "ranking")
     done = call("predict", path, write(tmp_path / "new.csv", rows), "--proba")
     assert done.exit_code == 2 and "a ranking has no probabilities" in done.output
+
+
+def test_models_with_sets(tmp_path):
+    rows = people(160)
+    labels = ["stay" if row["age"] < 45 else "leave" for row in rows]
+    bare = [{k: v for k, v in row.items() if k in ("age", "plan")} for row in rows]
+    one = dl.TableModel.new(
+        [row | {"will": y} for row, y in zip(bare, labels, strict=True)],
+        "will", learner="fast", coverage=0.8, missing="mean",
+    )  # fmt: skip
+    two = dl.load(one.save(tmp_path / "model"))
+    one.learn(bare, labels)
+    for row, label in zip(bare, labels, strict=True):
+        ticket = two.ask(row)
+        assert ticket.set == two.predict_set(row) and ticket.prediction == ticket.set[0]
+        two.tell(dl.TableTicket.from_bytes(ticket.to_bytes()), label)
+    assert one._model.sets.to_saved()[0] == two._model.sets.to_saved()[0]
+    assert one.predict_set(bare) == two.predict_set(bare)
+    again = dl.load(one.save(tmp_path / "model"))
+    assert again.predict_set(bare[0]) == one.predict_set(bare[0])
+    again.learn(bare[0], "never seen")
+    assert again._model.sets.misses == one._model.sets.misses + 1
+    with pytest.raises(dl.InputError, match="has no sets"):
+        dl.TableModel.new(rows, "age", task="classes", ignore=["plan"], missing="mean").predict_set(
+            bare[0]
+        )
+    with pytest.raises(dl.InputError, match="none that could be its own"):
+        two.tell(dl.TableTicket("stay", two.ask(bare[0]).ticket), "stay")

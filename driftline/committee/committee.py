@@ -212,6 +212,11 @@ class Committee(Shell):
         count = len(self.members)
         if self.features is None:  # nobody has learned yet, so that members may be left out
             count = len(self._suited(row.features, isinstance(row, SparseRows)))
+        self._play_one(row, label, ticket.number, self.late_risks(ticket, label, count))
+
+    def late_risks(self, ticket: Ticket, label: Label, members: int | None = None) -> np.ndarray:
+        """Return what members had to expect to pay for a ticket, given its checked label."""
+        count = len(self.members) if members is None else members
         means, task = ticket.checked_means(count), self.task
         truth = task.label(label)
         target, offset = task.encode(truth), task.offset(truth)
@@ -220,7 +225,8 @@ class Committee(Shell):
             raise InputError(
                 f"the ticket is for {means.shape[1]} scores, but its label for {len(target)}"
             )
-        self._play_one(row, label, ticket.number, np.maximum(means @ target + offset, 0.0))
+        made: np.ndarray = np.maximum(means @ target + offset, 0.0)
+        return made
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None

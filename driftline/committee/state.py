@@ -42,7 +42,7 @@ class CommitteeState:
     alarms: AlarmLog | None = None
     outstanding: np.ndarray | None = None
     identity: str = ""
-    late: Any = None
+    late: Saved | None = None
 
     def replaced(self, **fields: Any) -> CommitteeState:
         """Return the state with some fields changed."""
@@ -61,8 +61,10 @@ class CommitteeState:
         if self.identity:
             about["identity"] = self.identity
         if self.late is not None:
-            about["late"] = self.late
+            about["late"] = self.late[0]
         arrays = {"shares": self.shares.state}
+        if self.late is not None:
+            arrays |= {f"late.{name}": array for name, array in self.late[1].items()}
         if self.scaling is not None:
             arrays["scaling"] = self.scaling.state
         if self.beliefs is not None:
@@ -86,7 +88,7 @@ class CommitteeState:
             raise InputError(f"expected a state of version {VERSION}, not {about.get('version')!r}")
         own = (_of(arrays, f"{j}.") for j in range(len(about["members"])))
         states = map(State.from_saved, about["members"], own)
-        waiting = {k: arrays[k] for k in ("outstanding",) if k in arrays}
+        waiting = {k: a for k, a in arrays.items() if k.startswith(("outstanding", "late."))}
         counts = {k: about[k] for k in (*COUNTS, "identity", "late") if k in about}
         plain = State.from_saved({"version": 1} | counts, waiting)
         return cls(

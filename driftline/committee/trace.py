@@ -76,6 +76,10 @@ class CommitteeTrace:
         """Whether the label of each round has come."""
         return np.ones(len(self), dtype=bool) if self.arrival is None else self.arrival >= 0
 
+    def of_events(self, late: Any) -> CommitteeTrace:
+        """Return the trace of a run's events, in which those that are asked for make no step."""
+        return replace(self, members=tuple(member.of_events(late) for member in self.members))
+
     def rounds_of(self, late: Any) -> CommitteeTrace:
         """Return the rounds of a run whose labels came late, from its events."""
         asked, told = late.ask_events, late.tell_events[late.carried :]
@@ -131,12 +135,13 @@ class CommitteeTrace:
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return all columns by name; names of a member's columns begin with its number."""
-        columns = self._own_columns()
+        columns = self.own_columns()
         for j, member in enumerate(self._plain_members()):
             columns |= {f"{j}.{name}": column for name, column in member.columns().items()}
         return columns
 
-    def _own_columns(self) -> dict[str, np.ndarray]:
+    def own_columns(self) -> dict[str, np.ndarray]:
+        """Return the columns of the committee by name, without those of members."""
         columns = {name: getattr(self, name) for name in (*COLUMNS, WEIGHT, ARRIVAL)}
         return {name: column for name, column in columns.items() if column is not None}
 
@@ -149,13 +154,13 @@ class CommitteeTrace:
         """Return one trace of rounds that follow each other, with the origin of the first."""
         if any(trace.arrival is not None for trace in traces):
             raise InputError("traces of runs whose labels came late cannot be joined")
-        own: dict[str, Any] = joined([trace._own_columns() for trace in traces])
+        own: dict[str, Any] = joined([trace.own_columns() for trace in traces])
         members = zip(*(trace.members for trace in traces), strict=True)
         return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
 
     def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""
-        arrays = self._own_columns()
+        arrays = self.own_columns()
         saved = [member.to_saved() for member in self._plain_members()]
         for j, (_, columns) in enumerate(saved):
             arrays |= {f"{j}.{name}": array for name, array in columns.items()}

@@ -17,6 +17,7 @@ from driftline.estimators.making import How, make_learner
 from driftline.estimators.missing import means_from, where_missing
 from driftline.inputs import check_sparse
 from driftline.learner import Balance, Member
+from driftline.sets import SetLevel
 from driftline.state import archive
 from driftline.state.loading import learner_from
 from driftline.tasks import Task
@@ -38,6 +39,8 @@ class DriftEstimator(BaseEstimator):
     _means: np.ndarray | None = None
     #: How many rows of each class there were, where these are to count alike.
     _balance: Balance | None = None
+    #: The level of sets of labels, where these are wanted.
+    _level: SetLevel | None = None
 
     @property
     def n_rounds_(self) -> int:
@@ -92,7 +95,11 @@ class DriftEstimator(BaseEstimator):
             about["means"] = means.tolist()
         if (balance := getattr(self, "_balance", None)) is not None:
             about["balance"] = balance.to_plain()
-        return about, {f"learner.{name}": array for name, array in arrays.items()}
+        made = {f"learner.{name}": array for name, array in arrays.items()}
+        if (level := getattr(self, "_level", None)) is not None:
+            about["sets"], own = level.to_saved()
+            made |= {f"sets.{name}": array for name, array in own.items()}
+        return about, made
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
@@ -100,7 +107,9 @@ class DriftEstimator(BaseEstimator):
         made = cls(**{name: _unplain(value) for name, value in about["params"].items()})
         if about["params"].get("dtype", "float64") not in ("float64", "float32"):
             raise InputError(f"the weights cannot be of type {about['params']['dtype']!r}")
-        own = {name.removeprefix("learner."): array for name, array in arrays.items()}
+        own = {
+            k.removeprefix("learner."): a for k, a in arrays.items() if not k.startswith("sets.")
+        }
         made.learner_ = learner_from(about["learner"], own)
         made.n_features_in_ = int(about["features"])
         if about["names"] is not None:
@@ -113,6 +122,9 @@ class DriftEstimator(BaseEstimator):
             made._means = means_from(about["means"], made.n_features_in_)
         if "balance" in about:
             made._balance = Balance.from_plain(about["balance"])
+        if "sets" in about:
+            level = {k.removeprefix("sets."): a for k, a in arrays.items() if k.startswith("sets.")}
+            made._level = SetLevel.from_saved(about["sets"], level)
         features, task = made.learner_.features, made.learner_.task
         if features != made.n_features_in_ or made._task != task:
             raise InputError(

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from driftline.committee.pooling import chances_and_doubt, drawn
+from driftline.committee.row_chances import chances_of
 from driftline.errors import InputError
 from driftline.estimators.classifying import ClassWeight, RowClassifier
 from driftline.estimators.labels import Labels, different
 from driftline.estimators.making import How
+from driftline.sets import Adaptive
 from driftline.tasks import Abstaining, Multiclass, Task
 from driftline.typing import Inputs
 from driftline.typing import Labels as Given
@@ -48,6 +51,9 @@ class DriftClassifier(RowClassifier):
         The type of the weights, for learners given by name: ``float64`` or ``float32``.
     random_state
         The seed of the learner's random numbers, a ``RandomState``, or None for seed 0.
+    coverage
+        The share of rows whose class is to be in :meth:`predict_set`, such as 0.9; None for no
+        sets. Rows are then learned from one by one, which takes longer.
 
     Attributes
     ----------
@@ -88,6 +94,7 @@ class DriftClassifier(RowClassifier):
         abstain: float | None = None,
         dtype: npt.DTypeLike = "float64",
         random_state: int | np.random.RandomState | None = None,
+        coverage: float | None = None,
     ):
         super().__init__(
             learner,
@@ -99,6 +106,7 @@ class DriftClassifier(RowClassifier):
             random_state=random_state,
         )
         self.abstain = abstain
+        self.coverage = coverage
 
     def predict(self, X: Inputs) -> np.ndarray:
         """Return the class of every row; with ``abstain``, None where there is no answer.
@@ -146,6 +154,30 @@ class DriftClassifier(RowClassifier):
         points = [right if p is None else float(p == y) for p, y in zip(made, labels, strict=True)]
         return float(np.average(points, weights=weights))
 
+    def predict_set(self, X: Inputs) -> np.ndarray:
+        """Return a set of classes for every row: a boolean array with a column for each class.
+
+        Columns are in the order of ``classes_``. Over any stretch of the rows learned from, the
+        share of rows whose class was in the set is ``coverage`` or more, less 40 rows; see
+        :class:`driftline.sets.Adaptive`. The most probable class is always in it.
+
+        >>> from driftline.streams import DigitTriples
+        >>> stream = DigitTriples(rounds=600, flips=1, seed=0)
+        >>> model = DriftClassifier("fast", coverage=0.95).fit(stream.inputs, stream.labels)
+        >>> model.predict_set(stream.inputs[:2]).shape
+        (2, 3)
+        """
+        check_is_fitted(self)
+        if self._level is None:
+            raise InputError(
+                "there are no sets of classes: expected DriftClassifier(coverage=0.9), say, before "
+                "rows were learned from"
+            )
+        made = self._level.sets(self._looking(chances_of, X))
+        if len(self._labels) == 1:
+            return made[:, :1] | True
+        return made[:, self._labels.places]
+
     def _start(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         names = different(y)
         if classes is not None:
@@ -153,7 +185,9 @@ class DriftClassifier(RowClassifier):
             names = named.names if not len(named.new(names)) else named.more(names).names
         self._labels = Labels(names)
         self.classes_ = self._labels.sorted
+        level = None if self.coverage is None else Adaptive(self.coverage).level()
         self._begin_rows()
+        self._level = level
 
     def _add_classes(self, y: np.ndarray, classes: npt.ArrayLike | None) -> None:
         labels = self._labels.more(different(y))

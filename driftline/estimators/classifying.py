@@ -73,8 +73,11 @@ class RowClassifier(ClassifierMixin, RowEstimator):
         X, y = self._checked(X, y, reset=True)
         weights = row_weights(sample_weight, X)
         self._start(y, None)
-        for _ in range(self.epochs):
+        self._learn(X, self._codes(y), weights)
+        level, self._level = self._level, None  # later passes know the labels
+        for _ in range(self.epochs - 1):
             self._learn(X, self._codes(y), weights)
+        self._level = level
         return self
 
     def partial_fit(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from driftline.committee.row_chances import RowChances
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.missing import check_fill, fill
@@ -56,7 +57,7 @@ class RowEstimator(DriftEstimator):
 
     def _begin_rows(self) -> None:
         self._begin(self._task, scaling=self.scaling, dtype=self.dtype)
-        self._means = self._balance = None
+        self._means = self._balance = self._level = None
 
     def _checked(self, X: Inputs, y: Labels, reset: bool) -> tuple[Inputs, np.ndarray]:
         """Return rows and labels after all checks; missing cells are still NaN."""
@@ -74,8 +75,16 @@ class RowEstimator(DriftEstimator):
         """Fill missing cells in and learn from rows; if they are refused, nothing changes."""
         filled, means = fill(X, self.missing, self._means, learning=True)
         weights, balance = self._weights(codes, sample_weight)
-        self.learner_.learn_rows(self._alike(filled), codes, weights)
+        rows, before = self._alike(filled), self._chances_before()
+        self.learner_.learn_rows(rows, codes, weights)
         self._means, self._balance = means, balance
+        if before is not None and self._level is not None:
+            chances = before.before(rows, codes, weights)
+            self._level.play(chances, np.asarray(codes, dtype=np.int64))
+
+    def _chances_before(self) -> RowChances | None:
+        """Return what gives chances of rows before they are learned from, None if not needed."""
+        return None if self._level is None else RowChances(self.learner_)
 
     def _weights(
         self, codes: CheckedLabels, sample_weight: np.ndarray | None
@@ -89,7 +98,7 @@ class RowEstimator(DriftEstimator):
         These checks would take far longer than one round. If it returns False nothing was learned:
         the caller then checks the rows, and the checks report what is wrong.
         """
-        if not self._plain(X):
+        if self._level is not None or not self._plain(X):
             return False
         codes = self._plain_codes(y, len(X))
         if codes is None:

@@ -8,15 +8,21 @@ rounds. Rounds whose label has not come wait for the next run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.errors import InputError
 from driftline.inputs import Rows
-from driftline.inputs.taking import after, take, take_labels
-from driftline.typing import CheckedLabels
+from driftline.inputs.taking import after, from_arrays, take, take_labels, to_arrays
+from driftline.tasks import Task
+from driftline.typing import CheckedLabels, Saved
 
 __all__ = ["LateRun", "Waiting"]
+
+#: The version of the fields of rounds that wait. A new field has a default for older files.
+VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,69 @@ class Waiting:
         if len(kept) == len(self.numbers):
             return self
         return self.taken(kept) if len(kept) else None
+
+    def to_saved(self) -> Saved:
+        """Return all as plain data and arrays, which are not copied."""
+        about, arrays = to_arrays(self.rows)
+        labels = self.labels
+        if isinstance(labels, list):
+            arrays["sizes"] = np.array([len(label) for label in labels], dtype=np.int64)
+            labels = np.concatenate(labels)
+        arrays |= {"labels": np.asarray(labels, dtype=np.int64), "numbers": self.numbers}
+        arrays |= {"due": self.due, "sample_weight": self.sample_weight}
+        if self.paid is not None:
+            arrays["paid"] = self.paid
+        return {"version": VERSION, **about}, arrays
+
+    @classmethod
+    def from_saved(cls, task: Task, saved: Saved, outstanding: np.ndarray | None) -> Waiting:
+        """Return the rounds from what :meth:`to_saved` returned, if they can be of this task.
+
+        ``outstanding`` are the numbers of all rounds that may wait.
+        """
+        about, arrays = saved
+        if not isinstance(about, Mapping) or about.get("version") != VERSION:
+            raise InputError(f"expected waiting rounds of version {VERSION}, not {about!r:.80}")
+        try:
+            rows = from_arrays(task.layout, about, arrays)
+            labels: CheckedLabels = arrays["labels"]
+            if "sizes" in arrays:
+                labels = np.split(labels, np.cumsum(arrays["sizes"])[:-1])
+            made = cls(
+                rows,
+                labels,
+                arrays["numbers"],
+                arrays["due"],
+                arrays["sample_weight"],
+                arrays.get("paid"),
+            )
+            made._check(task, outstanding)
+            return made
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"these are no rounds that wait for labels: {error}") from error
+
+    def _check(self, task: Task, outstanding: np.ndarray | None) -> None:
+        """Refuse what no run can have left: the rounds may come from anywhere."""
+        count, known = self.rows.rounds, task.check_labels([task.label(y) for y in self.labels])
+        pairs = zip(known, self.labels, strict=True)
+        if len(known) != count or not all(np.array_equal(*pair) for pair in pairs):
+            raise InputError(f"{count} rounds cannot have these labels")
+        self.rows.check_labels(known)
+        for name, kind in (("numbers", np.int64), ("due", np.int64), ("sample_weight", np.float64)):
+            column = getattr(self, name)
+            if column.shape != (count,) or column.dtype != kind or not (column >= 0).all():
+                raise InputError(f"{count} rounds cannot have {column!r:.60} as {name}")
+        if not np.isfinite(self.sample_weight).all() or (self.due < self.numbers).any():
+            raise InputError("a label cannot come before its round, or count without end")
+        if outstanding is None or not np.isin(self.numbers, outstanding).all():
+            raise InputError("rounds wait that are not outstanding")
+        paid = self.paid
+        if paid is not None and (
+            paid.ndim != 2 or len(paid) != count or not np.isfinite(paid).all() or (paid < 0).any()
+        ):
+            raise InputError(f"members cannot have paid {paid!r:.60}")
+        if self.rows.first_bad_row() is not None:
+            raise InputError("inputs must be finite")
 
     def taken(self, index: np.ndarray) -> Waiting:
         """Return some of the rounds."""
@@ -140,11 +209,16 @@ class LateRun:
     @property
     def waiting(self) -> Waiting | None:
         """The rounds whose labels are still to come."""
-        left = np.flatnonzero((self.tell_events < 0) & (self.due >= 0))
+        left = self.left
         if not len(left):
             return None
         given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, self.paid)
         return Waiting(*given).taken(left)
+
+    @property
+    def left(self) -> np.ndarray:
+        """The places of the rounds whose labels are still to come."""
+        return np.flatnonzero((self.tell_events < 0) & (self.due >= 0))
 
     @property
     def told(self) -> np.ndarray:

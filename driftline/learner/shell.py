@@ -60,7 +60,7 @@ class TicketFields(TypedDict):
 
     outstanding: np.ndarray | None
     identity: str
-    late: Waiting | None
+    late: Saved | None
 
 
 class Asked(NamedTuple):
@@ -156,7 +156,9 @@ class Shell(Learner):
         if delay is not None:
             if sink is not None:
                 raise InputError("a sink takes rounds in their order: give no delay, or no sink")
-            return self._run_late(rows, labels, weights, delay, digest, seed, progress, audit)
+            given = (rows, labels, weights, delay, digest, seed, progress, audit)
+            events, late = self._run_late(*given)
+            return events.rounds_of(late)
         if self._late is not None:
             raise InputError(
                 f"labels of {len(self._late.numbers)} rounds are still to come: give a delay for "
@@ -174,8 +176,8 @@ class Shell(Learner):
         seed: int | None,
         progress: Callable[[int], None] | None,
         audit: bool | None,
-    ) -> Any:
-        """Play the events of a run whose labels come late; return its trace, a row for each round.
+    ) -> tuple[Any, LateRun]:
+        """Play a run whose labels come late; return the trace of its events, and which these are.
 
         If no label comes in it, rounds are only predicted, and wait.
         """
@@ -191,7 +193,40 @@ class Shell(Learner):
             numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]
             self._outstanding = Outstanding(np.setdiff1d(numbers, late.told))
             self._late = late.waiting
-        return trace.rounds_of(late)
+        return trace, late
+
+    def run_events(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        delay: npt.ArrayLike,
+        *,
+        audit: bool | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> tuple[Any, LateRun]:
+        """Do what :meth:`run` does with a delay, for those who keep rounds until labels come.
+
+        Return the trace of all events, in which a round is asked for or told, and which these are.
+        Events of runs that follow each other are those of one run: their traces can be joined.
+        Rounds whose label never comes are forgotten.
+        """
+        rows, labels = checked_stream(self.task, inputs, labels)
+        weights = checked_weights(sample_weight, rows.rounds)
+        trace, late = self._run_late(rows, labels, weights, delay, "", None, None, audit)
+        with self._turn.lock:
+            never, numbers = late.numbers[late.due < 0], self._outstanding.to_array()
+            self._outstanding = Outstanding(np.setdiff1d(numbers, never))
+        return trace.of_events(late), late
+
+    @property
+    def waits(self) -> int:
+        """How many rounds of a run wait for labels that come at known rounds."""
+        return len(self.waiting)
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """The numbers of these rounds."""
+        return np.zeros(0, dtype=np.int64) if self._late is None else self._late.numbers.copy()
 
     def learn_rows(
         self, inputs: Inputs, labels: Labels, sample_weight: npt.ArrayLike | None = None
@@ -471,15 +506,9 @@ class Shell(Learner):
     def save(self, path: str | Path) -> Path:
         """Write the learner to one file, for :func:`driftline.load`; return where it is.
 
-        The file has plain data only. The learner that is loaded goes on with the same bits. Labels
-        of a run that are still to come are in memory only: a learner that waits for them is not
-        saved.
+        The file has plain data only. The learner that is loaded goes on with the same bits. It has
+        the rounds of a run whose labels are still to come, with these labels.
         """
-        if self._late is not None:
-            raise InputError(
-                f"labels of {len(self._late.numbers)} rounds of a run are still to come, and a "
-                "file has no room for them: run on until they have come, or forget these rounds"
-            )
         return archive.write(path, *self.to_saved())
 
     def to_saved(self) -> Saved:
@@ -515,7 +544,9 @@ class Shell(Learner):
     def _resume_tickets(self, state: Any) -> None:
         """Go on with the random numbers and the tickets of a state."""
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
-        self._outstanding, self._late = Outstanding(state.outstanding), state.late
+        late, numbers = state.late, state.outstanding
+        made = None if late is None else Waiting.from_saved(self.task, late, numbers)
+        self._outstanding, self._late = Outstanding(numbers), made
 
     @property
     def _waiting(self) -> TicketFields:
@@ -523,7 +554,8 @@ class Shell(Learner):
         if not len(self._outstanding):
             return {"outstanding": None, "identity": "", "late": None}
         numbers, identity = self._outstanding.to_array(), self._fingerprint()
-        return {"outstanding": numbers, "identity": identity, "late": self._late}
+        late = None if self._late is None else self._late.to_saved()
+        return {"outstanding": numbers, "identity": identity, "late": late}
 
     def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Rows, SparseRows
 from driftline.state import archive
-from driftline.typing import Input, Prediction
+from driftline.typing import Input, Json, Prediction, Saved
 
 __all__ = ["Ticket"]
 
@@ -53,6 +54,10 @@ class Ticket:
         >>> learner.rounds
         1
         """
+        return archive.packed(*self.to_saved())
+
+    def to_saved(self) -> Saved:
+        """Return all fields as plain data and arrays."""
         self._check()
         none = self.prediction is None
         prediction = np.asarray(-1 if none else self.prediction)
@@ -73,7 +78,7 @@ class Ticket:
                 arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
             else:
                 arrays[name] = given
-        return archive.packed(about, arrays)
+        return about, arrays
 
     def _inputs(self) -> list[tuple[str, PlainInput]]:
         pairs = [("input", self.input), ("mapped", self.mapped)]
@@ -82,7 +87,11 @@ class Ticket:
     @classmethod
     def from_bytes(cls, content: bytes) -> Ticket:
         """Return the ticket from what :meth:`to_bytes` returned, or refuse the bytes."""
-        about, arrays = archive.unpacked(content, "the ticket")
+        return cls.from_saved(*archive.unpacked(content, "the ticket"))
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Ticket:
+        """Return the ticket from what :meth:`to_saved` returned, or refuse it."""
         if about.get("kind") != "Ticket":
             raise InputError(f"expected a ticket, but the bytes hold {about.get('kind')!r}")
         try:

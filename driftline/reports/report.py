@@ -64,6 +64,7 @@ def write_report(
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
+        parts += [_sets(data, _of(data, told)) for data in told]
         parts += [inputs_section(data.inputs, _of(data, told)) for data in told]
         parts += [_inside(data, len(told) > 1) for data in told]
         parts += [_matters(data, len(told) > 1) for data in told]
@@ -143,6 +144,28 @@ def _rolling(told: list[ReportData]) -> str:
         drawn = " (dotted lines)" if _marks(told).get("alarm") else ""
         note += f"{escape(alarms_in_words(told[0].alarms, told[0].alarm_times))}{drawn}."
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"
+
+
+def _sets(data: ReportData, of: str) -> str:
+    """Return the coverage of sets of labels over time, and their sizes; nothing without sets."""
+    if data.covered is None or data.set_sizes is None:
+        return ""
+    lengths = np.diff(np.r_[0, data.ends])
+    window = max(1, len(lengths) // 50)
+    kernel, count = np.ones(window), len(lengths)
+    rounds = np.convolve(lengths, kernel)[:count]
+    share, size = (
+        np.convolve(sums, kernel)[:count] / rounds for sums in (data.covered, data.set_sizes)
+    )
+    goal = Line("goal", np.array([0.0, data.rounds]), np.full(2, data.goal), 1, True)
+    shares = [Line("rows whose label is in the set", data.ends, share, 0), goal]
+    sizes = [Line("labels in a set", data.ends, size, 2)]
+    title = "Coverage over the last fiftieth"
+    charts = line_chart(title, shares, shares=True, times=data.times)
+    charts += line_chart("Labels in a set", sizes, y_name="labels", times=data.times)
+    mean, every = data.set_sizes.sum() / data.rounds, data.covered.sum() / data.rounds
+    said = f"{every:.2%} of all sets have the label, {mean:.2f} labels a set."
+    return f"<h2>Sets of labels{escape(of)}</h2>{charts}<p class=soft>{said}</p>"
 
 
 def _times(told: list[ReportData]) -> TimeAxis | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from driftline.certificates import Certificate, CommitteeCertificate
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.explanation import Explanation, share_of_kinds
+from driftline.inputs.taking import take_labels
 from driftline.reports.changed_inputs import ChangedInput
 from driftline.reports.time_axis import TimeAxis
 from driftline.trace import Trace
@@ -43,6 +45,9 @@ class ReportData:
     ``inputs`` are those that changed, None if they were not searched. ``sizes`` are the sample
     weights of every block, by default the number of its rounds. ``guess`` says what ``trivial`` is
     the loss of, and ``unanswered`` is the share of rounds without an answer, None if all have one.
+    ``covered`` is in how many rounds of every block the label was in its set, with ``goal`` the
+    share that is wanted, and ``set_sizes`` are the sizes of all sets of a block together; None
+    without sets.
     """
 
     name: str
@@ -70,6 +75,9 @@ class ReportData:
     sizes: np.ndarray = field(default_factory=lambda: np.zeros(0))
     guess: str = "guessing"
     unanswered: float | None = None
+    covered: np.ndarray | None = None
+    set_sizes: np.ndarray | None = None
+    goal: float = 0.0
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""
@@ -102,7 +110,12 @@ class ReportData:
         changes: Sequence[int] = (),
         classes: Sequence[str] | None = None,
     ) -> ReportData:
-        """Return the data of a trace; with labels there is a confusion table."""
+        """Return the data of a trace; with labels there is a confusion table.
+
+        Where labels came late, rounds are those whose labels came, in that order.
+        """
+        if trace.arrival is not None:
+            trace, labels = _in_order(trace, labels)
         if not len(trace):
             raise InputError("a run without rounds has no data")
         loss = np.asarray(trace.target_loss, float)
@@ -140,6 +153,25 @@ class ReportData:
         if certificate is not None:
             _bounds(data, certificate)
         return data
+
+
+def _in_order(
+    trace: Trace | CommitteeTrace, labels: Labels
+) -> tuple[Trace | CommitteeTrace, Labels]:
+    """Return the rounds whose labels came, in the order in which these came."""
+    order = np.flatnonzero(trace.arrived)
+    order = order[np.argsort(np.asarray(trace.arrival)[order], kind="stable")]
+    if labels is not None:
+        labels = take_labels(labels, order)
+
+    def taken(one: Trace | CommitteeTrace, columns: dict[str, np.ndarray]) -> Any:
+        own: dict[str, Any] = {name: column[order] for name, column in columns.items()}
+        return replace(one, **(own | {"arrival": None}))
+
+    if isinstance(trace, CommitteeTrace):
+        members = tuple(taken(one, one.columns()) for one in trace.members)
+        return replace(taken(trace, trace.own_columns()), members=members), labels
+    return taken(trace, trace.columns()), labels
 
 
 def _blocks(rounds: int) -> tuple[np.ndarray, np.ndarray]:

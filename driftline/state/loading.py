@@ -32,6 +32,7 @@ KINDS = {
     "DriftOrdinalClassifier": "estimators",
     "DriftRanker": "estimators",
     "DriftTagger": "estimators",
+    "SetLevel": "sets",
 }
 
 #: The rooms whose learners may be members of a committee.

@@ -37,7 +37,7 @@ class State:
 
     ``outstanding`` are the numbers of tickets that were asked for and not told yet, None for none;
     ``identity`` is the fingerprint that they bear. ``late`` are rounds of a run whose labels are
-    still to come, in memory only.
+    still to come, as plain data and arrays; None for none.
 
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 
@@ -68,7 +68,7 @@ class State:
     memory: np.ndarray | None = None
     outstanding: np.ndarray | None = None
     identity: str = ""
-    late: Any = None
+    late: Saved | None = None
     model: Any = None
 
     @property
@@ -112,13 +112,14 @@ class State:
         """Return the fields as plain data and arrays."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         arrays = {name: fields.pop(name) for name in ARRAYS}
-        for name, nothing in (("model", None), ("late", None), ("identity", "")):
+        for name, nothing in (("model", None), ("identity", "")):
             if fields[name] is nothing or fields[name] == nothing:
                 del fields[name]
-        about, own = fields.pop("map") or (None, {})
-        if about is not None:
-            fields["map"] = about
-        arrays |= {f"{MAP}{name}": array for name, array in own.items()}
+        for name in SAVED:
+            about, own = fields.pop(name) or (None, {})
+            if about is not None:
+                fields[name] = about
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
         return {"version": VERSION, **fields}, {k: a for k, a in arrays.items() if a is not None}
 
     @classmethod
@@ -135,9 +136,11 @@ class State:
             raise InputError(f"a state has no field {min(unknown)!r}")
         for name in ARRAYS:
             made[name] = arrays.get(name)
-        if "map" in made:
-            own = {k.removeprefix(MAP): a for k, a in arrays.items() if k.startswith(MAP)}
-            made["map"] = (made["map"], own)
+        for name in SAVED:
+            if name in made:
+                start = f"{name}."
+                own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+                made[name] = (made[name], own)
         made["detector_memory"] = _NOTHING if (d := made["detector_memory"]) is None else d
         state = cls(**made)
         state.check()
@@ -147,7 +150,7 @@ class State:
         """Refuse fields that no learner can have: the state may come from anywhere."""
         for name, good in CHECKS.items():
             value = getattr(self, name)
-            if name == "map" and value is not None:
+            if name in SAVED and value is not None:
                 value = value[0]
             if not good(value):
                 raise InputError(f"the state has {value!r:.100} as {name!r}")
@@ -183,8 +186,8 @@ def check_outstanding(numbers: Any, tickets: int) -> None:
 
 ARRAYS = ("weights", "rate_memory", "detector_memory", "memory", "outstanding")
 
-#: The prefix of the names of a map's arrays.
-MAP = "map."
+#: Fields that are plain data and arrays, which have the name of the field before theirs.
+SAVED = ("map", "late")
 
 
 def _count(value: object) -> bool:
@@ -215,6 +218,6 @@ CHECKS = {
     "identity": lambda value: isinstance(value, str) and len(value) <= 64,
     "restarted": lambda value: type(value) is bool,
     "map": lambda value: value is None or isinstance(value, Mapping),
-    "late": lambda value: value is None or hasattr(value, "numbers"),
+    "late": lambda value: value is None or isinstance(value, Mapping),
     "model": lambda value: value is None or callable(getattr(value, "learn_one", None)),
 }

@@ -105,6 +105,18 @@ class Trace:
         """Whether the label of each round has come."""
         return np.ones(len(self), dtype=bool) if self.arrival is None else self.arrival >= 0
 
+    def of_events(self, late: Any) -> Trace:
+        """Return the trace of a run's events, in which those that are asked for make no step.
+
+        They have a loss and a gradient of 0 and a step of 1, which nobody reads.
+        """
+        blank = {"loss": 0.0, "eta": 1.0, "grad_sq": 0.0}
+        blank |= {} if self.gap is None else {"gap": 0.0}
+        columns: dict[str, Any] = {
+            name: np.where(late.asked, value, getattr(self, name)) for name, value in blank.items()
+        }
+        return replace(self, **columns)
+
     def rounds_of(self, late: Any) -> Trace:
         """Return the rounds of a run whose labels came late, from its events."""
         asked, told = late.ask_events, late.tell_events[late.carried :]

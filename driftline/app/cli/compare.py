@@ -10,8 +10,10 @@ import click
 
 from driftline.app.cli.learners import TABLE
 from driftline.app.cli.options import (
+    DELAY,
     FILE,
     about_columns,
+    check_delay,
     names,
     reading,
     table_of,
@@ -44,6 +46,7 @@ Examples:
 )
 @about_columns
 @reading
+@DELAY
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress, no notes.")
 def compare(file: Path, **options: Any) -> None:
@@ -76,7 +79,15 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     if not options["quiet"]:
         for note in said:
             notes.print(note, style="dim", soft_wrap=True)
-    source = Reading(table, encoder, head, ignore=ignore, unlabelled=options["unlabelled"])
+    check_delay(options, runs[0].model)
+    source = Reading(
+        table,
+        encoder,
+        head,
+        ignore=ignore,
+        unlabelled=options["unlabelled"],
+        delay=options["delay"],
+    )
     with Progress(notes, options["quiet"]) as bar:
         for rounds in source:
             if rounds.labels is None:
@@ -86,6 +97,8 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
                     Run(Model.new(run.model.about, encoder)).learn(rounds)
                 run.learn(rounds)
             bar.show(table.progress, runs[0].rows, runs[0].share)
+    if not runs[0].rounds:
+        raise InputError(f"no label came in {table.name}: all are later than its last row")
     first, rows = runs[0], list[tuple[str, float, float | None]]()
     rows += [(run.model.about, run.share, run.rounds / max(run.seconds, 1e-9)) for run in runs]
     rows += [(f"({n})", s, None) for n, s in first.scores.items() if n != "learner"]

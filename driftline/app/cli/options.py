@@ -12,15 +12,18 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
+    from driftline.app.runs import Model
     from driftline.app.tables import Options, Table
     from driftline.app.tables.table_error import TableError
 
 __all__ = [
+    "DELAY",
     "FILE",
     "FILLS",
     "FOLLOW",
     "MODEL",
     "about_columns",
+    "check_delay",
     "names",
     "reading",
     "refuse_fixed",
@@ -42,6 +45,15 @@ FOLLOW = click.option(
     "--follow",
     is_flag=True,
     help="Go on with the rows that are appended to FILE, CSV or JSON lines, until Ctrl-C.",
+)
+
+#: The option of commands on labels that come late.
+DELAY = click.option(
+    "--delay",
+    type=click.IntRange(0),
+    metavar="ROWS",
+    help="Let every label come so many rows later: its row is predicted at once, and learned from "
+    "then. See --delay-column where a file knows when labels came.",
 )
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -131,6 +143,12 @@ COLUMNS = (
         "person. By default every row has an answer. For classes.",
     ),
     click.option(
+        "--delay-column",
+        metavar="NAME",
+        help="The column that says after how many more rows the label of a row comes; empty or "
+        "negative: never. It is no input.",
+    ),
+    click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
@@ -159,6 +177,7 @@ FIXED = (
     "weight",
     "balance",
     "abstain",
+    "delay_column",
 )
 
 
@@ -229,6 +248,33 @@ def refuse_fixed(more: Sequence[str] = ()) -> None:
             f"{', '.join(given)} cannot be given with --resume: the model has fixed it; leave it "
             "out, or begin a new run"
         )
+
+
+def check_delay(options: dict[str, Any], model: Model) -> bool:
+    """Return whether labels come late, if options and model go together."""
+    from driftline.errors import InputError
+
+    delay, encoder = options["delay"], model.encoder
+    if delay is None and encoder.delay is None:
+        if waits := model.learner.waits:
+            raise InputError(
+                f"labels of {waits:,} rows are still to come to this model: say by --delay after "
+                "how many rows those of the next rows come, which may be 0"
+            )
+        return False
+    if delay is not None and encoder.delay is not None:
+        raise InputError(
+            f"labels come as the column {encoder.delay!r} says: leave --delay out, or ignore the "
+            "column"
+        )
+    if encoder.query is not None:
+        raise InputError("--delay is for rows that are learned from one by one, not for a ranking")
+    if model.balance is not None:
+        raise InputError(
+            "--balance counts labels as rows come, and --delay lets these come later: leave one of "
+            "them out"
+        )
+    return True
 
 
 def reading_arguments(options: dict[str, Any]) -> list[str]:
@@ -333,5 +379,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
 
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
     plain = ("task", "query", "missing", "decimal", "unlabelled", "time", "weight", "balance")
-    rest = {name: options[name] for name in (*plain, "abstain")}
+    rest = {name: options[name] for name in (*plain, "abstain", "delay_column")}
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

@@ -13,10 +13,12 @@ import click
 
 from driftline.app.cli.learners import LEARNERS, TABLE
 from driftline.app.cli.options import (
+    DELAY,
     FILE,
     FOLLOW,
     MODEL,
     about_columns,
+    check_delay,
     command_arguments,
     names,
     reading,
@@ -32,12 +34,12 @@ if TYPE_CHECKING:
 
     from driftline.app.runs import Model, Reading, Run
     from driftline.app.runs.audit_buffer import AuditBuffer
-    from driftline.app.runs.chances import RowChances
     from driftline.app.runs.guarantee import Guarantee
     from driftline.app.runs.lock import Lock
     from driftline.app.runs.outputs import Outputs
     from driftline.app.runs.start import Start
     from driftline.app.runs.stop import Stop
+    from driftline.committee.row_chances import RowChances
 
 __all__ = ["run"]
 
@@ -101,11 +103,19 @@ Examples:
     help="Whether the run is kept and audited; by default if it fits into 64 megabytes.",
 )
 @FOLLOW
+@DELAY
 @click.option(
     "--proba",
     is_flag=True,
     help="Add a column to the predictions for the probability of every class, level or tag, before "
     "the row was learned from; this takes longer.",
+)
+@click.option(
+    "--sets",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Also give every row a set of classes or levels, such that this share of the rows has its "
+    "label in it, whatever changes: 0.9, say. This takes longer.",
 )
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
 @click.option(
@@ -133,7 +143,7 @@ def run(file: Path | None, **options: Any) -> None:
     the file is not the end of the run: rows are learned from as they are appended.
     """
     if options["resume"] is not None:
-        refuse_fixed(("learner", "seed"))
+        refuse_fixed(("learner", "seed", "sets"))
     if options["example"] or file is None:
         file = _example(file, options)
     with with_command(file, options):
@@ -177,6 +187,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     usual = Path("results/run") / _stem(file) if resume is None else resume.parent
     folder = options["out"] or usual
     again = reading_arguments(options) + ["--proba"] * options["proba"]
+    again += [] if options["delay"] is None else ["--delay", str(options["delay"])]
     with ExitStack() as opened:
         with Stop() as stop:
             lock = opened.enter_context(Lock(folder))
@@ -239,14 +250,16 @@ def _begin(
         if head is None:
             raise InputError(f"{table.name} has no rows after its header")
         encoder, said = guess(table, head, table_options(options, ignore))
-        run = Run(Model.new(options["learner"], encoder, options["seed"]))
+        run = Run(Model.new(options["learner"], encoder, options["seed"], options["sets"]))
         for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
     else:
         table.hurry()
         run = state.run if start.continued else state.run.next()
+    late = check_delay(options, run.model)
     run.audit_buffer = _audit_buffer(options)
-    run.chances = _chances(run.model) if options["proba"] else None
+    run.proba, asked = options["proba"], options["proba"] or run.model.sets is not None
+    run.chances = _chances(run.model) if asked else None
     rows = start.known.mark.rows
     if not rows:
         skip = options["skip"] or 0
@@ -264,16 +277,17 @@ def _begin(
         start=start.known.mark,
         queries=queries,
         unlabelled=options["unlabelled"],
-        most=MOST_CHANCES if options["proba"] else None,
+        most=MOST_CHANCES if asked else None,
         idle=SECONDS,
+        delay=options["delay"],
     )
-    return Started(source, run, Outputs(lock, run, start, learning), notes)
+    return Started(source, run, Outputs(lock, run, start, learning, late), notes)
 
 
 def _chances(model: Model) -> RowChances:
     """Return what gives the probabilities of every row, if labels have any."""
-    from driftline.app.runs.chances import RowChances
     from driftline.committee.pooling import gives_chances
+    from driftline.committee.row_chances import RowChances
     from driftline.errors import InputError
 
     if not gives_chances(model.learner.task):
@@ -281,7 +295,7 @@ def _chances(model: Model) -> RowChances:
     if not model.encoder.labels.outcomes:
         raise InputError(
             "none of the first rows has a label, so that it is not known which columns "
-            "probabilities have: leave --proba out, or begin with rows that have a label"
+            "probabilities have: leave --proba and --sets out, or begin with rows that have a label"
         )
     return RowChances(model.learner)
 
@@ -304,6 +318,8 @@ def _end(
         raise click.exceptions.Exit(128 + signal)
     if not run.rounds:
         none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
+        if run.rows:
+            none = f": the labels of its {run.rows:,} rows come later than the last row"
         raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
@@ -403,6 +419,7 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         guarantee_lines,
         printable,
         score_lines,
+        set_lines,
         told_lines,
     )
     from driftline.app.runs.guarantee import guarantee_of
@@ -427,13 +444,17 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         click.echo(json.dumps(summary, indent=2))
         return
     screen = console_of()
-    lines = beaten_lines(run) + score_lines(run)
+    lines = beaten_lines(run) + score_lines(run) + set_lines(run)
     said = alarms_in_words(run.alarms, run.alarm_times)
     width = screen.width if screen.is_terminal else None
     lines += told_lines("alarms", [said[0].lower() + said[1:]], width)
     lines += told_lines("inputs", [] if inputs is None else inputs_in_words(inputs), width)
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]
+    if run.late.untold:
+        never = run.late.untold - run.late.waiting
+        said = f"{run.late.waiting:,} labels have not come yet"
+        lines.append(f"  late         {said}" + (f", {never:,} never come" if never else ""))
     if run.unlabelled:
         what = {"skip": "left out", "predict": "predicted only"}.get(options["unlabelled"], "")
         lines.append(f"  unlabelled   {run.unlabelled:,} rows were {what or 'not learned from'}")

@@ -23,6 +23,7 @@ __all__ = [
     "printable",
     "score_name",
     "score_lines",
+    "set_lines",
     "short",
     "told_lines",
 ]
@@ -67,6 +68,16 @@ def score_lines(run: Run) -> list[str]:
     if not run.weight:
         lines.append("  all rows have weight 0: nothing was learned")
     return [f"{score_name(run)}, of {run.rounds:,} rounds", *lines, *_found_lines(run)]
+
+
+def set_lines(run: Run) -> list[str]:
+    """Return how often sets had the label, and how large they were; nothing without sets."""
+    told = run.set_summary()
+    if told is None:
+        return []
+    goal, covered, size = told["goal"], told["coverage"], told["mean_size"]
+    said = f"{covered:.2%} have the label, goal {goal:.4g}; {size:.2f} labels a set"
+    return [f"  sets         {said}"]
 
 
 def score_name(run: Run) -> str:
@@ -192,6 +203,7 @@ def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
 def _bound_lines(made: Guarantee) -> list[str]:
     if not math.isfinite(made.bound):
         why = "without an audit" if made.alone else "is known for a vote under this loss"
+        why = "without an audit, since labels came late" if made.late else why
         return [f"  bound        none {why}"]
     if made.alone:
         own = "expected loss" if made.random else f"own loss, {short(made.paid)}"

@@ -6,3 +6,4 @@ from driftline.app.runs.reading import Reading as Reading
 from driftline.app.runs.reading import Rounds as Rounds
 from driftline.app.runs.run import Run as Run
 from driftline.app.runs.table_model import TableModel as TableModel
+from driftline.app.runs.table_ticket import TableTicket as TableTicket

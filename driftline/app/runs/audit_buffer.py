@@ -9,9 +9,11 @@ import numpy as np
 
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
+from driftline.inputs import rows_of
+from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels, Inputs
 
-__all__ = ["AuditBuffer", "stacked", "stacked_weights"]
+__all__ = ["AuditBuffer", "stacked", "stacked_delays", "stacked_weights"]
 
 #: The most numbers in the buffer, of inputs and traces together: 64 megabytes.
 MOST = 8_000_000
@@ -44,6 +46,8 @@ class AuditBuffer:
         self.size += _entries(rounds.inputs) + _numbers(trace)
         if self.most is not None and self.size > self.most:
             self.drop("the run is too long to be kept for an audit: ask for one by --certify")
+        elif self.rounds and (rounds.delays is None) != (self.rounds[0].delays is None):
+            self.drop("labels came late in some of the rounds, and there is no audit across that")
         elif self.traces and _config(trace) != _config(self.traces[0]):
             self.drop("classes came up on the way, and there is no audit across that")
         else:
@@ -57,8 +61,9 @@ class AuditBuffer:
         rounds, traces = self.unsaved()
         inputs, labels = stacked(rounds)
         count, rows = sum(part.played for part in rounds), sum(part.rows for part in rounds)
-        weights = stacked_weights(rounds)
-        self.rounds[self.saved :] = [Rounds(inputs, labels, count, rows, weights=weights)]
+        weights, delays = stacked_weights(rounds), stacked_delays(rounds)
+        made = Rounds(inputs, labels, count, rows, weights=weights, delays=delays)
+        self.rounds[self.saved :] = [made]
         self.traces[self.saved :] = [CommitteeTrace.join(traces)]
 
     def drop(self, reason: str) -> None:
@@ -70,8 +75,17 @@ class AuditBuffer:
         return self.rounds[self.saved :], self.traces[self.saved :]
 
     def trace(self) -> CommitteeTrace:
-        """Return one trace of all rounds, without a digest, since rows came in pieces."""
-        return CommitteeTrace.join(self.traces)
+        """Return one trace of all rounds, without a digest, since rows came in pieces.
+
+        Where labels came late, traces are those of events.
+        """
+        if len(self.traces) == 1 and self.traces[0].arrival is not None:  # of a file
+            return self.traces[0]
+        made, delays = CommitteeTrace.join(self.traces), stacked_delays(self.rounds)
+        if delays is None:
+            return made
+        rows = rows_of(self.inputs())
+        return made.rounds_of(LateRun(0, rows, self.labels(), self.weights(), delays, None))
 
     def inputs(self) -> Inputs:
         """Return all inputs as a learner takes them."""
@@ -105,6 +119,12 @@ def stacked(rounds: list[Rounds]) -> tuple[Inputs, CheckedLabels]:
 def stacked_weights(rounds: list[Rounds]) -> np.ndarray | None:
     """Return the concatenated weights of consecutive rounds, None if there are none."""
     made = [part.weights for part in rounds if part.weights is not None]
+    return np.concatenate(made) if made else None
+
+
+def stacked_delays(rounds: list[Rounds]) -> np.ndarray | None:
+    """Return the concatenated delays of consecutive rounds, None if there are none."""
+    made = [part.delays for part in rounds if part.delays is not None]
     return np.concatenate(made) if made else None
 
 

@@ -8,7 +8,12 @@ from typing import BinaryIO
 
 import numpy as np
 
-from driftline.app.runs.audit_buffer import AuditBuffer, stacked, stacked_weights
+from driftline.app.runs.audit_buffer import (
+    AuditBuffer,
+    stacked,
+    stacked_delays,
+    stacked_weights,
+)
 from driftline.app.runs.reading import Rounds
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
@@ -103,6 +108,8 @@ def _to_saved(rounds: list[Rounds]) -> tuple[Json, dict[str, np.ndarray]]:
     inputs, labels = stacked(rounds)
     if (weights := stacked_weights(rounds)) is not None:
         arrays["counts"] = weights
+    if (delays := stacked_delays(rounds)) is not None:
+        arrays["delays"] = delays
     if isinstance(inputs, list):
         arrays["lengths"] = np.array([len(group) for group in inputs], dtype=np.int64)
         arrays |= {"inputs": np.concatenate(inputs), "labels": np.concatenate(labels)}
@@ -131,5 +138,5 @@ def _rounds(about: Json, arrays: dict[str, np.ndarray]) -> Rounds:
         shape = (len(places[1]) - 1, int(about["width"]))
         inputs = csr_array((inputs, *places), shape=shape)
         inputs.check_format(full_check=True)
-    weights = arrays.get("counts")
-    return Rounds(inputs, labels, len(labels), int(about["rows"]), weights=weights)
+    weights, delays, rows = arrays.get("counts"), arrays.get("delays"), int(about["rows"])
+    return Rounds(inputs, labels, len(labels), rows, weights=weights, delays=delays)

@@ -23,6 +23,13 @@ class Baselines(Protocol):
         """Return the losses on the next labels, a row each, and remember these."""
         ...
 
+    def late_losses(self, told: Labels, labels: Labels, known: np.ndarray) -> np.ndarray:
+        """Return the losses on some labels, a row each, and remember those that were told.
+
+        Of these, ``known`` were known when each of the others was predicted.
+        """
+        ...
+
     def state(self) -> list[Any]:
         """Return what is remembered as plain data."""
         ...
@@ -56,16 +63,20 @@ class OfClasses:
 
     def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
-        codes, counts, leader = np.asarray(labels), self.counts, self.leader
-        leaders = []
+        return self.late_losses(labels, labels, np.arange(len(labels)))
+
+    def late_losses(self, told: Labels, labels: Labels, known: np.ndarray) -> np.ndarray:
+        """Return the losses on labels, a row each, and remember those that were told."""
+        codes, counts, leader = np.asarray(told, dtype=np.int64), self.counts, self.leader
+        leaders = [leader]
         for code in codes.tolist():
-            leaders.append(leader)
             counts[code] = counts.get(code, 0) + 1
             if counts[code] > counts.get(leader, 0):
                 leader = code
-        said = np.stack([np.r_[self.last, codes[:-1]], leaders], axis=1)
-        self.last, self.leader = int(codes[-1]), leader
-        away = np.abs(said - codes[:, np.newaxis])
+            leaders.append(leader)
+        said = np.stack([np.r_[self.last, codes], leaders], axis=1)
+        self.last, self.leader = int(said[-1, 0]), leader
+        away = np.abs(said[known] - np.asarray(labels)[:, np.newaxis])
         return away / self.steps if self.steps else (away > 0).astype(np.float64)
 
     def state(self) -> list[Any]:
@@ -93,13 +104,20 @@ class OfTags:
 
     def losses(self, labels: Labels) -> np.ndarray:
         """Return the losses on the next labels, a row each, and remember these."""
-        tags = np.asarray(labels)
-        before = np.vstack([np.zeros_like(tags[:1]) + self.last, tags[:-1]])
-        counts = np.cumsum(np.vstack([np.zeros_like(tags[:1]) + self.counts, tags]), axis=0)
-        rounds = self.rounds + np.arange(len(tags))[:, np.newaxis]
-        most = (2 * counts[:-1] > rounds).astype(np.int64)
-        self.last, self.counts, self.rounds = tags[-1], counts[-1], self.rounds + len(tags)
-        return np.stack([(before != tags).mean(axis=1), (most != tags).mean(axis=1)], axis=1)
+        return self.late_losses(labels, labels, np.arange(len(labels)))
+
+    def late_losses(self, told: Labels, labels: Labels, known: np.ndarray) -> np.ndarray:
+        """Return the losses on labels, a row each, and remember those that were told."""
+        came, tags = np.asarray(told), np.asarray(labels)
+        none = np.zeros((1, tags.shape[1]), dtype=np.int64)
+        came = came.reshape(-1, tags.shape[1])
+        last = np.vstack([none + self.last, came])
+        counts = np.cumsum(np.vstack([none + self.counts, came]), axis=0)
+        rounds = self.rounds + np.arange(len(counts))[:, np.newaxis]
+        most = (2 * counts > rounds).astype(np.int64)
+        self.last, self.counts, self.rounds = last[-1], counts[-1], int(rounds[-1, 0])
+        said = [last[known] != tags, most[known] != tags]
+        return np.stack([wrong.mean(axis=1) for wrong in said], axis=1)
 
     def state(self) -> list[Any]:
         """Return what is remembered as plain data."""
@@ -127,6 +145,10 @@ class OfDocuments:
         task = self.task
         pairs = [(task.loss(np.arange(len(y)), y), task.guess_of(y)) for y in labels]
         return np.array(pairs, dtype=np.float64).reshape(-1, 2)
+
+    def late_losses(self, told: Labels, labels: Labels, known: np.ndarray) -> np.ndarray:
+        """Return the losses on labels, a row each: nothing is remembered."""
+        return self.losses(labels)
 
     def state(self) -> list[Any]:
         """Return an empty state."""

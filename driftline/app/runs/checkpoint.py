@@ -12,6 +12,7 @@ import numpy as np
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.inputs import Input
 from driftline.app.runs.journal import Journal
+from driftline.app.runs.late_rounds import LateRounds
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import Run
 from driftline.app.runs.times import Times
@@ -23,7 +24,7 @@ from driftline.typing import Json
 __all__ = ["Audit", "Checkpoint", "Extent"]
 
 KEY, JOURNAL, COUNTS, TOTALS = "checkpoint", "run.journal", "run.counts", "run.totals"
-SAMPLE = "run.sample."
+SAMPLE, LATE = "run.sample.", "run.late."
 
 
 class Extent(NamedTuple):
@@ -69,6 +70,10 @@ class Checkpoint:
         How much of the files beside it belongs to it.
     chances
         The labels whose probabilities have a column in the predictions.
+    held
+        Lines of the predictions that are not written yet, since their labels are still to come.
+    arrivals
+        Whether the predictions have a column for when labels came.
     finished
         Whether the input was read to its end and all output was written.
     """
@@ -82,12 +87,15 @@ class Checkpoint:
     audit: Audit | None = None
     finished: bool = False
     chances: Sequence[str] = ()
+    held: Sequence[Sequence[str]] = ()
+    arrivals: bool = False
 
     def write(self, path: Path) -> Path:
         """Write everything to one file, atomically."""
         about, arrays = self.run.model.to_saved()
         journal, blocks = self.run.journal.to_saved()
         counts, (sample, rows) = self.run.counts, self.run.sample.to_saved()
+        late, waiting = self.run.late.to_saved()
         about[KEY] = {
             "inputs": [known.to_config() for known in self.inputs],
             "options": None if self.options is None else dict(self.options),
@@ -106,9 +114,14 @@ class Checkpoint:
             "tags": counts.tags,
             "times": self.run.times.to_saved(),
             "sample": sample,
+            "late": late,
+            "held": [list(line) for line in self.held],
+            "arrivals": self.arrivals,
+            "set_totals": self.run.set_totals.tolist(),
         }
         arrays |= {JOURNAL: blocks, TOTALS: self.run.totals}
         arrays |= {f"{SAMPLE}{name}": array for name, array in rows.items()}
+        arrays |= {f"{LATE}{name}": array for name, array in waiting.items()}
         if counts.table is not None:
             arrays[COUNTS] = counts.table
         return archive.write(path, about, arrays)
@@ -149,6 +162,12 @@ class Checkpoint:
         if "sample" in about:
             rows = {name: arrays[f"{SAMPLE}{name}"] for name in ("values", "keys")}
             run.sample.resume(about["sample"], **rows)
+        waiting = {k.removeprefix(LATE): a for k, a in arrays.items() if k.startswith(LATE)}
+        run.late = LateRounds.from_saved(about.get("late"), waiting, model.learner.waits)
+        run.set_totals = np.array([float(n) for n in about.get("set_totals", (0.0, 0.0))])
+        held = [[str(cell) for cell in line] for line in about.get("held", ())]
+        if len(held) != run.late.waiting:
+            raise InputError(f"{len(held)} lines are held for {run.late.waiting} rounds")
         audit = about["audit"]
         if audit is not None:
             extent, size, reason = audit
@@ -164,4 +183,6 @@ class Checkpoint:
             audit,
             bool(about["finished"]),
             [str(name) for name in about.get("chances", ())],
+            held,
+            about.get("arrivals") is True,
         )

@@ -35,6 +35,7 @@ class Guarantee:
     ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
     ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
     ``guess`` says what ``guessing`` is the loss of.
+    ``late`` is whether labels came late: what that has cost the weights is known by an audit.
     """
 
     rounds: int
@@ -49,6 +50,7 @@ class Guarantee:
     alone: bool = False
     searched: bool = False
     guess: str = "guessing"
+    late: bool = False
 
     @property
     def bound(self) -> float:
@@ -101,7 +103,7 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     paid, best = model.loss, float(model.totals.min())
     average, factor = math.inf, 1.0
     if not alone:
-        average, factor = _average(model, best), vote_factor(model.learner.task)
+        average, factor = _average(model, best, made), vote_factor(model.learner.task)
     elif made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
         average = min(_bounds(made).values(), default=math.inf)
@@ -109,15 +111,20 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     how: dict[str, Any] = {"random": model.random, "alone": alone, "searched": searched}
     guess = model.learner.task.guess.removeprefix("uniform ")
     given = (rounds, paid, best, average, factor, guessing, made, reason)
-    return Guarantee(*given, **how, guess=guess)
+    return Guarantee(*given, **how, guess=guess, late=model.late)
 
 
-def _average(model: Model, best: float) -> float:
+def _average(model: Model, best: float, made: CommitteeCertificate | None) -> float:
     """Return the bound of the members' weighted average."""
+    bill = 0.0
+    if model.late:  # weights of predictions were older than those when labels came
+        if made is None or made.rounds != model.rounds:
+            return math.inf
+        bill = made.bill
     largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
         return math.inf  # the weights' bound is for losses in their range
-    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches)
+    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches) + bill
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:

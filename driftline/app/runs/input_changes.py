@@ -39,7 +39,7 @@ def changed_inputs(run: Run) -> list[ChangedInput] | None:
     """
     sample, columns = run.sample, run.model.encoder.columns
     rows = len(sample.values)
-    if rows < LEAST_ROWS or sample.rounds != run.journal.rounds:
+    if rows < LEAST_ROWS or sample.rounds != run.journal.rounds + run.late.untold:
         return None
     if isinstance(columns, int):
         known = [Column(name, "number") for name in run.model.encoder.feature_names]
@@ -47,12 +47,12 @@ def changed_inputs(run: Run) -> list[ChangedInput] | None:
         known = columns.columns
     every = [_searched(*pair) for pair in zip(known, sample.values.T, strict=True)]
     level = LEVEL / max(1, sum(len(one.series) for one in every))
-    times = TimeAxis("", run.times.kept)
+    times = TimeAxis("", {} if run.model.late else run.times.kept)  # which are those of labels
     found = []
     for one in every:
         starts = one.search(level)
         if starts:
-            found.append(_told(one, starts, sample.span, run.journal.rounds, times))
+            found.append(_told(one, starts, sample.span, sample.rounds, times))
     return sorted(found, key=lambda told: -told.moved)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.app.runs.baselines import baselines_of
+from driftline.app.runs.late_rounds import Told
 from driftline.app.tables import Encoder
 from driftline.app.tables.columns import Memory
 from driftline.committee import Committee, CommitteeTrace, named
@@ -16,12 +17,18 @@ from driftline.committee.shares import Stretch, stretches_of
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.features import Standardiser
-from driftline.learner import Balance, multiplied
+from driftline.learner import Balance, Ticket, multiplied
+from driftline.learner.late import LateRun
+from driftline.sets import Adaptive, SetLevel
+from driftline.sets.run import check_task
 from driftline.state import archive
 from driftline.state.loading import DAMAGE, loaded
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Model"]
+
+#: The prefix of the names of arrays of the level of sets.
+SETS = "sets."
 
 
 class Model:
@@ -30,13 +37,18 @@ class Model:
     ``totals`` are the expected losses of the members since the first round and ``largest_risk`` is
     the largest in a single round, over its weight; ``loss`` is the committee's own. ``baselines``
     have seen the same labels. ``classes`` is how many classes have a name in rows that were learned
-    from, or had one from the start: the encoder may have met others in rows to come.
+    from, or had one from the start: the encoder may have met others in rows to come. ``predicted``
+    is how many rounds were predicted before their label was known; labels that came late, or never,
+    make it larger than ``rounds``, and ``late`` is whether there were any.
     :func:`driftline.load` reads only the learner from the file.
     """
 
     def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
         self.learner, self.encoder, self.about = learner, encoder, about
         self.loss, self.largest_risk = 0.0, 0.0
+        self.predicted, self.late = learner.rounds, False
+        #: The level of sets of labels, None without sets.
+        self.sets: SetLevel | None = None
         self.classes = len(encoder.labels.values)
         self.totals = np.zeros(len(learner.members))
         self.balance = Balance() if encoder.balanced else None
@@ -48,9 +60,15 @@ class Model:
         self.scaling: Standardiser | None = None
 
     @classmethod
-    def new(cls, name: str, encoder: Encoder, seed: int | None = 0) -> Model:
-        """Return a new model, by the name of its learner."""
-        return cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+    def new(
+        cls, name: str, encoder: Encoder, seed: int | None = 0, coverage: float | None = None
+    ) -> Model:
+        """Return a new model, by the name of its learner; with sets that have this coverage."""
+        made = cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+        if coverage is not None:
+            check_task(encoder.labels.task)
+            made.sets = Adaptive(coverage).level()
+        return made
 
     @property
     def abstains(self) -> bool:
@@ -119,7 +137,30 @@ class Model:
         trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
         self.learner, self.classes, self.balance = learner, classes, balance
         self._count(trace.target_loss, trace.member_risk, weights)
+        self.predicted += len(trace)
         return trace
+
+    def learn_late(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        weights: np.ndarray | None,
+        delays: np.ndarray,
+        audit: bool = False,
+    ) -> tuple[CommitteeTrace, LateRun]:
+        """Predict rounds, and learn from those whose labels come, as in :meth:`learn`.
+
+        Return the trace of all events, and which these are; :meth:`count_late` is to follow.
+        """
+        learner, classes = self._grown(labels)
+        trace, late = learner.run_events(inputs, labels, delays, audit=audit, sample_weight=weights)
+        self.learner, self.classes, self.late = learner, classes, True
+        self.predicted += int(late.asked.sum())
+        return trace, late
+
+    def count_late(self, told: Told) -> None:
+        """Add up what was paid for rounds whose labels came."""
+        self._count(told.losses[:, 0], told.risks, told.weights if self.weighs else None)
 
     def learn_one(self, x: Input, label: Label) -> Prediction:
         """Play one round and return what was predicted: as :meth:`learn`, and much faster."""
@@ -127,7 +168,19 @@ class Model:
         made = learner.step(x, label)
         self.learner, self.classes = learner, classes
         self._count(np.array([made.target_loss]), made.member_risk[np.newaxis])
+        self.predicted += 1
         return made.prediction
+
+    def tell(self, ticket: Ticket, label: Label) -> None:
+        """Learn from a ticket of the learner and its label; if it is refused, nothing changes."""
+        learner, classes = self._grown([label])
+        task = learner.task
+        checked = task.check_label(label)
+        learner.tell(ticket, label)
+        risks = learner.late_risks(ticket, checked)
+        loss = self.loss_of(ticket.prediction, label)
+        self.learner, self.classes, self.late = learner, classes, True
+        self._count(np.array([loss]), risks[np.newaxis])
 
     def _count(
         self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
@@ -219,6 +272,9 @@ class Model:
         about["table"] = table = self.encoder.config()
         if self.encoder.labels.grows:  # without those of rows that were not learned from
             table["labels"]["values"] = table["labels"]["values"][: self.classes]
+        if self.sets is not None:
+            about["sets"], own = self.sets.to_saved()
+            arrays |= {f"{SETS}{name}": array for name, array in own.items()}
         if self.scaling is not None:
             about["documents"] = self.scaling.config()
             arrays["documents"] = self.scaling.state
@@ -230,6 +286,8 @@ class Model:
             "baselines": self.baselines.state(),
             "stretches": [list(stretch) for stretch in self.stretches],
             "balance": None if self.balance is None else self.balance.to_plain(),
+            "predicted": self.predicted,
+            "late": self.late,
         }
         return about, arrays
 
@@ -253,8 +311,15 @@ class Model:
             made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
             made.baselines.resume(run["baselines"])
             made.stretches = _stretches(run.get("stretches"), learner.rounds)
+            made.predicted = int(run.get("predicted", learner.rounds))
+            made.late = run.get("late") is True
             if made.balance is not None:
                 made.balance = Balance.from_plain(run["balance"])
+            if "sets" in about:
+                own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
+                made.sets = SetLevel.from_saved(about["sets"], own)
+                if len(made.sets.waiting) != learner.waits:
+                    raise InputError("its sets wait for other labels than its learner")
             if "documents" in about:
                 made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
             totals = np.array(run["totals"], dtype=np.float64)

@@ -46,11 +46,19 @@ class Outputs:
         How it began.
     options
         The options on learning; None if it went on from a model.
+    late
+        Whether labels come late, so that predictions have a column for when they came.
     """
 
     def __init__(
-        self, lock: Lock, run: Run, start: Start, options: Mapping[str, Any] | None = None
+        self,
+        lock: Lock,
+        run: Run,
+        start: Start,
+        options: Mapping[str, Any] | None = None,
+        late: bool = False,
     ):
+        self.late = late
         self.lock, self.folder, self.run, self.start = lock, lock.folder, run, start
         self.schedule = Schedule()
         state = start.state or Checkpoint(run, options=options)
@@ -65,8 +73,10 @@ class Outputs:
         self._predictions: files.Appended | None = None
         self._text: PredictionFile | None = None
         self._audit: AuditFile | None = None
+        #: How much of the predictions belongs to the run, where lines without labels follow.
+        self._settled: Extent | None = None
         if not start.anew:
-            self._open(run.model.rounds + 1)
+            self._open(run.model.predicted + 1)
 
     @property
     def model(self) -> Path:
@@ -86,9 +96,18 @@ class Outputs:
             raise InputError(
                 f"{error} since the last checkpoint: put it back, or begin again by --fresh"
             ) from None
+        self._check_arrivals(path, extent)
         names = self._chances(path, extent)
-        self.state = replace(self.state, chances=names)
-        self._text = PredictionFile(self._append, self.run.model, True, first, chances=names)
+        self.state = replace(self.state, chances=names, arrivals=self.late)
+        self._text = PredictionFile(
+            self._append,
+            self.run.model,
+            True,
+            first,
+            chances=names,
+            late=self.late,
+            held=self.state.held,
+        )
         if not extent.length:
             self._text.begin()
         if self.run.audit_buffer is not None and self.start.continued:
@@ -96,7 +115,7 @@ class Outputs:
 
     def _chances(self, path: Path, extent: Extent) -> Sequence[str]:
         """Return the labels that have a column of probabilities: those of the file's first line."""
-        asked = self.run.chances is not None
+        asked = self.run.proba
         if not extent.length:
             return list(self.run.model.encoder.labels.outcomes) if asked else ()
         if asked != bool(self.state.chances):
@@ -107,6 +126,16 @@ class Outputs:
                 f"{path} has {there} of probabilities: {advice}, or name another folder by --out"
             )
         return self.state.chances
+
+    def _check_arrivals(self, path: Path, extent: Extent) -> None:
+        """Refuse to go on with lines that have other columns."""
+        if extent.length and self.late != self.state.arrivals:
+            there, advice = "no column", "leave --delay out"
+            if not self.late:
+                there, advice = "a column", "say by --delay when labels come, which may be 0"
+            raise InputError(
+                f"{path} has {there} of arrivals: {advice}, or name another folder by --out"
+            )
 
     def _extent(self) -> Extent:
         """Return the extent of the predictions that are continued."""
@@ -135,17 +164,20 @@ class Outputs:
     def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
         """Append some rounds, which were just played, up to a position."""
         if self._text is None:
-            self._open(self.run.model.rounds + 1 - (rounds.labels is not None) * rounds.played)
+            self._open(self.run.model.predicted + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
         rounds = rounds._replace(weights=learned.weights)
-        self._text.write(learned.prediction, rounds, learned.losses, learned.chances)
+        chances = learned.chances if self.run.proba else None
+        self._text.write(
+            learned.prediction, rounds, learned.losses, chances, learned.late, learned.sets
+        )
         self._position, self.pending = position, True
         if not self.known.head.rows:
             self.known = self.known._replace(head=position().mark)
 
     def save(self, finished: bool = False) -> None:
         """Write a checkpoint: first the growing files, then the model, which has their lengths."""
-        assert self._predictions is not None
+        assert self._predictions is not None and self._text is not None
         began = time.perf_counter()
         audit = None if finished else self._save_audit()
         self._predictions.sync()
@@ -157,7 +189,8 @@ class Outputs:
             self.state,
             inputs=(*self.start.earlier, self.known),
             queries=queries,
-            predictions=_extent(self._predictions),
+            predictions=self._settled or _extent(self._predictions),
+            held=self._text.held,
             audit=audit,
             finished=finished,
         )
@@ -190,6 +223,10 @@ class Outputs:
     ) -> list[Path]:
         """Write everything else; return all files. ``inputs`` are those that changed."""
         run = self.run
+        if self._text is not None and self._text.held:
+            assert self._predictions is not None
+            self._settled = _extent(self._predictions)
+            self._text.write_held()  # a run that goes on cuts these off, and writes them later
         made = [self.folder / PREDICTIONS, self.model, run.journal.save(self.folder / JOURNAL)]
         if trace and run.audit_buffer is not None and run.audit_buffer.traces:
             with files.drafted(self.folder / TRACE) as draft:

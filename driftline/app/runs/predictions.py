@@ -12,6 +12,7 @@ import numpy as np
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.tables.values import number
+from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels
 
 __all__ = ["PredictionFile", "escaped"]
@@ -28,6 +29,9 @@ class PredictionFile:
     the number of the first round to come. ``chances`` are the labels that have a column for their
     probability. With ``problems`` a last column says why a row was not predicted. Labels that begin
     like a formula are escaped.
+
+    With ``late`` there is a column for the round with which a label came, and a line is written
+    when its label comes, or at once if it never comes; ``held`` are the lines that wait.
     """
 
     def __init__(
@@ -38,15 +42,21 @@ class PredictionFile:
         first: int = 1,
         problems: bool = False,
         chances: Sequence[str] = (),
+        late: bool = False,
+        held: Sequence[Sequence[str]] = (),
     ):
         self.labels, self.labelled, self.next = model.encoder.labels, labelled, first
         self._write, self.problems, self.chances = write, problems, list(chances)
         self.weighted = model.weighs and not problems
+        self.late, self.held = late, [list(line) for line in held]
+        self.sets = model.sets is not None and not problems
 
     def begin(self) -> None:
         """Write the names of the columns."""
         more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
+        more += ["arrival"] if self.late else []
         more += ["weight"] if self.weighted else []
+        more += ["set"] if self.sets else []
         more += [f"p({name})" for name in self.chances]
         self._rows([["round", *more, *(["problem"] if self.problems else [])]])
 
@@ -56,6 +66,8 @@ class PredictionFile:
         rounds: Rounds,
         losses: Any = None,
         chances: np.ndarray | None = None,
+        events: LateRun | None = None,
+        sets: np.ndarray | None = None,
     ) -> None:
         """Write some rounds; what is not known of a row is empty.
 
@@ -63,10 +75,11 @@ class PredictionFile:
         Chances of labels beyond those that have a column are left out.
         """
         columns = [self._shown(predictions)]
-        shares = [] if chances is None else self._shares(chances)
+        shares = [] if sets is None else [self._names(sets)]
+        shares += [] if chances is None else self._shares(chances)
         if self.labelled and rounds.labels is None and not rounds.problems:
             rest = zip(*columns, *shares, strict=True)
-            empty = ["", ""] if self.weighted else [""]
+            empty = [""] * (1 + self.weighted + self.late)
             self._rows(["", "", made, *empty, *more] for made, *more in rest)
             return
         if self.labelled:
@@ -75,6 +88,8 @@ class PredictionFile:
             if rounds.unlabelled is not None:
                 for row in np.flatnonzero(rounds.unlabelled).tolist():
                     columns[0][row] = columns[2][row] = ""
+        if self.late:
+            columns.append(self._arrivals(rounds))
         if self.weighted:
             assert rounds.weights is not None
             columns.append([f"{weight:g}" for weight in rounds.weights.tolist()])
@@ -84,8 +99,36 @@ class PredictionFile:
             rows = [[*row, ""] for row in rows]
             for place, problem in sorted(rounds.problems.items()):
                 rows.insert(place, [""] * len(columns) + [escaped(problem)])
-        self._rows([self.next + i, *row] for i, row in enumerate(rows))
+        lines = [[str(self.next + i), *row] for i, row in enumerate(rows)]
         self.next += len(rows)
+        self._rows(lines if events is None else self._settled(lines, events))
+
+    def _arrivals(self, rounds: Rounds) -> list[str]:
+        """Return the number of the round with which each label comes, empty for never."""
+        assert rounds.delays is not None
+        pairs = enumerate(rounds.delays.tolist(), self.next)
+        return [str(own + delay) if delay >= 0 else "" for own, delay in pairs]
+
+    def _settled(self, lines: list[list[str]], events: LateRun) -> list[list[str]]:
+        """Return the lines that are written now, in the order of events; hold the others."""
+        lines, made = [*self.held, *lines], []
+        for place, asked in zip(events.rounds.tolist(), events.asked.tolist(), strict=True):
+            if not asked:
+                made.append(lines[place])
+            elif events.due[place] < 0:
+                made.append(_unlabelled(lines[place]))
+        self.held = [lines[place] for place in events.left.tolist()]
+        return made
+
+    def write_held(self) -> None:
+        """Write the lines that wait, without their labels, which have not come."""
+        self._rows(map(_unlabelled, self.held))
+
+    def _names(self, sets: np.ndarray) -> list[str]:
+        """Return the labels of each set by name, with semicolons between them."""
+        names = [self._shown(np.array([k]))[0] for k in range(len(self.labels.outcomes))]
+        pairs = (zip(names, row, strict=False) for row in sets.tolist())
+        return [";".join(name for name, inside in row if inside) for row in pairs]
 
     def _shares(self, chances: np.ndarray) -> list[list[str]]:
         """Return the columns of chances as texts; a label that is not known yet has none."""
@@ -105,6 +148,12 @@ class PredictionFile:
         made = io.StringIO()
         csv.writer(made, lineterminator="\n").writerows(rows)
         self._write(made.getvalue())
+
+
+def _unlabelled(line: list[str]) -> list[str]:
+    """Return a line without label, loss and arrival."""
+    number, _, prediction, _, _, *rest = line
+    return [number, "", prediction, "", "", *rest]
 
 
 def escaped(text: str) -> str:

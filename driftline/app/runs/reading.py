@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.app.runs.queries import Ended, Queries
-from driftline.app.tables import BEGINNING, Encoder, Mark, Piece, Table
+from driftline.app.tables import BEGINNING, Batch, Encoder, Mark, Piece, Table
 from driftline.app.tables.columns import Memory
 from driftline.errors import InputError
 from driftline.typing import Inputs, Labels
@@ -30,7 +30,8 @@ class Rounds(NamedTuple):
     no label, None if all have one; ``problems`` say by their places, among all rows of the piece,
     which others were refused and why. ``passed`` is how many rows without a label were left out.
     ``times`` say when each round was, None if that is not known; ``weights`` how often it counts,
-    None for once.
+    None for once; ``delays`` after how many more rounds its label comes, negative for never, None
+    where all labels come at once.
     ``idle`` is whether these are no rounds, but a pause in which no row came.
     """
 
@@ -45,6 +46,7 @@ class Rounds(NamedTuple):
     times: Sequence[str] | None = None
     weights: np.ndarray | None = None
     idle: bool = False
+    delays: np.ndarray | None = None
 
 
 class Position(NamedTuple):
@@ -86,6 +88,9 @@ class Reading:
     idle
         After how many seconds without a row of a pipe, or of a file that grows, idle rounds come;
         None to wait for ever.
+    delay
+        After how many more rounds every label comes, if the table has no column for that; None for
+        labels at once.
     """
 
     def __init__(
@@ -104,7 +109,9 @@ class Reading:
         lenient: bool = False,
         most: int | None = None,
         idle: float | None = None,
+        delay: int | None = None,
     ):
+        self.delay = delay
         self.table, self.head, self.skip, self.most = table, head, skip, most
         self._drop = start.drop
         self._mark: Callable[[], Mark] = lambda: start
@@ -226,7 +233,14 @@ class Reading:
                 yield made._replace(
                     times=None if batch.times is None else batch.times[a:b],
                     weights=None if batch.weights is None else batch.weights[a:b],
+                    delays=self._delays(batch, a, b),
                 )
+
+    def _delays(self, batch: Batch, start: int, stop: int) -> np.ndarray | None:
+        """Return after how many rounds the labels of some rows come, None for at once."""
+        if batch.delays is not None:
+            return batch.delays[start:stop]
+        return None if self.delay is None else np.full(stop - start, self.delay, dtype=np.int64)
 
     def _lenient(self, piece: Piece) -> Rounds:
         """Return the rows of a piece, with what is the matter with some of them."""

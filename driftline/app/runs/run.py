@@ -8,21 +8,29 @@ from typing import NamedTuple
 import numpy as np
 
 from driftline.app.runs.audit_buffer import AuditBuffer
-from driftline.app.runs.chances import RowChances
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
+from driftline.app.runs.late_rounds import LateRounds, Told
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee import CommitteeTrace
+from driftline.committee.row_chances import RowChances
 from driftline.errors import InputError
-from driftline.typing import CheckedLabels, Inputs, Json
+from driftline.learner.late import LateRun
+from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
 __all__ = ["WEIGHT", "BatchResult", "Run"]
 
 #: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
+
+#: Why there is no audit of a run that began while labels were waited for.
+CARRIED = "labels of rounds before this run came in it, and there is no audit across that"
+
+#: The columns of sets of labels, if there are any: whether it has the label, and its size.
+SETS = ["covered", "set_size"]
 
 #: The column of the weights of rounds, if they have any.
 WEIGHT = "sample_weight"
@@ -32,13 +40,17 @@ class BatchResult(NamedTuple):
     """What happened in some rounds: predictions, and losses, None where nothing was learned.
 
     ``chances`` are those of every label before each row, None if they are not asked for;
-    ``weights`` say how often each row counts, None for once.
+    ``weights`` say how often each row counts, None for once. ``late`` are the events in which rows
+    were predicted and labels came, None if these come at once; ``sets`` which labels are in the set
+    of each row, None without sets.
     """
 
     prediction: CheckedLabels
     losses: np.ndarray | None = None
     chances: np.ndarray | None = None
     weights: np.ndarray | None = None
+    late: LateRun | None = None
+    sets: np.ndarray | None = None
 
 
 class Run:
@@ -57,9 +69,12 @@ class Run:
     ----------
     chances
         What gives the chances of labels in every row; None to have none.
+    proba
+        Whether these are told.
     """
 
     chances: RowChances | None = None
+    proba = False
 
     def __init__(
         self,
@@ -87,11 +102,15 @@ class Run:
         self.unanswered = 0
         self.totals = np.zeros(len(self.columns))
         self.counts = Counts()
+        #: Rounds of the model that were predicted, and whose labels are still to come.
+        self.late = LateRounds()
+        #: Of rounds with sets: how many have the label in it, and how many labels all have.
+        self.set_totals = np.zeros(2)
 
     def next(self) -> Run:
         """Return a run that goes on with model and journal, and has a score of its own."""
         other = Run(self.model, journal=self.journal)
-        other.times, other.sample = self.times, self.sample
+        other.times, other.sample, other.late = self.times, self.sample, self.late
         other.times.begin()
         return other
 
@@ -100,6 +119,7 @@ class Run:
         """The columns of the journal: losses, and those of every member."""
         members = range(len(self.model.learner.members))
         made = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
+        made += [] if self.model.sets is None else SETS
         return [*made, WEIGHT] if self.model.weighs else made
 
     def learn(self, rounds: Rounds) -> BatchResult:
@@ -109,7 +129,10 @@ class Run:
             self.unlabelled += rounds.rows
             made = self.model.next_predictions(rounds.inputs)
             self.model.remember(rounds.memory)
-            return BatchResult(made, chances=self._chances(rounds))
+            chances = self._chances(rounds)
+            return BatchResult(made, None, chances, sets=self._sets(chances, rounds))
+        if rounds.delays is not None:
+            return self._learn_late(rounds, rounds.delays)
         start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
         before = None if scaling is None else scaling.copy()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
@@ -123,6 +146,7 @@ class Run:
         weights = trace.sample_weight
         rounds = rounds._replace(weights=weights)
         chances = self._chances(rounds)
+        sets = self._sets(chances, rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.baselines.losses(rounds.labels)
         if weights is not None:
@@ -133,6 +157,10 @@ class Run:
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
         columns = dict(zip(self.columns, losses.T, strict=True)) | _members(trace)
+        if sets is not None:
+            own = _set_columns(sets, rounds.labels)
+            columns |= dict(zip(SETS, own.T, strict=True))
+            self.set_totals += own.sum(axis=0)
         self.journal.add(columns if weights is None else columns | {WEIGHT: weights})
         self.sample.add(rounds.played, lambda places: self._cells(given, places))
         if self.model.encoder.time is not None:
@@ -145,13 +173,66 @@ class Run:
             self.unanswered += int(np.count_nonzero(trace.prediction < 0))
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(trace.prediction, trace.target_loss, chances, weights)
+        return BatchResult(trace.prediction, trace.target_loss, chances, weights, sets=sets)
+
+    def _learn_late(self, rounds: Rounds, delays: np.ndarray) -> BatchResult:
+        """Predict some rounds, and learn from those whose labels come meanwhile."""
+        start = time.perf_counter()
+        keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
+        given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep)
+        trace, late = self.model.learn_late(*given)
+        self.model.remember(rounds.memory)
+        chances = self._chances(rounds)
+        sets = self._sets(chances, rounds, late)
+        self.seconds += time.perf_counter() - start
+        own = _set_columns(sets, rounds.labels)
+        labels = np.asarray(rounds.labels)
+        told = self.late.add(trace, late, labels, self.model.baselines, own)
+        self.set_totals += told.sets.sum(axis=0) if sets is not None else 0.0
+        self.model.count_late(told)
+        if self.audit_buffer is not None:
+            if late.carried and self.audit_buffer.wants_weights:
+                self.audit_buffer.drop(CARRIED)
+            self.audit_buffer.add(rounds, trace)
+        if not self.journal.rounds:
+            self.journal = Journal(self._names)
+        self.journal.add(self._late_columns(told))
+        self.sample.add(rounds.played, lambda places: self._cells(rounds.inputs, places))
+        if self.model.encoder.time is not None:
+            texts = [""] * rounds.played if rounds.times is None else rounds.times
+            came = [texts[tick] for tick in told.ticks.tolist()]
+            self.times.add(came, [t for t in self.journal_alarms if t >= self.times.rounds])
+        self.totals += told.losses.sum(axis=0)
+        self.weight += float(told.weights.sum())
+        if len(told.labels):
+            self.counts.add(told.labels, told.predictions)
+        self.rounds += len(told.labels)
+        self.rows += rounds.rows
+        made, losses = np.asarray(trace.prediction)[late.ask_events], trace.target_loss
+        return BatchResult(made, losses[late.ask_events], chances, rounds.weights, late, sets)
+
+    def _late_columns(self, told: Told) -> dict[str, np.ndarray]:
+        """Return the columns of the journal for rounds whose labels came."""
+        columns = dict(zip(self.columns, told.losses.T, strict=True))
+        members = zip(PER_MEMBER, (told.risks, told.shares, told.eta, told.restarts), strict=True)
+        columns |= {f"{what}.{j}": own for what, made in members for j, own in enumerate(made.T)}
+        columns |= dict(zip(SETS, told.sets.T, strict=False))
+        return columns | ({WEIGHT: told.weights} if self.model.weighs else {})
 
     def _chances(self, rounds: Rounds) -> np.ndarray | None:
         """Return the chances before each row, which the model has just learned from."""
         if self.chances is None:
             return None
-        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights)
+        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights, rounds.delays)
+
+    def _sets(
+        self, chances: np.ndarray | None, rounds: Rounds, late: LateRun | None = None
+    ) -> np.ndarray | None:
+        """Return which labels are in the set of each row, None without sets."""
+        if chances is None or self.chances is None or self.model.sets is None:
+            return None
+        labels = None if rounds.labels is None else np.asarray(rounds.labels)
+        return self.model.sets.play(chances, labels, late, self.chances.known)
 
     def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
         """Return a value a column of some inputs; of a query, those of its middle document."""
@@ -220,13 +301,23 @@ class Run:
             "abstain": self.model.learner.task.doubt.cost if self.model.abstains else None,
             "unanswered": self.unanswered if self.model.abstains else None,
             "rounds_of_model": self.model.rounds,
+            "to_come": self.late.waiting,
+            "never_came": self.late.untold - self.late.waiting,
             "loss": float(self.totals[0]),
             "mean_loss": self.scores,
             "beaten_by": self.beaten_by or None,
             "alarms": [t + 1 for t in self.alarms],
             "times": self._times(),
             "far_outside": self.model.far_outside,
+            "sets": self.set_summary(),
         }
+
+    def set_summary(self) -> Json | None:
+        """Return goal, coverage and mean size of sets; None without sets."""
+        if self.model.sets is None:
+            return None
+        covered, size = (self.set_totals / max(1, self.rounds)).tolist()
+        return {"goal": self.model.sets.part.coverage, "coverage": covered, "mean_size": size}
 
     def _times(self) -> Json | None:
         """Return when the first round was, the last one, and alarms; None if there are no times."""
@@ -235,6 +326,16 @@ class Run:
             return None
         ends = {"column": name, "first": times.first, "last": times.last}
         return ends | {"alarms": self.alarm_times}
+
+
+def _set_columns(sets: np.ndarray | None, labels: Labels) -> np.ndarray:
+    """Return for each row whether its label is in its set, and how large that is; or nothing."""
+    codes = np.asarray(labels)
+    if sets is None:
+        return np.zeros((len(codes), 0))
+    known = codes < sets.shape[1]
+    inside = known & sets[np.arange(len(codes)), np.where(known, codes, 0)]
+    return np.column_stack([inside, sets.sum(axis=1)]).astype(np.float64)
 
 
 def _members(trace: CommitteeTrace) -> dict[str, np.ndarray]:

@@ -13,12 +13,14 @@ import numpy as np
 
 from driftline.app.runs.model import Model
 from driftline.app.runs.queries import Queries
+from driftline.app.runs.table_ticket import TableTicket
 from driftline.app.tables import Batch, Options, guess
 from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
 from driftline.committee.pooling import log_chances, softened
+from driftline.committee.row_chances import RowChances, chances_of
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_number, check_whole
@@ -73,6 +75,7 @@ class TableModel:
         *,
         learner: str = "auto",
         seed: int = 0,
+        coverage: float | None = None,
         **options: Any,
     ) -> TableModel:
         """Return a model for rows like these, from which nothing is learned yet.
@@ -86,6 +89,8 @@ class TableModel:
             The column to predict, or several of tags; a pattern such as ``tag_*`` stands for all.
         learner, seed
             By the name that ``driftline run --help`` lists.
+        coverage
+            The share of rows whose label is to be in its :meth:`predict_set`; None for no sets.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
             ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``.
@@ -95,7 +100,7 @@ class TableModel:
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
         encoder, _ = guess(given, given, chosen)
-        return cls(Model.new(learner, encoder, seed))
+        return cls(Model.new(learner, encoder, seed, coverage))
 
     # -- facts
 
@@ -174,6 +179,22 @@ class TableModel:
         made = [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
         return self._answer(given, made)
 
+    def predict_set(self, rows: Any) -> Any:
+        """Return a set of classes or levels for every row, by name: a list, the likeliest first.
+
+        For models that were made with sets: see ``coverage`` of :meth:`new`, ``driftline run
+        --sets``, and :class:`driftline.sets.Adaptive` for what they promise.
+        """
+        given, (learner, names) = self._given(rows), self._learner_and_names()
+        level = self._model.sets
+        if level is None:
+            raise InputError("the model has no sets: make it with coverage=0.9, say, or --sets 0.9")
+        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
+        if not len(given):
+            return []
+        chances = chances_of(learner, inputs)
+        return self._answer(given, _named_sets(names, chances, level.sets(chances)))
+
     def learn(self, rows: Any, labels: Any = None) -> Any:
         """Learn from rows in their order; return what was predicted before each label was seen.
 
@@ -202,10 +223,17 @@ class TableModel:
     def _learn(self, given: GivenRows) -> Any:
         """Learn from rows with labels and return what was predicted; if refused, change nothing."""
         model = self._model
+        if waits := model.learner.waits:
+            last = int(model.learner.waiting[-1])
+            raise InputError(
+                f"labels of {waits} rows of its run are still to come: go on by driftline run "
+                f"--resume, or forget these rows by forget(before={last + 1})"
+            )
         codec, columns = model.encoder.labels, model.encoder.columns
         known, learner, scaling = len(codec.values), model.learner, model.scaling
         before = None if isinstance(columns, int) else (columns.sums, columns.counts)
-        alone = len(given) == 1 and not model.weighs
+        alone = len(given) == 1 and not model.weighs and model.sets is None
+        before_rows = None if model.sets is None else RowChances(learner)
         if scaling is not None:
             model.scaling = scaling.copy()
         try:
@@ -214,7 +242,8 @@ class TableModel:
             if alone and not model.learner.task.layout.ragged:
                 made: Any = [model.learn_one(inputs[:1], grades[0])]
             else:
-                made = model.learn(model.scaled(inputs), grades, batch.weights).prediction
+                trace = model.learn(model.scaled(inputs), grades, batch.weights)
+                made, weights = trace.prediction, trace.sample_weight
         except BaseException:
             model.learner, model.scaling = learner, scaling  # from before new classes and rows
             codec.forget(known)
@@ -222,7 +251,103 @@ class TableModel:
                 columns.sums, columns.counts = before
             raise
         model.baselines.losses(grades)
+        if model.sets is not None and before_rows is not None:
+            chances = before_rows.before(inputs, grades, weights)
+            model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
+
+    # -- labels that come late
+
+    def ask(self, rows: Any) -> Any:
+        """Predict a row whose label comes later; return a ticket, for several rows a list.
+
+        All rows of a ranking are one query, and have one ticket. What columns remember for values
+        that are missing, they remember now.
+
+        >>> import driftline as dl
+        >>> ages = [20 + i % 50 for i in range(200)]
+        >>> rows = [{"age": age, "will": "go" if age < 45 else "stay"} for age in ages]
+        >>> model = dl.TableModel.new(rows, label="will", learner="fast")
+        >>> _ = model.learn(rows)
+        >>> young, old = model.ask([{"age": 22}, {"age": 66}])
+        >>> young.prediction, old.prediction, model.outstanding
+        ('go', 'stay', 2)
+        >>> model.tell(old, "stay")
+        >>> model.forget(young)
+        >>> model.rounds, model.outstanding
+        (201, 0)
+        """
+        given = self._given(rows)
+        if self._model.weighs or self._model.scaling is not None:
+            raise InputError(
+                "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
+                "has neither: learn from rows with their labels by learn()"
+            )
+        if not len(given):
+            return []
+        with self._lock:
+            inputs = self._inputs(self._batch(given, labelled=False, learning=True))
+            ragged, learner = self._model.learner.task.layout.ragged, self._model.learner
+            if ragged and len(inputs) != 1:
+                raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
+            count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+            tickets = []
+            level, names = self._model.sets, self._learner_and_names()[1]
+            for i in range(count):
+                row = inputs[i] if ragged else inputs[i : i + 1]
+                made = learner.ask(row)
+                named, chances, inside, said = self._named([made.prediction]), None, None, None
+                if level is not None:
+                    chances = chances_of(learner, row)
+                    inside = level.sets(chances)
+                    said = _named_sets(names, chances, inside)[0]
+                    chances, inside = chances[0], inside[0]
+                prediction = named if ragged else named[0]
+                tickets.append(TableTicket(prediction, made, said, chances, inside))
+            self._model.predicted += count
+        return tickets[0] if ragged else self._answer(given, tickets)
+
+    def tell(self, ticket: TableTicket, label: Any) -> None:
+        """Learn from a ticket and its label, by name; of a ranking, a grade for each row.
+
+        Tickets are told in any order; a new class is added. If it is refused, nothing changes.
+        """
+        if not isinstance(ticket, TableTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        model = self._model
+        codec, ragged = model.encoder.labels, model.learner.task.layout.ragged
+        cells = [codec.cells(own) for own in (_listed(label) if ragged else [label])]
+        columns = {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+        given = GivenRows(columns, len(cells))
+        with self._lock:
+            known = len(codec.values)
+            codes = codec.encode(given, {name: j for j, name in enumerate(codec.names)})
+            try:
+                told = None if model.sets is None else ticket.told(int(codes[0]))
+                model.tell(ticket.ticket, codes if ragged else codes[0])
+            except BaseException:
+                codec.forget(known)
+                raise
+            model.baselines.losses([codes] if ragged else codes)
+            if model.sets is not None and told is not None:
+                model.sets.tell(*told)
+
+    def forget(
+        self, ticket: TableTicket | None = None, *, before: TableTicket | int | None = None
+    ) -> None:
+        """Say that no label will come for a ticket, or for all asked for before another."""
+        own: Any = ticket.ticket if isinstance(ticket, TableTicket) else ticket
+        other: Any = before.ticket if isinstance(before, TableTicket) else before
+        with self._lock:
+            waited, level = self.learner.waiting, self._model.sets
+            self.learner.forget(own, before=other)
+            if level is not None:
+                level.waiting = level.waiting[np.isin(waited, self.learner.waiting)]
+
+    @property
+    def outstanding(self) -> int:
+        """How many tickets were asked for, and neither told nor forgotten yet."""
+        return self.learner.outstanding
 
     def explain(self, rows: Any = None) -> Explanation:
         """Say which columns matter most, and how chances depend on them: see :func:`explain`.
@@ -264,7 +389,8 @@ class TableModel:
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
         given = GivenRows.of(rows, self.columns)
-        known = {*self.columns, *encoder.labels.names, *encoder.ignored, encoder.weight}
+        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        known |= {name for name in (encoder.weight, encoder.delay) if name is not None}
         new = [name for name in given.columns if name not in known]
         if new:
             raise InputError(
@@ -312,6 +438,13 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _named_sets(names: list[str], chances: np.ndarray, sets: np.ndarray) -> list[list[str]]:
+    """Return the labels of each set by name, the likeliest first."""
+    orders = np.argsort(-chances, axis=1, kind="stable").tolist()
+    pairs = zip(orders, sets, strict=True)
+    return [[names[k] for k in order if own[k] and k < len(names)] for order, own in pairs]
 
 
 def _options(**given: Any) -> Options:

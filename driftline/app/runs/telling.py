@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from driftline.app.runs.model import Model
-from driftline.app.runs.run import WEIGHT, Run
+from driftline.app.runs.run import SETS, WEIGHT, Run
 from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
 from driftline.reports import WEIGHTED, ChangedInput, ReportData, TimeAxis
@@ -53,6 +53,9 @@ def report_data_of(
         data.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
         if certificate["bound"] is not None and not data.bounds:
             data.bounds["best member"] = float(certificate["bound"])
+    if run.model.sets is not None:
+        data.covered, data.set_sizes = (journal.sums(name) for name in SETS)
+        data.goal = run.model.sets.part.coverage
     if len(members) == 1:
         data.means = {"eta": journal.means("eta.0")}
         data.expected = journal.sums("risk.0") if data.random else None

@@ -15,6 +15,7 @@ from driftline.app.tables.labels import LabelCodec, codec_from_config
 from driftline.app.tables.labels.codec import is_label
 from driftline.app.tables.piece import Piece, Table
 from driftline.app.tables.values import amount, is_missing
+from driftline.delays import MOST as MOST_DELAY
 from driftline.errors import InputError
 from driftline.learner import LEAST_WEIGHT, MOST_WEIGHT
 from driftline.typing import Inputs, Json
@@ -34,6 +35,7 @@ class Batch(NamedTuple):
     ``queries`` are the texts that say which documents belong together, None without a ranking;
     ``unlabelled`` is which rows have no label, None if all have one. ``times`` are the texts of the
     column of times, and ``weights`` the numbers of that of weights; None if there is none.
+    ``delays`` say after how many more rows each label comes, negative for never.
     """
 
     inputs: Inputs
@@ -43,6 +45,7 @@ class Batch(NamedTuple):
     unlabelled: np.ndarray | None = None
     times: Sequence[str] | None = None
     weights: np.ndarray | None = None
+    delays: np.ndarray | None = None
 
 
 class Encoder:
@@ -64,6 +67,8 @@ class Encoder:
         The column that says how often a row counts when it is learned from.
     balanced
         Whether rows count by how rare their class has been so far.
+    delay
+        The column that says after how many more rows the label of a row comes.
     """
 
     def __init__(
@@ -75,10 +80,11 @@ class Encoder:
         time: str | None = None,
         weight: str | None = None,
         balanced: bool = False,
+        delay: str | None = None,
     ):
         self.columns, self.labels, self.query = columns, labels, query
         self.ignored, self.time = list(ignored), time
-        self.weight, self.balanced = weight, balanced
+        self.weight, self.balanced, self.delay = weight, balanced, delay
 
     @property
     def features(self) -> int:
@@ -124,8 +130,9 @@ class Encoder:
         if labelled is None:
             labelled = all(name in have and name not in out for name in self.labels.names)
         query = [] if self.query is None else [self.query]
-        weight = [self.weight] if self.weight is not None and labelled and learning else []
-        wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *weight]
+        learned = [self.weight, self.delay] if labelled and learning else []
+        more = [name for name in learned if name is not None]
+        wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *more]
         self._refuse(table, wanted, out)
         if self.time is not None and self.time in have and self.time not in out:
             wanted.append(self.time)
@@ -146,7 +153,7 @@ class Encoder:
                     f"{table.name} has no column {name!r}, which the model knows"
                     f"{close_to(name, have)}"
                 )
-        known = {*wanted, *self.labels.names, *self.ignored, *out, self.weight}
+        known = {*wanted, *self.labels.names, *self.ignored, *out, self.weight, self.delay}
         more = [name for name in have if name not in known]
         if more and table.width is None:
             raise InputError(
@@ -165,6 +172,7 @@ class Encoder:
             "time": self.time,
             "weight": self.weight,
             "balanced": self.balanced,
+            "delay": self.delay,
         }
 
     @classmethod
@@ -174,9 +182,10 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        texts = (query, config.get("time"), config.get("weight"))
-        query, time, weight = (None if name is None else str(name) for name in texts)
-        return cls(made, labels, query, ignored, time, weight, config.get("balanced") is True)
+        texts = (query, *(config.get(name) for name in ("time", "weight", "delay")))
+        query, time, weight, delay = (None if name is None else str(name) for name in texts)
+        balanced = config.get("balanced") is True
+        return cls(made, labels, query, ignored, time, weight, balanced, delay)
 
 
 class Bound(NamedTuple):
@@ -195,7 +204,7 @@ class Bound(NamedTuple):
         made = self._labels(piece, absent) if self.labelled else None
         learning = ~absent if self.learning and absent is not None else self.learning
         try:
-            weights = self._weights(piece, absent)
+            weights, delays = self._weights(piece, absent), self._delays(piece, absent)
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
@@ -204,7 +213,7 @@ class Bound(NamedTuple):
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
-        return Batch(inputs, made, piece, queries, absent, self._times(piece), weights)
+        return Batch(inputs, made, piece, queries, absent, self._times(piece), weights, delays)
 
     def _weights(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray | None:
         """Return how often rows count, 1 where they have no label; None without such a column."""
@@ -224,6 +233,24 @@ class Bound(NamedTuple):
                 said = f"expected a weight of 0, or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:,.0f}"
                 raise piece.error(row, name, f"{said}, but saw {text[:40]!r}")
             made[row] = value
+        return made
+
+    def _delays(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray | None:
+        """Return after how many more rows labels come, -1 for never; None without such a column."""
+        name, columns = self.encoder.delay, self.encoder.columns
+        if name is None or name not in self.positions:
+            return None
+        decimal = "." if isinstance(columns, int) else columns.decimal
+        made = np.full(len(piece), -1, dtype=np.int64)
+        for row, text in enumerate(piece.texts(self.positions[name])):
+            if is_missing(text) or (absent is not None and absent[row]):
+                continue
+            value = amount(text, decimal)
+            if value is None or not abs(value) <= MOST_DELAY or value != int(value):
+                said = "expected after how many more rows the label comes, a whole number"
+                advice = "empty or negative if it never comes"
+                raise piece.error(row, name, f"{said}, but saw {text[:40]!r}", advice)
+            made[row] = max(int(value), -1)
         return made
 
     def _times(self, piece: Piece) -> Sequence[str] | None:

@@ -34,13 +34,14 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     if options.time is not None:
         ignored += _single(table, options, ignored, "time")
     weight = [] if options.weight is None else _single(table, options, ignored, "weight")
-    free = [name for name in names if name not in {*ignored, *weight, query}]
+    delay = [] if options.delay_column is None else _single(table, options, ignored, "delay_column")
+    free = [name for name in names if name not in {*ignored, *weight, *delay, query}]
     named = _named(table, options.label, "--label")
     labels = [name for name in named if name in free]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
-            "query, the time or the weight: it can be one of these only"
+            "query, the time, the weight or the delay: it can be one of these only"
         )
     if not labels:
         if not free:
@@ -64,7 +65,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             )
         ignored.append(query)
         query = None
-    more = (query, ignored, options.time, options.weight, options.balance)
+    more = (query, ignored, options.time, options.weight, options.balance, options.delay_column)
     _refuse_weights(made, options)
     if table.width is not None:
         return Encoder(table.width, made, *more), notes
@@ -101,16 +102,19 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
 def _single(
     table: Table | GivenRows, options: Options, ignored: list[str], option: str
 ) -> list[str]:
-    """Return the column of times or of weights, which is no input."""
+    """Return the column of times, weights or delays, which is no input."""
     name, names = str(getattr(options, option)), table.columns
+    others = ("time", "weight", "delay_column")
+    said = option.replace("_", "-")
     if name not in names:
         raise InputError(
-            f"{table.name} has no column {name!r}, named by --{option}{close_to(name, names)}"
+            f"{table.name} has no column {name!r}, named by --{said}{close_to(name, names)}"
         )
-    if name in ignored or name == options.query:
+    before = [one for one in others[: others.index(option)] if getattr(options, one) == name]
+    if name in ignored or name == options.query or before:
         other = "left out by --ignore" if name in ignored else "named by --query"
-        other = "named by --time" if name == options.time and option == "weight" else other
-        raise InputError(f"column {name!r} is named by --{option}, and {other}: it can be one only")
+        other = f"named by --{before[0]}" if before else other
+        raise InputError(f"column {name!r} is named by --{said}, and {other}: it can be one only")
     return [name]
 
 
@@ -121,6 +125,16 @@ def _refuse_weights(labels: LabelCodec, options: Options) -> None:
     if options.balance and not labels.balances:
         raise InputError(
             f"--balance is for classes and levels, and the task is {labels.kind}: leave it out"
+        )
+    if options.balance and options.delay_column is not None:
+        raise InputError(
+            "--balance counts labels as rows come, and --delay-column lets these come later: leave "
+            "one of them out"
+        )
+    if options.delay_column is not None and labels.task.layout.ragged:
+        raise InputError(
+            "--delay-column is for rows that are learned from one by one, and the task is "
+            f"{labels.kind}: say --ignore {options.delay_column} instead to leave the column out"
         )
     if options.weight is not None and labels.task.layout.ragged:
         raise InputError(

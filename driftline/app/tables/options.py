@@ -16,6 +16,8 @@ class Options:
     dates or times, and ``weight`` one of sample weights: both are no inputs. With ``balance`` rows
     count by how rare their class has been so far. ``abstain`` is the cost of no answer, where a
     wrong one costs 1; None for an answer to every row.
+    count by how rare their class has been so far. ``delay_column`` says after how many more rows a
+    label comes, and is no input.
     """
 
     label: Sequence[str] = ()
@@ -32,3 +34,4 @@ class Options:
     weight: str | None = None
     balance: bool = False
     abstain: float | None = None
+    delay_column: str | None = None

@@ -1,0 +1,180 @@
+r"""The level of sets: all that changes when labels come.
+
+The nonconformity of a label of chance p is :math:`\log((1 - p) / p)`. It is counted in cells of
+width 0.1 between -20 and 20, and counts decay by 1/1000 a round; the quantile is the first
+cell up to which the wanted share has been counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftline.committee.row_chances import chances_of
+from driftline.errors import InputError
+from driftline.learner.late import LateRun
+from driftline.parts import from_config
+from driftline.state import archive
+from driftline.typing import Inputs, Json, Saved
+
+if TYPE_CHECKING:
+    from driftline.sets.adaptive import Adaptive
+
+__all__ = ["SetLevel", "of_label"]
+
+#: How many cells there are in a unit, up to which distance from 0, and for how long counts stay.
+CELLS, REACH, MEMORY = 10, 20, 1000.0
+
+#: The version of the fields.
+VERSION = 1
+
+
+class SetLevel:
+    """How many labels sets have now; it moves when a label comes, and only then.
+
+    ``account`` is the number of misses beyond the goal, ``counts`` are those of nonconformities,
+    ``rounds`` and ``misses`` how many labels came, and how many were not in their set.
+    ``waiting`` has a row for each round whose label is still to come: the chance of the label, and
+    whether it is in the set.
+
+    >>> import driftline as dl
+    >>> level = dl.sets.Adaptive(coverage=0.9).level()
+    >>> level.sets([[0.7, 0.2, 0.1]])
+    array([[ True,  True,  True]])
+    >>> for _ in range(500):
+    ...     level.tell(chance=0.7, inside=True)
+    >>> level.sets([[0.8, 0.1, 0.1], [0.1, 0.3, 0.6]])
+    array([[ True, False, False],
+           [False, False,  True]])
+    """
+
+    def __init__(self, part: Adaptive):
+        self.part = part
+        self.account, self.rounds, self.misses = 0.0, 0, 0
+        self.counts = np.zeros(2 * REACH * CELLS)
+        self.waiting = np.zeros((0, 2))
+
+    def __repr__(self) -> str:
+        """Name the goal and the rounds."""
+        return f"SetLevel({self.part!r}, {self.rounds} rounds)"
+
+    def sets(self, chances: npt.ArrayLike) -> np.ndarray:
+        """Return which labels are in the set of each row, given all labels' chances, a row each."""
+        given = np.asarray(chances, dtype=np.float64)
+        if given.ndim != 2 or not given.shape[1] or not ((given >= 0.0) & (given <= 1.0)).all():
+            raise InputError(f"expected rows of chances from 0 to 1, but got shape {given.shape}")
+        share = self.part.left_out(self.account)
+        if share <= 0.0 or not self.counts.any():
+            return np.ones(given.shape, dtype=bool)
+        if share >= 1.0:
+            made = np.zeros(given.shape, dtype=bool)
+        else:
+            sums = np.cumsum(self.counts)
+            made = _cells(given) <= np.searchsorted(sums, (1.0 - share) * sums[-1])
+        made[np.arange(len(made)), given.argmax(axis=1)] = True
+        return made
+
+    def tell(self, chance: float, inside: bool) -> None:
+        """Learn of a label: the chance that it had, and whether it was in the set."""
+        self.account = self.part.moved(self.account, not inside)
+        self.counts *= 1.0 - 1.0 / MEMORY
+        self.counts[_cells(np.array([chance]))] += 1.0
+        self.rounds, self.misses = self.rounds + 1, self.misses + (not inside)
+
+    def play(
+        self,
+        chances: np.ndarray,
+        labels: np.ndarray | None,
+        late: LateRun | None = None,
+        known: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the sets of some rounds, each before its label came, and learn of the labels.
+
+        ``labels`` are columns of chances; one beyond these is in no set. ``late`` are the events in
+        which rounds were predicted and labels came, None where these come at once. ``known`` is how
+        many labels were known before each round, None for all: others are in no set.
+        """
+        made = np.zeros(chances.shape, dtype=bool)
+        counts = np.full(len(made), chances.shape[1]) if known is None else known
+
+        def ask(i: int) -> tuple[float, bool]:
+            own = chances[i, : counts[i]]
+            made[i, : counts[i]] = self.sets(own[np.newaxis])[0]
+            return (0.0, False) if labels is None else of_label(own, made[i], int(labels[i]))
+
+        if late is None or labels is None:
+            for i in range(len(made)):
+                told = ask(i)
+                if labels is not None:
+                    self.tell(*told)
+            return made
+        kept = np.concatenate([self.waiting, np.zeros((len(labels), 2))])
+        for place, asked in zip(late.rounds.tolist(), late.asked.tolist(), strict=True):
+            if asked:
+                kept[place] = ask(place - late.carried)
+            else:
+                self.tell(float(kept[place, 0]), bool(kept[place, 1]))
+        self.waiting = kept[late.left]
+        return made
+
+    def predict_set(self, learner: Any, inputs: Inputs) -> np.ndarray:
+        """Return which labels are in the set of each row now, by a learner; nothing changes."""
+        return self.sets(chances_of(learner, inputs))
+
+    # -- as a value
+
+    def copy(self) -> SetLevel:
+        """Return a level that goes on by itself."""
+        return SetLevel.from_saved(*self.to_saved())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the level to one file of plain data, for :func:`driftline.load`."""
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> Saved:
+        """Return all fields as plain data and arrays."""
+        about = {name: getattr(self, name) for name in ("account", "rounds", "misses")}
+        about |= {"kind": "SetLevel", "version": VERSION, "part": self.part.config()}
+        return about, {"counts": self.counts.copy(), "waiting": self.waiting.copy()}
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> SetLevel:
+        """Return the level from what :meth:`to_saved` returned, if it is valid."""
+        if about.get("kind") != "SetLevel" or about.get("version") != VERSION:
+            raise InputError(f"expected a level of sets of version {VERSION}, not {about!r:.80}")
+        part = from_config(about["part"])
+        if not hasattr(part, "left_out"):
+            raise InputError(f"{part!r:.80} makes no sets")
+        made = cls(part)
+        made.account = float(about["account"])
+        made.rounds, made.misses = int(about["rounds"]), int(about["misses"])
+        counts, waiting = arrays["counts"], arrays["waiting"]
+        good = counts.shape == made.counts.shape and bool((counts >= 0.0).all())
+        good = good and bool(np.isfinite(counts).all()) and math.isfinite(made.account)
+        good = good and waiting.ndim == 2 and waiting.shape[1] == 2
+        good = good and bool(((waiting >= 0.0) & (waiting <= 1.0)).all())
+        if not good or not 0 <= made.misses <= made.rounds:
+            raise InputError("this is no level of sets")
+        made.counts, made.waiting = counts.astype(np.float64), waiting.astype(np.float64)
+        return made
+
+
+def _cells(chances: np.ndarray) -> np.ndarray:
+    """Return the cells of nonconformities."""
+    with np.errstate(divide="ignore"):
+        far = np.log1p(-chances) - np.log(chances)
+    far = np.clip(far, -REACH, REACH - 0.5 / CELLS)
+    cells: np.ndarray = ((far + REACH) * CELLS).astype(np.int64)
+    return cells
+
+
+def of_label(chances: np.ndarray, inside: np.ndarray, label: int) -> tuple[float, bool]:
+    """Return the chance of a label, and whether it is in a set; a new one has no chance."""
+    if label >= len(chances):
+        return 0.0, False
+    return float(chances[label]), bool(inside[label])

@@ -892,3 +892,38 @@ def adaptive_sets(chances, labels, coverage, account=19.5, memory=1000.0):
         told = max(-account, told + (not inside[label]) - miss)
         past.append(places[label])
     return np.array(made)
+
+
+class LateShares:
+    """Fixed shares of a grid under AdaHedge, where sets pay what they would have at predictions."""
+
+    def __init__(self, members, grid):
+        self.grid, sets = grid, len(grid)
+        self.own, self.totals, self.gap = (
+            np.full((sets, members), 1.0 / members),
+            np.zeros(sets),
+            1.0,
+        )
+
+    @property
+    def chances(self):
+        made = np.exp(-np.log(len(self.grid)) / self.gap * (self.totals - self.totals.min()))
+        return made / made.sum()
+
+    @property
+    def now(self):
+        return self.chances @ self.own
+
+    def ask(self):
+        return self.own.copy()
+
+    def tell(self, losses, asked):
+        if np.ptp(losses) > 0.0:
+            paid, rate = asked @ losses, np.log(len(self.grid)) / self.gap
+            mix = -np.log(self.chances @ np.exp(-rate * paid)) / rate
+            mean = self.chances @ paid
+            self.gap, self.totals = self.gap + max(0.0, mean - mix), self.totals + paid
+            self.own = self.own * np.exp(-self.grid[:, :1] * losses)
+            self.own /= self.own.sum(axis=1, keepdims=True)
+        share = self.grid[:, 1:]
+        self.own = (1.0 - share) * self.own + share / self.own.shape[1]

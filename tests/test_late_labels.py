@@ -7,7 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import driftline as dl
+from driftline.certificates import best_sequences
 from driftline.committee import Shares
+from driftline.committee.shares import Bills, stretches_of
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.state import archive
 from tests import naive
@@ -143,9 +145,11 @@ def test_steps_are_made_at_the_weights_of_the_arrival(decode, seed):
 @pytest.mark.parametrize("combine", ["vote", "draw"])
 def test_weights_of_a_committee_move_by_what_was_predicted(combine):
     made, events = committee(combine), history(np.random.default_rng(3), 60)
-    shares, tickets = Shares(len(made.members)), {}
+    count, tickets, asked = len(made.members), {}, {}
+    shares = naive.LateShares(count, Shares(count).grid)
     for t, told in events:
         if not told:
+            asked[t] = shares.ask()
             theirs = (
                 [member.mean_loss_encoding(member.scores(X[t])) for member in made.members]
                 if made.rounds
@@ -153,12 +157,38 @@ def test_weights_of_a_committee_move_by_what_was_predicted(combine):
             )
             tickets[t] = made.ask(X[t])
             if theirs is not None:
-                assert np.allclose(tickets[t].means, theirs)
+                assert np.allclose(tickets[t].means[:count], theirs)
+                assert np.allclose(tickets[t].means[count:], asked[t] @ theirs)
         else:
-            paid = tickets[t].means[:, Y[t]]
-            shares.update(paid[np.newaxis])
+            shares.tell(tickets[t].means[:count, Y[t]], asked[t])
             made.tell(tickets[t], Y[t])
             assert np.allclose(made.weights, shares.now)
+
+
+@pytest.mark.parametrize("seed", examples(12, 300))
+def test_bounds_of_weights_hold_with_their_bills(seed):
+    """Against losses that change as fast as labels come, and sample weights."""
+    rng = np.random.default_rng(seed)
+    rounds, members, delay = 400, int(rng.integers(2, 5)), int(rng.choice([0, 3, 40, 200]))
+    period = int(rng.choice([1, max(1, delay), 2 * delay + 1, 90]))
+    good = (np.arange(rounds) // period) % members
+    losses = (rng.random((rounds, members)) < rng.choice([0.2, 0.6])).astype(float)
+    losses[np.arange(rounds), good] = rng.random(rounds) < 0.1
+    weights = np.ones(rounds) if rng.random() < 0.6 else rng.choice([0.5, 1.0, 3.0], rounds)
+    events = sorted([(t, 0, t) for t in range(rounds)] + [(t + delay, 1, t) for t in range(rounds)])
+    asked, which = np.array([not e[1] for e in events]), np.array([e[2] for e in events])
+    shares = Shares(members)
+    kept, sums = np.full((rounds, len(shares.grid)), np.nan), np.zeros(2 + len(shares.grid))
+    counts, paid = np.where(asked, -1.0, weights[which]), losses * weights[:, None]
+    made = shares.update(paid[which], sample_weight=counts, late=(which, kept), bills=sums)
+    mean = float((made[asked] * paid).sum())
+    bills = Bills(mean - sums[0], sums[1], sums[2:])
+    told = None if (weights == 1.0).all() else weights
+    stretches = stretches_of(told, rounds)
+    for k, total in enumerate(best_sequences(paid, 5).tolist()):
+        bound = Shares(members).weighted_bound(total, stretches, k, bills)
+        assert mean <= bound + 1e-9
+        assert bound <= total + Shares(members).weighted_regret(stretches, k, bills) + 1e-9
 
 
 def test_a_restart_in_between_is_no_special_case():

@@ -23,7 +23,7 @@ from driftline.certificates.recorded import (
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
-from driftline.committee.shares import stretches_of
+from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin
 from driftline.committee.vote import drawn, vote, vote_factor
@@ -77,15 +77,14 @@ def certify_committee(
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
-    counts, bill, order = trace.sample_weight, 0.0, np.arange(len(trace))
+    counts, bills, order = trace.sample_weight, None, np.arange(len(trace))
     shares = first.state.shares.copy()
     if trace.arrival is None:
         weights = shares.update(risk, largest, sample_weight=counts)
     else:
         events = Events(trace.members[0])
-        weights, told = _late_weights(shares, events, risk, largest, counts)
+        weights, bills = _late_weights(shares, events, risk, largest, counts)
         order = events.order
-        bill = float(((weights[order] - told) * risk).sum())
         counts = None if counts is None else counts[order]
     rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
     theirs = [own[order] for own in made]
@@ -126,7 +125,7 @@ def certify_committee(
         unchecked=_unchecked(first, members),
         chance=chance,
         rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
-        bill=bill,
+        bills=bills,
         outstanding=None if trace.arrival is None else len(trace) - len(order),
     )
 
@@ -137,15 +136,18 @@ def _late_weights(
     risk: np.ndarray,
     largest: float,
     sample_weight: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights before every prediction, and before every label that came."""
-    rounds = int(events.asked.sum())
+) -> tuple[np.ndarray, Bills]:
+    """Return the weights before every prediction, and what late labels add to bounds."""
+    rounds, sets = int(events.asked.sum()), len(shares.grid)
     paid, counts = np.zeros((rounds, risk.shape[1])), np.ones(rounds)
     paid[events.order] = risk
     counts = counts if sample_weight is None else sample_weight
     each = np.where(events.asked, -1.0, counts[events.rounds])
-    weights = shares.update(paid[events.rounds], largest, sample_weight=each)
-    return weights[events.asked], weights[~events.asked]
+    late, sums = (np.ascontiguousarray(events.rounds), np.zeros((rounds, sets))), np.zeros(2 + sets)
+    made = shares.update(paid[events.rounds], largest, sample_weight=each, late=late, bills=sums)
+    weights = made[events.asked]
+    average = float((weights[events.order] * risk).sum())
+    return weights, Bills(average - float(sums[0]), float(sums[1]), sums[2:])
 
 
 def _members(

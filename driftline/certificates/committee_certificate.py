@@ -15,10 +15,9 @@ most each of its own bounds. What the committee pays is
   a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
   claimed for other losses.
 
-Where labels come late, :math:`w_{t,j}` are the weights of the prediction, and R holds for those
-when the label came, :math:`w'_{t,j}`: what is between them,
-:math:`\sum_t \sum_j (w_{t,j} - w'_{t,j}) r_{t,j}`, is known then, and is added to every bound
-(``bill``).
+Where labels come late, :math:`w_{t,j}` are the weights of the prediction, and R holds with what is
+known when labels come: how much more these have paid than the weights at the arrival (``bills``,
+see :mod:`driftline.committee.shares`).
 
 R holds from the first round of the weights on, and the weights never restart: so there is no such
 bound for an interval, nor for a run that continues an earlier one. The certificates of the members
@@ -28,7 +27,7 @@ hold on every interval.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +36,7 @@ import numpy as np
 
 from driftline.certificates.certificate import FORMS, Certificate, or_reason
 from driftline.committee import Shares
-from driftline.committee.shares import Stretch
+from driftline.committee.shares import Bills, Stretch
 from driftline.errors import NoGuaranteeError
 from driftline.regret import Tally
 from driftline.typing import Json
@@ -92,8 +91,9 @@ class CommitteeCertificate:
     unchecked: tuple[str, ...] = ()
     chance: float = 0.05
     rounds_seen: CommitteeRounds | None = field(default=None, repr=False)
-    #: What it has cost that the weights of predictions were older than those when labels came.
-    bill: float = 0.0
+    #: What it has cost that the weights of predictions were older than those when labels came;
+    #: None where all came at once.
+    bills: Bills | None = None
     #: How many labels have not come; None where all came at once.
     outstanding: int | None = None
 
@@ -149,16 +149,31 @@ class CommitteeCertificate:
         """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
-        regret = self.shares.weighted_regret(self.stretches, switches)
-        return float(self.largest_loss * regret) + self.bill
+        regret = self.shares.weighted_regret(self.stretches, switches, self._shares_of_bills)
+        return float(self.largest_loss * regret)
 
     def most(self, total: float, switches: int = 0) -> float:
         """Return a bound of the average, if a sequence of members pays at most ``total``."""
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
         largest = self.largest_loss
-        most = self.shares.weighted_bound(total / largest, self.stretches, switches)
-        return largest * most + self.bill
+        bills = self._shares_of_bills
+        return largest * self.shares.weighted_bound(
+            total / largest, self.stretches, switches, bills
+        )
+
+    @property
+    def _shares_of_bills(self) -> Bills | None:
+        """The bills of losses over the largest one."""
+        return None if self.bills is None else self.bills.over(self.largest_loss)
+
+    @property
+    def bill(self) -> float:
+        """What late labels have added to the bound of the best member; 0 without any."""
+        if self.bills is None or self.no_regret_bound:
+            return 0.0
+        own = replace(self, bills=None)
+        return self.most(self.best_total) - own.most(self.best_total)
 
     @property
     def switches(self) -> int:

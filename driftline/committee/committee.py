@@ -48,6 +48,13 @@ class CommitteeRound(NamedTuple):
     member_risk: np.ndarray
 
 
+class PaidThen(NamedTuple):
+    """What members paid for a prediction, and what each set of weights would have, as a share."""
+
+    members: np.ndarray
+    sets: np.ndarray
+
+
 class Checkpoint(NamedTuple):
     """What a committee goes back to: its members and theirs, its state but for them."""
 
@@ -212,12 +219,16 @@ class Committee(Shell):
         count = len(self.members)
         if self.features is None:  # nobody has learned yet, so that members may be left out
             count = len(self._suited(row.features, isinstance(row, SparseRows)))
-        self._play_one(row, label, ticket.number, self.late_risks(ticket, label, count))
+        paid = self._paid_then(ticket, label, count)
+        self._play_one(row, label, ticket.number, paid)
 
-    def late_risks(self, ticket: Ticket, label: Label, members: int | None = None) -> np.ndarray:
+    def late_risks(self, ticket: Ticket, label: Label) -> np.ndarray:
         """Return what members had to expect to pay for a ticket, given its checked label."""
-        count = len(self.members) if members is None else members
-        means, task = ticket.checked_means(count), self.task
+        return self._paid_then(ticket, label, len(self.members)).members
+
+    def _paid_then(self, ticket: Ticket, label: Label, members: int) -> PaidThen:
+        """Return what was to be expected of a ticket when it was asked for, given its label."""
+        means, task = ticket.checked_means(members + len(self.shares.grid)), self.task
         truth = task.label(label)
         target, offset = task.encode(truth), task.offset(truth)
         means = task.widened(means, len(target))  # classes that nobody predicted then
@@ -225,15 +236,15 @@ class Committee(Shell):
             raise InputError(
                 f"the ticket is for {means.shape[1]} scores, but its label for {len(target)}"
             )
-        made: np.ndarray = np.maximum(means @ target + offset, 0.0)
-        return made
+        made = np.maximum(means @ target + offset, 0.0)
+        return PaidThen(made[:members], made[members:] / self._largest_loss)
 
     def _play_one(
-        self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
+        self, row: Rows, checked: Label, number: int, paid: PaidThen | None = None
     ) -> tuple[Played, np.ndarray]:
         """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
-        ``paid`` is what the members' predictions cost, if these were made in an earlier state.
+        ``paid`` is what was predicted has cost, if that was in an earlier state.
         Return the members' predictions as numbers with a column of the trace for each, and the
         weights before the round.
         """
@@ -276,11 +287,12 @@ class Committee(Shell):
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
-        paid, counts = risks, room.columns.get("sample_weight")
+        paid, counts, asked = risks, room.columns.get("sample_weight"), None
         if room.late is not None:  # weights move by what was predicted, when it is told
             late, first = room.late
-            paid, counts = late.settle(first, first + len(risks), risks)
-        self._weigh(paid, losses, counts, room["weights"])
+            given = (first, first + len(risks), risks, len(self.shares.grid))
+            paid, counts, asked = late.settle(*given)
+        self._weigh(paid, losses, counts, room["weights"], asked)
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -299,14 +311,16 @@ class Committee(Shell):
         mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
         suited = self._suited(row.features, isinstance(row, SparseRows))
         looks = self._groups.look_at(row, mapped, suited, number)
-        weights = self.shares.now if len(looks) == len(self.members) else Shares(len(looks)).now
+        shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
+        weights = shares.now
         made, means = [prediction for prediction, _ in looks], np.stack([own for _, own in looks])
         if self.combine == "vote":
             prediction = vote_one(self.task, made, weights)
             mean = self.task.sized_loss_encoding(prediction, means.shape[1])
-            return Asked(prediction, mean, mapped, means)
+            return Asked(prediction, mean, mapped, np.vstack([means, shares.means(means)]))
         prediction = made[int(drawn(weights[np.newaxis], self._draws.uniform(number)[:, 0])[0])]
-        return Asked(prediction, np.tensordot(weights, means, axes=1), mapped, means)
+        mean = np.tensordot(weights, means, axes=1)
+        return Asked(prediction, mean, mapped, np.vstack([means, shares.means(means)]))
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -627,6 +641,7 @@ class Committee(Shell):
         losses: np.ndarray,
         sample_weight: np.ndarray | None = None,
         out: np.ndarray | None = None,
+        late: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
@@ -637,12 +652,16 @@ class Committee(Shell):
             beliefs=self._beliefs,
             surrogate=losses,
             alarms=self._alarms,
+            late=late,
         )
 
-    def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
+    def _weigh_one(self, columns: np.ndarray, paid: PaidThen | None = None) -> np.ndarray:
         """Do the same for one round, of which there is a column of the record for each member."""
-        risks, losses = columns[table.RISK_ROW] if paid is None else paid, columns[table.LOSS_ROW]
-        return self._weigh(risks[np.newaxis], losses[np.newaxis])
+        losses = columns[table.LOSS_ROW][np.newaxis]
+        if paid is None:
+            return self._weigh(columns[table.RISK_ROW][np.newaxis], losses)
+        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.sets[np.newaxis])
+        return self._weigh(paid.members[np.newaxis], losses, late=late)
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""

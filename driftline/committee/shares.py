@@ -56,6 +56,14 @@ whose scale is :math:`H_s`, what is paid is at most
 R the regret bound; and, since the rounds before the last stretch cost their weights at most, also
 these and :math:`H_s (L(S / H_s, T_s, k + [s > 0]) + [s > 0])` of the last one, L the loss bound.
 Scales double at least, so that all stretches together cost no more than twice the last.
+
+*Late labels.* When a label comes, weights of members move by what members paid for their
+prediction, and sets are weighed by what their weights *at the prediction* paid, :math:`p_{t,g}`:
+with those of now a set that follows the last labels seems good that never was. All of the above
+holds for a set with its weights of now, and for the sets' mean of :math:`p`. So what is paid is
+larger than the bound by what is known when labels come: how far the mean of predictions' weights
+lies above that mean of :math:`p`, and for the set of the bound how far :math:`p_g` lies above what
+its weights of now would have paid (:class:`Bills`).
 """
 
 from __future__ import annotations
@@ -71,7 +79,7 @@ from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
-__all__ = ["Shares", "Stretch", "stretches_of"]
+__all__ = ["Bills", "Shares", "Stretch", "stretches_of"]
 
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
@@ -89,11 +97,15 @@ ONCE = np.empty(0)
 #: No log of alarms.
 SILENT = (PARAMS, np.empty(0))
 
+#: Labels that come at once.
+AT_ONCE = (np.empty(0, np.int64), np.empty((0, 0)))
+NO_BILLS = np.empty(0)
+
 
 @kernel(SHARES)
 def update(
     losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, params,
-    alarms,
+    alarms, rounds_of, kept, bills,
 ):  # fmt: skip
     """Write the weights before every round, and learn from its losses over the largest possible.
 
@@ -102,7 +114,8 @@ def update(
     round
     in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
     are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
-    empty.
+    empty. Where labels come late, ``kept`` has what sets pay when a round is asked for, over the
+    largest loss, and ``bills`` adds up what :class:`Bills` has.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -123,6 +136,12 @@ def update(
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
+        if counts < 0.0 and rounds_of.size > 0:
+            for g in range(sets):
+                total = 0.0
+                for j in range(members):
+                    total += own[g * members + j] * max(losses[t, j] / largest, 0.0)
+                kept[rounds_of[t], g] = total
         if counts <= 0.0:
             if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
@@ -141,11 +160,23 @@ def update(
             for j in range(members):
                 mean += weights[t, j] * lost[j]
             note(mean * (state[SCALE] / counts), params, alarms)
-        if not alike:
+        late = rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0  # not of an unknown past
+        if not alike or late:
+            mean, worst = 0.0, 0.0
             for g in range(sets):
                 paid[g] = 0.0
                 for j in range(members):
                     paid[g] += own[g * members + j] * lost[j]
+                if late:
+                    now, paid[g] = paid[g], min(kept[rounds_of[t], g] / state[SCALE], 1.0)
+                    worst = max(worst, paid[g] - now)
+                    if bills.size > 0:
+                        bills[2 + g] += most * (paid[g] - now)
+                mean += chances[g] * paid[g]
+            if late and bills.size > 0:
+                bills[0] += most * mean
+                bills[1] += most * worst
+        if not alike:
             _choose(state, totals, chances, paid)
             for g in range(sets):
                 if g == 0 or grid[g, 0] != grid[g - 1, 0]:
@@ -201,6 +232,23 @@ def _choose(state, totals, chances, paid):
         total += chances[g]
     for g in range(sets):
         chances[g] /= total
+
+
+class Bills(NamedTuple):
+    """What late labels add to bounds of the weights.
+
+    ``mean`` is how much more predictions' weights have paid than the sets' mean, ``sets`` how much
+    more each set has paid than its weights of the arrival would have, and ``worst`` the sum of the
+    largest of these in every round.
+    """
+
+    mean: float
+    worst: float
+    sets: np.ndarray
+
+    def over(self, largest: float) -> Bills:
+        """Return the bills of losses that are divided by the largest one."""
+        return Bills(self.mean / largest, self.worst / largest, self.sets / largest)
 
 
 class Stretch(NamedTuple):
@@ -271,6 +319,8 @@ class Shares:
         beliefs: Beliefs | None = None,
         surrogate: np.ndarray | None = None,
         alarms: AlarmLog | None = None,
+        late: tuple[np.ndarray, np.ndarray] | None = None,
+        bills: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
@@ -278,16 +328,21 @@ class Shares:
         sample weights they are multiplied by these already. A weight of -1 is for a round that is
         only asked for.
         Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
+        ``late`` has the round of every event, and for every round what sets paid when it was asked
+        for, which is written then; ``bills`` adds up what that costs.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
+        if losses.ndim != 2 or losses.shape[1] != self.members:
+            raise InputError(f"expected losses of {self.members} members, not {losses.shape}")
         weights = np.empty(losses.shape) if out is None else out
         counts = ONCE if sample_weight is None else np.ascontiguousarray(sample_weight)
         given = (losses, largest, counts, self.grid, self.state, self._work, weights)
         log = SILENT if alarms is None else (PARAMS, alarms.state)
+        rest = (*log, *(late or AT_ONCE), NO_BILLS if bills is None else bills)
         if beliefs is None or surrogate is None:
-            update.compiled(*given, *NOTHING, *log)
+            update.compiled(*given, *NOTHING, *rest)
         else:
-            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, *log)
+            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, *rest)
         return weights
 
     @property
@@ -296,8 +351,20 @@ class Shares:
         weights, nothing = np.empty((1, self.members)), np.zeros((1, self.members))
         work = np.empty_like(self._work)  # not shared: any number of threads may call this
         given = (nothing, 1.0, ONCE, self.grid, self.state.copy(), work, weights)
-        update.compiled(*given, *NOTHING, *SILENT)
+        update.compiled(*given, *NOTHING, *SILENT, *AT_ONCE, NO_BILLS)
         return weights[0]
+
+    def means(self, means: np.ndarray) -> np.ndarray:
+        """Return the mean of members' rows under each set of weights, a row each.
+
+        Members are added one after the other, as the kernel does.
+        """
+        sets = len(self.grid)
+        own = self.state[HEAD + 2 * sets :].reshape(sets, self.members)
+        made = np.zeros((sets, means.shape[1]))
+        for j in range(self.members):
+            made += own[:, j : j + 1] * means[j]
+        return made
 
     def resume(self, state: np.ndarray) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
@@ -321,18 +388,23 @@ class Shares:
         other._work = np.empty_like(self._work)
         return other
 
-    def regret_bound(self, rounds: int, switches: int = 0) -> float:
+    def regret_bound(
+        self, rounds: int, switches: int = 0, billed: np.ndarray | float = 0.0
+    ) -> float:
         """Return by how much the total mean loss may exceed that of the best members.
 
         It holds against any sequence of members that changes ``switches`` times, whatever it pays.
+        ``billed`` is what late labels add for each set.
         """
         sets, eta = len(self.grid), self.grid[:, 0]
         top = math.sqrt(rounds * math.log(sets)) + 4.0 / 3.0 * math.log(sets) + 2.0
         top += 2.0 * FIRST_GAP
-        costs = self._words(rounds, switches) / eta + eta * rounds / 8.0
+        costs = self._words(rounds, switches) / eta + eta * rounds / 8.0 + billed
         return top + float(costs.min())
 
-    def loss_bound(self, total: float, rounds: int, switches: int = 0) -> float:
+    def loss_bound(
+        self, total: float, rounds: int, switches: int = 0, billed: np.ndarray | float = 0.0
+    ) -> float:
         """Return a bound of the total mean loss.
 
         It holds if some sequence of members that changes ``switches`` times pays at most ``total``.
@@ -347,29 +419,47 @@ class Shares:
         eta, log_sets = self.grid[:, 0], math.log(len(self.grid))
         words = self._words(rounds, switches)
         mixed = (eta * max(total, 0.0) + words) / rounds
-        least = float((rounds * np.expm1(-mixed) / np.expm1(-eta)).min())
+        least = float((rounds * np.expm1(-mixed) / np.expm1(-eta) + billed).min())
+        least = max(least, 0.0)
         more = (2.0 / 3.0 + 0.125 / FIRST_GAP) * log_sets - 2.0 * FIRST_GAP
         base = min(least + FIRST_GAP + 2.0 * max(more, 0.0), float(rounds))
         root = math.sqrt(log_sets * (log_sets + base * (1.0 - base / rounds)))
         return (base + 2.0 * log_sets + 2.0 * root) / (1.0 + 4.0 * log_sets / rounds)
 
-    def weighted_regret(self, stretches: Sequence[Stretch], switches: int = 0) -> float:
-        """Return the regret bound of rounds with sample weights."""
+    def weighted_regret(
+        self, stretches: Sequence[Stretch], switches: int = 0, bills: Bills | None = None
+    ) -> float:
+        """Return the regret bound of rounds with sample weights, and of late labels."""
+        if bills is not None:
+            if len(stretches) == 1:
+                ((scale, rounds, _),) = stretches
+                regret = self.regret_bound(rounds, switches, bills.sets / scale)
+                return bills.mean + scale * regret
+            return bills.mean + bills.worst + self.weighted_regret(stretches, switches)
         return sum(
             scale * (self.regret_bound(rounds, switches + (i > 0)) + (i > 0))
             for i, (scale, rounds, _) in enumerate(stretches)
         )
 
     def weighted_bound(
-        self, total: float, stretches: Sequence[Stretch], switches: int = 0
+        self,
+        total: float,
+        stretches: Sequence[Stretch],
+        switches: int = 0,
+        bills: Bills | None = None,
     ) -> float:
         """Return the loss bound of rounds with sample weights: for ``total``, theirs included."""
         if not stretches:
             return 0.0
         (scale, rounds, _), later = stretches[-1], len(stretches) > 1
-        last = self.loss_bound(total / scale, rounds, switches + later) + later
         weights = [weight for _, _, weight in stretches]
-        regret = self.weighted_regret(stretches, switches)
+        regret = self.weighted_regret(stretches, switches, bills)
+        if bills is not None:
+            if later:
+                return min(total + regret, sum(weights))
+            loss = self.loss_bound(total / scale, rounds, switches, bills.sets / scale)
+            return min(total + regret, bills.mean + scale * loss, sum(weights))
+        last = self.loss_bound(total / scale, rounds, switches + later) + later
         return min(total + regret, sum(weights[:-1]) + scale * last, sum(weights))
 
     def _words(self, rounds: int, switches: int) -> np.ndarray:

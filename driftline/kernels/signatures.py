@@ -139,8 +139,9 @@ POINT = types.void(vector, vector, vector, vector)
 RANKS = types.void(vector, vector, vector, vector, integers)
 
 #: ``shares(losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs,
-#: params, log)``: the weights of members, round after round; beliefs, if there are any, from
-#: surrogate losses; and a log of alarms, where the weighted mean of losses rises.
+#: params, log, rounds, paid, bills)``: the weights of members, round after round; beliefs, if there
+#: are any, from surrogate losses; and a log of alarms, where the weighted mean of losses rises.
+#: Where labels come late, the round of every event and what sets paid for each; what that bills.
 SHARES = types.void(
     matrix,
     types.float64,
@@ -153,6 +154,9 @@ SHARES = types.void(
     vector,
     vector,
     vector,
+    vector,
+    integers,
+    matrix,
     vector,
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,17 +20,25 @@ from driftline.inputs.taking import after, from_arrays, take, take_labels, to_ar
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Saved
 
-__all__ = ["LateRun", "Waiting"]
+__all__ = ["AskedRounds", "LateRun", "Waiting"]
 
 #: The version of the fields of rounds that wait. A new field has a default for older files.
 VERSION = 1
+
+
+class AskedRounds(NamedTuple):
+    """The round of every event, and what each set of weights would have paid for each round."""
+
+    rounds: np.ndarray
+    paid: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Waiting:
     """Rounds that were predicted, and whose labels come at known ticks.
 
-    ``paid`` is what the members of a committee paid for each, None for a single learner.
+    ``paid`` is what the members of a committee paid for each, and then what each set of weights
+    would have: see :mod:`driftline.committee.shares`. None for a single learner.
     """
 
     rows: Rows
@@ -151,7 +160,9 @@ class LateRun:
         numbers = first + np.arange(count)
         due = np.where(delays < 0, -1, numbers + np.maximum(delays, 0))
         weights = np.ones(count) if sample_weight is None else sample_weight
+        #: What members have paid for each round, and what each set of weights would have.
         self.paid: np.ndarray | None = None
+        self.kept: np.ndarray | None = None
         if waiting is not None:
             rows, numbers = after(waiting.rows, rows), np.r_[waiting.numbers, numbers]
             due = np.r_[np.maximum(waiting.due, first), due]  # time may have gone on without us
@@ -191,20 +202,27 @@ class LateRun:
         own = self.tell_events[self.carried :]
         return np.where(own < 0, -1, places[own])
 
-    def settle(self, start: int, stop: int, risks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def settle(
+        self, start: int, stop: int, risks: np.ndarray, sets: int
+    ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
         """Return what members had paid for the rounds of some events, and how these count.
 
         ``risks`` are what members pay in each event; those of rounds that are asked for are kept
-        until the round is told. Events that are asked for count -1: they move no weights.
+        until the round is told. Events that are asked for count -1: they move no weights. What each
+        of ``sets`` would have paid is kept by whoever has their weights.
         """
-        if self.paid is None or len(self.paid) < len(self.numbers):
-            before = np.zeros((0, risks.shape[1])) if self.paid is None else self.paid
-            more = np.full((len(self.numbers) - len(before), risks.shape[1]), np.nan)
-            self.paid = np.concatenate([before, more])
+        members = risks.shape[1]
+        if self.kept is None:
+            before = np.zeros((0, members + sets)) if self.paid is None else self.paid
+            more = np.full((len(self.numbers) - len(before), members + sets), np.nan)
+            whole = np.concatenate([before, more])
+            self.paid, self.kept = whole[:, :members].copy(), whole[:, members:].copy()
+        assert self.paid is not None
         rounds, asked = self.rounds[start:stop], self.asked[start:stop]
         self.paid[rounds[asked]] = risks[asked]
         counts = np.where(asked, -1.0, self.sample_weight[rounds])
-        return np.ascontiguousarray(self.paid[rounds]), counts
+        given = AskedRounds(np.ascontiguousarray(rounds), self.kept)
+        return np.ascontiguousarray(self.paid[rounds]), counts, given
 
     @property
     def waiting(self) -> Waiting | None:
@@ -212,7 +230,10 @@ class LateRun:
         left = self.left
         if not len(left):
             return None
-        given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, self.paid)
+        paid = self.paid
+        if paid is not None and self.kept is not None:
+            paid = np.hstack([paid, self.kept])
+        given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, paid)
         return Waiting(*given).taken(left)
 
     @property

@@ -134,13 +134,13 @@ class Ticket:
         """Return the input as a learner takes it."""
         return unwrapped(self.input)
 
-    def checked_means(self, members: int) -> np.ndarray:
-        """Return the mean loss encodings of so many members, if they can be."""
+    def checked_means(self, count: int) -> np.ndarray:
+        """Return this number of mean loss encodings, if they can be some."""
         means = self.means
         good = isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64
-        if not good or len(means) != members or not np.isfinite(means).all():  # type: ignore[arg-type]
+        if not good or len(means) != count or not np.isfinite(means).all():  # type: ignore[arg-type]
             raise InputError(
-                f"a late ticket of a committee has what its {members} members predicted, not "
+                f"a ticket of this learner has {count} distributions of what was predicted, not "
                 f"{means!r:.80}"
             )
         return np.asarray(means)

@@ -116,15 +116,14 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
 
 def _average(model: Model, best: float, made: CommitteeCertificate | None) -> float:
     """Return the bound of the members' weighted average."""
-    bill = 0.0
     if model.late:  # weights of predictions were older than those when labels came
         if made is None or made.rounds != model.rounds:
             return math.inf
-        bill = made.bill
+        return made.most(best)
     largest = model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):
         return math.inf  # the weights' bound is for losses in their range
-    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches) + bill
+    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches)
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:

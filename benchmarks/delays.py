@@ -67,7 +67,7 @@ def flips(seeds: int, delay: int) -> None:
         stream = dl.streams.Planted(dl.tasks.Multiclass(3), 10_000, 10, seed=seed)
         X, y = stream.inputs, np.asarray(stream.labels)
         row: dict[str, float] = {}
-        for effort in ("fast", "balanced"):
+        for effort in ("fast", "balanced", "late"):
             traces = [dl.auto(stream.task, effort=effort).run(X, y, delay=d) for d in (0, delay)]
             made = [int((trace.prediction != y).sum()) for trace in traces]
             row[f"{effort}, no delay"], row[f"{effort}, delay"] = made
@@ -122,7 +122,7 @@ def electricity(delays: tuple[int, ...], rows: int | None) -> None:
     X, y = values[:, :-1], values[:, -1].astype(np.int64)
     for delay in delays:
         click.echo(f"electricity, {len(y)} rounds, delay {delay}")
-        for effort in ("fast", "balanced"):
+        for effort in ("fast", "balanced", "late"):
             trace = dl.auto(dl.tasks.Multiclass(2), effort=effort).run(X, y, delay=delay)
             wrong = int((trace.prediction != y).sum())
             click.echo(f"  driftline {effort:18} {wrong:8d}")

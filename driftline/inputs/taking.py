@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from driftline.errors import InputError
+from driftline.inputs.base import cast as convert
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.layout import Layout
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
 from driftline.typing import CheckedLabels, Inputs, Json, Saved
 
-__all__ = ["after", "from_arrays", "take", "take_labels", "to_arrays"]
+__all__ = ["after", "from_arrays", "take", "take_labels", "to_arrays", "view"]
 
 
 def take(rows: Rows, index: np.ndarray) -> Rows:
@@ -25,6 +27,43 @@ def take(rows: Rows, index: np.ndarray) -> Rows:
         return SparseRows(rows.matrix[index])
     groups = [np.asarray(rows.groups[i], dtype=np.float64) for i in index.tolist()]
     return rows.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
+
+
+class TakenRows(DenseRows):
+    """Dense rows by their places in others, copied batch by batch: their source may be large."""
+
+    __slots__ = ("_index", "_made", "_source")
+
+    def __init__(self, source: np.ndarray, index: np.ndarray):
+        self._source, self._index = source, index
+        self._made: np.ndarray | None = None
+        self.before, self.labels, self.asked = 0, None, None
+        self.rounds, self.features = len(index), source.shape[1]
+        self.size = self.rounds * self.features
+
+    @property
+    def array(self) -> np.ndarray:  # type: ignore[override]
+        """All rows, copied when they are first asked for together."""
+        if self._made is None:
+            self._made = self._source[self._index]
+        return self._made
+
+    def arrays(
+        self, start: int, stop: int, dtype: npt.DTypeLike = np.float64
+    ) -> tuple[np.ndarray, ...]:
+        """Return rows ``start`` to ``stop`` as the loop takes them."""
+        return (convert(self._source[self._index[start:stop]], dtype),)
+
+    def row(self, t: int) -> np.ndarray:
+        """Return one row as a vector, contiguous."""
+        return np.ascontiguousarray(self._source[self._index[t]], dtype=np.float64)
+
+
+def view(rows: Rows, index: np.ndarray) -> Rows:
+    """Return rounds by their places, without a copy of dense rows as a whole."""
+    if isinstance(rows, DenseRows):
+        return TakenRows(rows.array, index)
+    return take(rows, index)
 
 
 def after(first: Rows, then: Rows) -> Rows:

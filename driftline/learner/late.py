@@ -16,7 +16,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import Rows
-from driftline.inputs.taking import after, from_arrays, take, take_labels, to_arrays
+from driftline.inputs.taking import after, from_arrays, take, take_labels, to_arrays, view
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Saved
 
@@ -191,7 +191,7 @@ class LateRun:
     @property
     def events(self) -> tuple[Rows, CheckedLabels, np.ndarray | None]:
         """Rows, labels and sample weights of all events."""
-        rows, labels = take(self.rows, self.rounds), take_labels(self.labels, self.rounds)
+        rows, labels = view(self.rows, self.rounds), take_labels(self.labels, self.rounds)
         rows.asked = self.asked
         return rows, labels, self.sample_weight[self.rounds] if self.weighted else None
 

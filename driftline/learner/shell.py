@@ -191,7 +191,8 @@ class Shell(Learner):
         trace = self._run(events, codes, digest, seed, progress, audit, None, weights, late)
         with self._turn.lock:
             numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]
-            self._outstanding = Outstanding(np.setdiff1d(numbers, late.told))
+            left = numbers[~np.isin(numbers, late.told, assume_unique=True)]
+            self._outstanding = Outstanding(np.sort(left))
             self._late = late.waiting
         return trace, late
 

@@ -753,3 +753,29 @@ def test_what_late_weights_cost_is_part_of_the_bounds():
     trace = learner.run(stream, delay=100)
     made = dl.certify(trace, None, stream)
     assert made.valid and made.bill > 0.0
+
+
+@pytest.mark.parametrize("seed", examples(8, 200))
+def test_small_constant_steps_have_a_bound_beforehand(seed):
+    rng = np.random.default_rng(seed)
+    delay, rounds = int(rng.choice([0, 1, 4, 15])), 150
+    inputs = rng.normal(size=(rounds, 3)) * rng.choice([0.3, 2.0])
+    labels = rng.integers(0, 3, rounds) if rng.random() < 0.5 else np.arange(rounds) // 20 % 3
+    loss = dl.losses.Logistic(TASK)
+    decoder = dl.decoders.GapOptimal(loss)
+    largest = float((inputs**2).sum(axis=1).max())
+    between = 2 * delay  # of later rounds whose labels come first, too
+    step = decoder.surrogate_gap / loss.self_bound / (1 + 2 * between) / largest
+    delays = rng.integers(0, delay + 1, rounds)
+    learner = dl.OGD(loss, decoder, dl.rates.Constant(0.999 * step), dl.domains.Ball(8.0))
+    trace = learner.run(inputs, labels, delay=delays)
+    for scale in (0.0, 1.0):
+        weights = scale * rng.uniform(-1.0, 1.0, size=(2, 3, 3))
+        against = dl.comparators.Piecewise([0, rounds // 2], weights)
+        made = dl.certify(trace, against, inputs, labels)
+        assert made.valid and made.expected <= made.worst_case + 1e-9
+    usual = 0.999 * decoder.surrogate_gap / loss.self_bound / largest
+    larger = dl.OGD(loss, decoder, dl.rates.Constant(usual), dl.domains.Ball(8.0))
+    trace = larger.run(inputs, labels, delay=np.full(rounds, 15))
+    with pytest.raises(dl.NoGuaranteeError, match="constant steps"):
+        assert dl.certify(trace, against, inputs, labels).worst_case

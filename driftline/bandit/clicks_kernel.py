@@ -10,8 +10,9 @@ p with the least s is :math:`\sqrt{c_0}`, if the second is the larger one there,
 root of :math:`2 p^2 - (1 - L_1 + L_0) p = c_1 - c_0`, where both are equal; or 1.
 
 Where exactly k items are shown, and one that is not relevant costs nothing but its place, the second
-is :math:`c_0 / p \le L_0 + s`. Both give a least p for every s, which falls in s, and s is where these
-add up to k.
+is :math:`c_0 / p \le L_0 + s`. Both give a least p for every s, which falls in s. The slack is the
+least one of 0 or more at which these add up to k at most, and what is left of k goes to the items
+that are most likely to be relevant.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ __all__ = ["HEADER", "OPTIONS", "clicks"]
 #: How many constants there are before those of policies, and of each policy.
 HEADER, OPTIONS = 7, 6
 
-#: How often the slack of a list is halved: to the last digit.
-HALVINGS = 60
+#: How often the slack of a list is halved: to the last digit; and what is left of all places then.
+HALVINGS, ENOUGH = 60, 1e-12
 
 LOSS, RISK, TARGET, ETA, GRAD = range(5)
 
@@ -45,28 +46,47 @@ def tag_chance(theta, first, second):
 
 
 @helper
-def list_chances(losses, others, first, second, size, most, chances):
-    """Write the probabilities of showing items, which add up to ``most``, by the least slack."""
-    low, high = -2.0, 2.0
+def needed(losses, others, first, second, size, s, chances):
+    """Write the least probabilities of showing items with slack s; return their sum."""
+    total = 0.0
     for j in range(size):
-        low, high = min(low, -2.0 - losses[j]), max(high, 2.0 + first[j] + size * second[j])
-    for _ in range(HALVINGS):
-        s, total = 0.5 * (low + high), 0.0
+        p = least_chance(1.0 - losses[j] - s, first[j])
+        if second[j] > 0.0:
+            p = max(p, second[j] / (others[j] + s))
+        chances[j] = min(1.0, p)
+        total += chances[j]
+    return total
+
+
+@helper
+def list_chances(losses, others, first, second, size, most, chances):
+    """Write the probabilities of showing items, which add up to ``most``.
+
+    The least slack of 0 or more is found by halving; what is left of all places goes to the items
+    that are most likely to be relevant.
+    """
+    low, high = 0.0, 2.0
+    for j in range(size):
+        high = max(high, 2.0 + first[j] + size * second[j])
+    total = needed(losses, others, first, second, size, low, chances)
+    if total > most:
+        for _ in range(HALVINGS):
+            s = 0.5 * (low + high)
+            if needed(losses, others, first, second, size, s, chances) > most:
+                low = s
+            else:
+                high = s
+        total = needed(losses, others, first, second, size, high, chances)
+    while most - total > ENOUGH:
+        best = -1
         for j in range(size):
-            p = least_chance(1.0 - losses[j] - s, first[j])
-            if second[j] > 0.0:
-                p = max(p, second[j] / (others[j] + s) if others[j] + s > 0.0 else 1.0)
-            chances[j] = min(1.0, p)
-            total += chances[j]
-        if total > most:
-            low = s
-        else:
-            high = s
-    if total > 0.0:  # what is left of the rounding, and of items that are sure to be left out
-        rest = most - total
-        for j in range(size):
-            more = rest * (1.0 - chances[j]) / max(size - total, LEAST)
-            chances[j] = max(0.0, chances[j] + more)
+            if chances[j] < 1.0 and (best < 0 or losses[j] < losses[best]):
+                best = j
+        if best < 0:
+            break
+        more = min(1.0 - chances[best], most - total)
+        chances[best] = 1.0 if more == 1.0 - chances[best] else chances[best] + more
+        total += more
 
 
 @kernel(CLICKS)

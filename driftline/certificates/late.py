@@ -6,7 +6,9 @@ in the order of arrival, with one change: the residual of a round is
 .. math:: r_t = \frac{\eta_t}2 \|G_t\|^2 - (L_t(W_\tau) - \mathbb E \ell_t),
 
 where loss and gradient belong to the arrival, and :math:`\mathbb E \ell_t` is what the prediction
-cost. Exact, diameter and weighted bounds extend; the theorem's bound beforehand does not. The
+cost. Exact, diameter and weighted bounds extend. The theorem's bound beforehand holds for a
+constant step of :math:`\alpha / ((1 + 2 d) M)` at most, over the largest squared input, if no more
+than d labels come between a prediction and its own: then residuals never add up to more than 0. The
 price of delay is a number that can be read: the sum of :math:`\mathbb E \ell_t` minus what a
 prediction at the weights of the arrival would have cost.
 
@@ -23,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.certificates.certificate import Certificate, Delayed
+from driftline.certificates.certificate import Certificate, Delayed, Premises
 from driftline.certificates.events import Events
 from driftline.certificates.premises import premises_of
 from driftline.certificates.recorded import as_rows, learner_of, stream_of, uniforms_of
@@ -124,7 +126,7 @@ def certify_late(
     late = bool((events.asked[:-1] & events.asked[1:]).any()) or len(order) < len(trace)
     made = replace(premises_of(learner.engine, replay.floor), guess_loss=guess)
     if late and not made.no_theorem:
-        made = replace(made, no_theorem="labels came late, and the theorem is for labels at once")
+        made = _beforehand(made, learner, trace, order)
     cost = float((trace.risk - trace.arrival_risk)[order].sum())
     return Certificate(
         0,
@@ -137,6 +139,22 @@ def certify_late(
         replay.unchecked(),
         Delayed(cost, len(trace) - len(order)),
     )
+
+
+def _beforehand(made: Premises, learner: Any, trace: Trace, order: np.ndarray) -> Premises:
+    """Return what was known before the run: something, if steps were constant and small enough."""
+    parts, steps = learner.parts, trace.eta[order]
+    assert trace.arrival is not None and trace.known is not None
+    between = int((trace.arrival - trace.known)[order].max())
+    most = parts.decoder.surrogate_gap / parts.loss.self_bound / (1 + 2 * between)
+    small = bool(steps.max() * learner.engine.largest_input_sq <= most * (1.0 + 1e-9))
+    if small and np.ptp(steps) == 0.0 and trace.sample_weight is None:
+        return replace(made, theorem=f"{made.theorem}, at most {between} labels in between")
+    words = (
+        f"labels came late, up to {between} of them between a prediction and its own: the theorem "
+        f"is for constant steps of {most:.3g} at most then, over the largest squared input"
+    )
+    return replace(made, no_theorem=words)
 
 
 def _in_order(trace: Trace, order: np.ndarray) -> Trace:

@@ -219,6 +219,16 @@ def test_noise_is_0_on_average():
     assert abs(np.mean(noises)) <= 4.0 * np.std(noises) / np.sqrt(len(noises))
 
 
+@pytest.mark.parametrize("length", [1e3, 1e9])
+def test_certificates_are_finite_where_labels_have_no_chance(length):
+    rng = np.random.default_rng(0)
+    X = length * rng.normal(size=(200, 3))
+    y = (X @ rng.normal(size=(3, 4))).argmax(axis=1)
+    trace = Bandit(dl.tasks.Multiclass(4), [Policy(1.0), Policy(1e6)], features=None).run(X, y)
+    made = dl.certify(trace, None, X, y)
+    assert np.isfinite(made.noise) and made.valid, str(made)
+
+
 def test_a_certificate_with_a_map_is_for_mapped_inputs():
     learner = Bandit(TASK)
     trace = learner.run(X, Y)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.committee import Shares
 from driftline.committee.beliefs import SHARE_VALUES, Beliefs
-from driftline.committee.pooling import log_chances
+from driftline.committee.pooling import log_chances, mixed
 from driftline.streams import DigitTriples, LabelFlips, Planted
 
 
@@ -154,3 +154,9 @@ def test_chances_are_the_mixture_written_out_and_agree_with_the_vote(kind, effor
         said = committee.predict(x)
         top = (own > 0.5).tolist() if kind == "tags" else own.argmax()
         assert np.array_equal(said, 2 * top - 1 if kind == "sign" else top)
+
+
+def test_chances_of_sure_members_are_no_larger_than_one():
+    logs = np.tile([0.0, -50.0, -50.0], (14, 1, 1))
+    for weights in np.random.default_rng(0).random((50, 14)):
+        assert np.exp(mixed(weights, logs)).max() <= 1.0

@@ -94,6 +94,16 @@ def test_the_chance_of_a_tag_needs_the_least_slack(seed):
     assert learner.run([[x]], [[1]]).slack[0, 0] == pytest.approx(slack, abs=1e-6)
 
 
+@pytest.mark.parametrize("theta", [-50.0, -1e4, -1e8])
+def test_tags_that_are_surely_wrong_are_shown_at_times(theta):
+    learner = Clicks(dl.tasks.Multilabel(1), [Policy(1e-3, diameter=1e9)], features=None)
+    learner.run([[1.0]], [[0]])
+    learner.restore(learner.state.replaced(memory=np.r_[learner.memory[:-1], theta]))
+    p, room = learner.ask([1.0]).mean[0], 1.0 + theta / np.log(2.0)
+    cost = 0.5e-3 / np.log(2.0) ** 2
+    assert p > 0.0 and 2.0 * p * p - room * p == pytest.approx(cost, rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", examples(6, 100))
 def test_the_bound_holds_in_every_run_with_its_noise(seed):
     """For tags, against the naive policies and any comparator."""

@@ -58,7 +58,7 @@ def test_estimates_are_those_of_the_labels():
         rows = logged(seed)
         chance = np.where(rows.labels == LABELS, made.risk, 1.0)  # that the action is not predicted
         risk = rows.sample_weight * chance
-        found = rows.estimate(type("Run", (), {"risk": risk}))
+        found = rows.estimate(type("Run", (), {"risk": risk, "sample_weight": rows.sample_weight}))
         off.append((found.loss - made.risk.mean()) / found.error)
     assert abs(np.mean(off)) < 4.0 / np.sqrt(len(off)) and 0.5 < np.std(off) < 1.6
 
@@ -76,7 +76,7 @@ def test_clipped_estimates_are_pessimistic():
     assert cut.largest_weight == 3.0 < rows.largest_weight == pytest.approx(10.0)
     trace = learner().run(rows)
     share = np.where(rows.sample_weight > 0.0, cut.sample_weight / rows.sample_weight.clip(1e-9), 0)
-    same = type("Run", (), {"risk": trace.risk * share})
+    same = type("Run", (), {"risk": trace.risk * share, "sample_weight": cut.sample_weight})
     assert cut.estimate(same).loss > rows.estimate(trace).loss
 
 
@@ -105,6 +105,9 @@ def made(**changes):
         ({"actions": ["a", "b", "c"]}, "whole numbers"),
         ({"actions": [0, 1, 5], "classes": 3}, "outside 0..2"),
         ({"clip": 0.5}, "clip must be"),
+        ({"clip": True}, "clip must be"),
+        ({"inputs": 5}, "a row each round"),
+        ({"inputs": np.zeros((0, 2))}, "no rounds were logged"),
     ],
 )
 def test_what_cannot_have_been_logged_is_refused(changes, words):
@@ -116,3 +119,11 @@ def test_what_cannot_have_been_logged_is_refused(changes, words):
 def test_an_estimate_is_for_a_run_on_these_rounds():
     with pytest.raises(dl.InputError, match="3000 were logged"):
         logged().estimate(learner().run(STREAM.inputs[:10], LABELS[:10]))
+
+
+def test_an_estimate_is_for_a_run_with_the_weights_of_these_rounds_and_all_labels():
+    rounds = logged()
+    with pytest.raises(dl.InputError, match="other sample weights"):
+        rounds.estimate(learner().run(rounds.inputs, rounds.labels))
+    with pytest.raises(dl.InputError, match="labels of 7 rounds have not come"):
+        rounds.estimate(learner().run(rounds, delay=7))

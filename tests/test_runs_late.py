@@ -133,6 +133,18 @@ def test_new_classes_and_tags_come_late(tmp_path, pieces):
     assert summary["rounds"] == ROWS - 7 and summary["certificate"]["valid"]
 
 
+def test_rounds_without_an_answer_are_counted_when_their_labels_come(tmp_path, pieces):
+    delays = np.random.default_rng(1).integers(-1, 40, ROWS)
+    delayed(tmp_path / "t.csv", delays)
+    more = ("--delay-column", "days", "--abstain", "0.25", "--learner", "fast")
+    output, summary = run(tmp_path / "t.csv", tmp_path / "out", *more)
+    came = [row for row in predictions(tmp_path / "out") if row["label"]]
+    none = sum(not row["prediction"] for row in came)
+    assert none and summary["unanswered"] == none
+    assert summary["loss"] == pytest.approx(sum(float(row["loss"]) for row in came))
+    assert f"{100 * none / len(came):.2f}%" in output
+
+
 def test_weights_and_times_of_late_labels(tmp_path):
     inputs, labels = data(ROWS)
     lines = [

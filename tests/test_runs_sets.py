@@ -1,5 +1,6 @@
 """``driftline run --sets``: a set of labels for every row."""
 
+import csv
 import json
 
 import numpy as np
@@ -112,6 +113,26 @@ def test_what_has_no_sets_is_refused(tmp_path):
     for share in ("0", "1", "90"):
         result = call("run", tmp_path / "tags.csv", "--sets", share, "--out", out)
         assert result.exit_code != 0
+
+
+def test_rows_without_an_answer_have_sets(tmp_path, pieces):
+    table(tmp_path / "t.csv")
+    more = ("--sets", "0.8", "--delay", "9", "--learner", "fast")
+    _, summary = run(tmp_path / "t.csv", tmp_path / "out", "--abstain", "0.25", *more)
+    rows = [row for row in predictions(tmp_path / "out") if row["label"]]
+    assert all(row["set"] for row in rows) and not all(row["prediction"] for row in rows)
+    inside = np.mean([row["label"] in row["set"].split(";") for row in rows])
+    assert summary["sets"]["coverage"] == pytest.approx(inside)
+    assert summary["abstain"] == 0.25
+
+
+def test_names_with_semicolons_are_told_apart_in_sets(tmp_path):
+    inputs, labels = data(40)
+    write_csv(tmp_path / "t.csv", inputs, labels, names=["u;v", '"say ""u"""'])
+    run(tmp_path / "t.csv", tmp_path / "out", "--sets", "0.9", "--learner", "fast")
+    rows = predictions(tmp_path / "out")
+    made = [next(csv.reader([row["set"]], delimiter=";")) for row in rows]
+    assert {name for own in made for name in own} == {"u;v", 'say "u"'}
 
 
 def test_levels_and_unlabelled_rows_have_sets(tmp_path, pieces):

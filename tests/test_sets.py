@@ -209,10 +209,45 @@ def test_what_has_no_sets_is_refused():
         level.sets([[0.5, 1.5]])
     with pytest.raises(dl.InputError):
         part.run(dl.auto(task, effort="fast"), X * np.nan, y)
+    with pytest.raises(dl.InputError, match="chances from 0 to 1"):
+        level.sets([["much"]])
+    with pytest.raises(dl.InputError, match="a chance from 0 to 1"):
+        level.tell(float("nan"), True)
+    with pytest.raises(dl.InputError, match="or a stream that has both"):
+        part.run(dl.auto(task, effort="fast"), X)
+    with pytest.raises(dl.InputError, match="expected a learner"):
+        part.run("fast", X, y)
+    with pytest.raises(dl.InputError, match="a window has 1 to 40"):
+        part.run(dl.auto(task, effort="fast"), X, y).over_time(2.5)
     about, arrays = level.to_saved()
     for wrong in ({"account": 1e400}, {"version": 9}, {"misses": 3}, {"part": None}):
         with pytest.raises(dl.InputError):
             SetLevel.from_saved(about | wrong, arrays)
+
+
+def test_learners_that_do_not_see_labels_have_no_sets():
+    task, X, y = stream(40)
+    learner = dl.auto(task, feedback="bandit")
+    with pytest.raises(dl.InputError, match="does not see those that it missed"):
+        dl.sets.Adaptive(0.9).run(learner, X, y)
+    assert learner.rounds == 0
+
+
+def test_a_stream_with_weights_is_learned_as_by_the_learner_alone():
+    task, X, y = stream(60)
+    logged = dl.streams.Logged(X, y, np.full(60, 0.5), np.arange(60) % 2, classes=4)
+    made = dl.sets.Adaptive(0.9).run(dl.auto(task, effort="fast"), logged)
+    alone = dl.auto(task, effort="fast").run(logged)
+    assert np.array_equal(made.trace.risk, alone.risk)
+    assert np.array_equal(made.trace.sample_weight, logged.sample_weight)
+
+
+def test_learners_that_may_have_no_answer_have_sets():
+    task, X, y = stream(120)
+    made = dl.sets.Adaptive(0.9).run(dl.auto(dl.tasks.Abstaining(task), effort="fast"), X, y)
+    assert (made.trace.prediction < 0).any() and made.size.min() >= 1
+    model = dl.DriftClassifier("fast", abstain=0.25, coverage=0.9).fit(X, y)
+    assert model.predict_set(X[:3]).shape == (3, 4)
 
 
 # -- estimators

@@ -42,6 +42,8 @@ def tag_chance(theta, first, second):
     if low > 0.0 and room - 2.0 * low + (first - second) / low <= 0.0:
         return low
     root = math.sqrt(max(0.0, room * room + 8.0 * (first - second)))
+    if room < 0.0:  # where the sum of both would lose all digits
+        return min(1.0, max(low, 2.0 * (first - second) / (root - room)))
     return min(1.0, max(low, 0.25 * (room + root)))
 
 

@@ -109,7 +109,8 @@ def bandit(
 
     Without ``learning`` rows are only predicted, and without labels nothing is recorded. If there
     are ``told`` probabilities, what was predicted before is given: of the prediction, and of it by
-    each policy. Then the label is -1 after a miss.
+    each policy. Then the label is -1 after a miss. ``policy_square`` is the squared norm of the
+    gradient over the probability of the label.
     """
     rows, features = inputs.shape
     classes, policies = int(constants[0]), int(constants[1])
@@ -172,7 +173,9 @@ def bandit(
                     place += 1
                 if policy_loss.shape[0] > 0:
                     policy_loss[t, i] = losses[i, label]
-                    policy_square[t, i] = squares[i, label] * length_sq
+                    policy_square[t, i] = 0.0
+                    if squares[i, label] > 0.0:  # where it is 0, the label may have no chance
+                        policy_square[t, i] = squares[i, label] * length_sq / mixed[label]
         if not learning:
             continue
         if hit:

@@ -9,12 +9,13 @@ afterwards, as in a simulation, what chance has added in one run is a number. Wi
 
 holds in every run for every comparator, where the *noise*
 
-.. math:: \nu_t = (1 - h_t) (L_t(W_t) - L_t(U_t))
-    + \frac{\eta_t}2 \|G_t\|^2 \Bigl(h_t^2 - \frac1{p_t(y_t)}\Bigr)
+.. math:: \nu_t = (1 - h_t) \Bigl(L_t(W_t) - L_t(U_t)
+    - \frac{\eta_t}2 \|G_t\|^2 / p_t(y_t)\Bigr)
 
 has mean 0 if the comparator does not depend on the draws: steps are made along
 :math:`h_t G_t`, so that :math:`\sum h_t (L_t(W_t) - L_t(U_t))` is at most the second term and
-:math:`\sum \frac{\eta_t}2 h_t^2 \|G_t\|^2`; and by definition of the slack
+:math:`\sum \frac{\eta_t}2 h_t^2 \|G_t\|^2`, where :math:`h_t^2 = h_t / p_t(y_t)`; and by
+definition of the slack
 :math:`1 - p_t(y_t) \le L_t(W_t) + s_t - \frac{\eta_t}2 \|G_t\|^2 / p_t(y_t)`.
 """
 
@@ -177,13 +178,13 @@ class _Audit:
         label = np.asarray(part)[:, 0]
         self.expected += float(room["risk"].sum())
         self.sampled += float(room["target_loss"].sum())
-        chance, numbers = 1.0 - room["risk"], before + np.arange(stop - start)
+        numbers = before + np.arange(stop - start)
         hits = np.where(room["target_loss"] == 0.0, 1.0 / room["chance"], 0.0)
         for place, (i, policy) in enumerate(self.carriers):
             theirs = self.against[place].losses(vectors, label, start, stop)
             half = 0.5 * policy.at(numbers) * room["policy_square"][:, i]
-            noise = (1.0 - hits) * (room["policy_loss"][:, i] - theirs)
-            self.noise[place] += (noise + half * (hits**2 - 1.0 / chance)).sum()
+            noise = (1.0 - hits) * (room["policy_loss"][:, i] - theirs - half)
+            self.noise[place] += noise.sum()
             self.slack[place] += room["slack"][:, place].sum()
 
     def _compare(self, room: Batch, start: int, stop: int) -> None:

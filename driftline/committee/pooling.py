@@ -133,11 +133,13 @@ def softened(scores: np.ndarray) -> np.ndarray:
 
 
 def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the weighted mean of ``exp(logs)``."""
+    """Return the logarithm of the weighted mean of ``exp(logs)``, which are chances."""
     if len(weights) == 1:
         return logs[0]
     top = logs.max(axis=0)
-    return top + np.log(np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1))
+    means = np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1)
+    made: np.ndarray = np.minimum(top + np.log(means), 0.0)  # weights may add up to 1 + 2e-16
+    return made
 
 
 def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:

@@ -66,10 +66,6 @@ class Member(Shell):
     #: rounds of other members are played again.
     steps: ClassVar[bool] = False
 
-    #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone,
-    #: ``"clicks"`` for judgements of what was shown.
-    feedback: ClassVar[str] = "full"
-
     def __init__(self, task: Task, seed: int | None, features: Map | None = None):
         if features is not None and not isinstance(features, Map):
             raise InputError(

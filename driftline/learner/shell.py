@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import get_ident
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, ClassVar, NamedTuple, Self, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,10 @@ class Shell(Learner):
     The transaction is written here, once: make a checkpoint of the state if that is no larger than
     the inputs, else check all rows first; play; and roll back if anything was refused.
     """
+
+    #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone,
+    #: ``"clicks"`` for judgements of what was shown.
+    feedback: ClassVar[str] = "full"
 
     #: The branch of the seed, so that a committee does not draw its members' numbers.
     _BRANCH = 0

@@ -65,7 +65,10 @@ class SetLevel:
 
     def sets(self, chances: npt.ArrayLike) -> np.ndarray:
         """Return which labels are in the set of each row, given all labels' chances, a row each."""
-        given = np.asarray(chances, dtype=np.float64)
+        try:
+            given = np.asarray(chances, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"expected rows of chances from 0 to 1: {error}") from None
         if given.ndim != 2 or not given.shape[1] or not ((given >= 0.0) & (given <= 1.0)).all():
             raise InputError(f"expected rows of chances from 0 to 1, but got shape {given.shape}")
         share = self.part.left_out(self.account)
@@ -81,6 +84,8 @@ class SetLevel:
 
     def tell(self, chance: float, inside: bool) -> None:
         """Learn of a label: the chance that it had, and whether it was in the set."""
+        if not 0.0 <= chance <= 1.0:
+            raise InputError(f"expected a chance from 0 to 1, but got {chance!r:.80}")
         self.account = self.part.moved(self.account, not inside)
         self.counts *= 1.0 - 1.0 / MEMORY
         self.counts[_cells(np.array([chance]))] += 1.0

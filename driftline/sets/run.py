@@ -11,7 +11,7 @@ import numpy.typing as npt
 from driftline.committee.row_chances import RowChances
 from driftline.delays import Delay
 from driftline.errors import InputError
-from driftline.learner import checked_stream
+from driftline.learner import Shell, checked_stream
 from driftline.learner.late import LateRun
 from driftline.sets.level import SetLevel
 from driftline.tasks import Task
@@ -66,7 +66,8 @@ class SetRun:
 
     def over_time(self, window: int = 500) -> np.ndarray:
         """Return the coverage of every ``window`` rounds in a row."""
-        if not 1 <= window <= len(self):
+        whole = isinstance(window, (int, np.integer))
+        if not whole or not 1 <= window <= len(self):
             raise InputError(f"a window has 1 to {len(self)} rounds, not {window!r}")
         sums = np.cumsum(np.r_[0.0, self.covered])
         return (sums[window:] - sums[:-window]) / window
@@ -74,8 +75,20 @@ class SetRun:
 
 def check_task(task: Task) -> None:
     """Refuse tasks whose labels have no chances that exclude each other."""
-    if task.kind not in ("classes", "sign", "levels"):
+    if task.answers.kind not in ("classes", "sign", "levels"):
         raise InputError(f"sets are of classes, signs or levels, but the task is {task!r}")
+
+
+def _check_learner(learner: Any) -> None:
+    """Refuse what is no learner, and learners that do not see all labels."""
+    if not isinstance(learner, Shell):
+        raise InputError(f"expected a learner, as by dl.auto(task), but got {learner!r:.80}")
+    check_task(learner.task)
+    if learner.feedback != "full":
+        raise InputError(
+            "the level of sets moves by labels, but this learner does not see those that it "
+            "missed: give one that learns from labels, as by dl.auto(task)"
+        )
 
 
 def played(
@@ -88,13 +101,15 @@ def played(
     sample_weight: npt.ArrayLike | None,
 ) -> SetRun:
     """Let a learner play a stream, and a copy of it say the chances of every row."""
-    check_task(learner.task)
+    _check_learner(learner)
     level = part.level() if level is None else level.copy()
     if level.part != part:
         raise InputError(f"the level is that of {level.part!r}, and these sets are {part!r}")
+    if labels is None and sample_weight is None:
+        sample_weight = getattr(inputs, "sample_weight", None)
+    checked_stream(learner.task, inputs, labels)
     if labels is None:
         inputs, labels = inputs.inputs, inputs.labels
-    checked_stream(learner.task, inputs, labels)
     if len(level.waiting) != learner.waits:
         raise InputError(
             f"the learner waits for {learner.waits} labels, and the level for "

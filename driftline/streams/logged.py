@@ -91,14 +91,20 @@ class Logged(Stream):
         classes: int | None = None,
         clip: float | None = None,
     ):
-        rounds = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        try:
+            rounds = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        except (TypeError, IndexError):
+            raise InputError(f"inputs must have a row each round, not {inputs!r:.80}") from None
+        if not rounds:
+            raise InputError("no rounds were logged: expected one or more")
         self.probabilities = _column(probabilities, rounds, "probabilities", LEAST_PROBABILITY)
         self.losses = _column(losses, rounds, "losses", 0.0)
-        if clip is not None and not (isinstance(clip, (int, float)) and 1.0 <= clip < math.inf):
+        number = isinstance(clip, (int, float)) and not isinstance(clip, bool)
+        if clip is not None and not (number and 1.0 <= clip < math.inf):
             raise InputError(f"clip must be a number of 1 or more, not {clip!r:.80}")
         try:
             seen = np.asarray(actions)
-            most = int(seen.max()) + 1 if seen.size else 2
+            most = int(seen.max()) + 1
         except (TypeError, ValueError) as error:
             raise InputError(f"actions must be whole numbers from 0: {error}") from None
         self.task = Multiclass(max(2, most) if classes is None else classes)
@@ -129,9 +135,21 @@ class Logged(Stream):
         It has no bias if probabilities are right and none was clipped: a prediction depends on
         rounds before it alone.
         """
-        risk = np.asarray(trace.risk)
+        risk, weights = np.asarray(trace.risk), trace.sample_weight
         if risk.shape != self.losses.shape:
             raise InputError(f"the run has {len(risk)} rounds, but {len(self)} were logged")
+        if not np.array_equal(
+            np.ones(len(risk)) if weights is None else weights, self.sample_weight
+        ):
+            raise InputError(
+                "the run had other sample weights than the logged rounds: expected the trace of "
+                "learner.run(logged)"
+            )
+        if not (known := np.isfinite(risk)).all():
+            raise InputError(
+                f"labels of {np.count_nonzero(~known)} rounds have not come in this run: expected "
+                "one without a delay"
+            )
         gains = self.sample_weight - risk  # of a round in which what was done is predicted
         error = float(gains.std(ddof=1) / math.sqrt(len(gains))) if len(gains) > 1 else math.inf
         return Estimate(1.0 - float(gains.mean()), error)

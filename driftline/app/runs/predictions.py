@@ -125,8 +125,12 @@ class PredictionFile:
         self._rows(map(_unlabelled, self.held))
 
     def _names(self, sets: np.ndarray) -> list[str]:
-        """Return the labels of each set by name, with semicolons between them."""
+        """Return the labels of each set by name, with semicolons between them.
+
+        A name that has one itself stands in quotes, as in CSV.
+        """
         names = [self._shown(np.array([k]))[0] for k in range(len(self.labels.outcomes))]
+        names = [_quoted(name) for name in names]
         pairs = (zip(names, row, strict=False) for row in sets.tolist())
         return [";".join(name for name, inside in row if inside) for row in pairs]
 
@@ -154,6 +158,16 @@ def _unlabelled(line: list[str]) -> list[str]:
     """Return a line without label, loss and arrival."""
     number, _, prediction, _, _, *rest = line
     return [number, "", prediction, "", "", *rest]
+
+
+def _quoted(name: str) -> str:
+    """Return a name that has no semicolon outside of quotes.
+
+    >>> _quoted("a"), _quoted("a;b")
+    ('a', '"a;b"')
+    """
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"' if ";" in name or '"' in name else name
 
 
 def escaped(text: str) -> str:

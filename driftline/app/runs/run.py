@@ -168,9 +168,7 @@ class Run:
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
         self.totals += losses.sum(axis=0)
         self.weight += rounds.played if weights is None else float(weights.sum())
-        self.counts.add(rounds.labels, trace.prediction)
-        if self.model.abstains:
-            self.unanswered += int(np.count_nonzero(trace.prediction < 0))
+        self._count(rounds.labels, trace.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
         return BatchResult(trace.prediction, trace.target_loss, chances, weights, sets=sets)
@@ -205,11 +203,17 @@ class Run:
         self.totals += told.losses.sum(axis=0)
         self.weight += float(told.weights.sum())
         if len(told.labels):
-            self.counts.add(told.labels, told.predictions)
+            self._count(told.labels, told.predictions)
         self.rounds += len(told.labels)
         self.rows += rounds.rows
         made, losses = np.asarray(trace.prediction)[late.ask_events], trace.target_loss
         return BatchResult(made, losses[late.ask_events], chances, rounds.weights, late, sets)
+
+    def _count(self, labels: Labels, predictions: np.ndarray) -> None:
+        """Count what was predicted for which labels, and rounds without an answer."""
+        self.counts.add(labels, predictions)
+        if self.model.abstains:
+            self.unanswered += int(np.count_nonzero(predictions < 0))
 
     def _late_columns(self, told: Told) -> dict[str, np.ndarray]:
         """Return the columns of the journal for rounds whose labels came."""

@@ -213,5 +213,5 @@ def test_tickets_that_were_changed_are_refused():
     with pytest.raises(dl.InputError, match="does not name the label"):
         learner.tell(ticket, loss=1.0)
     assert (learner.memory == before).all()
-    with pytest.raises(dl.InputError, match="no certificate"):
+    with pytest.raises(dl.InputError, match="no certificate of runs that see clicks"):
         dl.certify(learner.run(X, TAGS), None, X, TAGS)

@@ -139,10 +139,10 @@ def certify(
         if makes_steps(trace):
             return _with_weights(_certify(trace, *given), trace, sample_weight)
         if feedback_of(trace) != "full":
-            if feedback_of(trace) == "clicks":
+            if feedback_of(trace) != "bandit":
                 raise InputError(
-                    "there is no certificate of clicks: the slack in the trace is what a bound "
-                    "adds to the loss of a comparator"
+                    f"there is no certificate of runs that see {feedback_of(trace)} alone: where "
+                    "there is a slack in the trace, a bound adds it to the loss of a comparator"
                 )
             if sample_weight is not None:
                 raise InputError("rounds with bandit feedback have no sample weights")

@@ -122,6 +122,9 @@ class CountingMember(ClassMember):
 
     kernel: ClassVar[Kernel]
 
+    #: Whether rounds are played by the kernel.
+    compiled: ClassVar[bool] = True
+
     def __init__(
         self,
         task: Task,
@@ -130,11 +133,12 @@ class CountingMember(ClassMember):
         seed: int | None,
     ):
         super().__init__(task, seed, features)
-        if task.kernels is None:
+        if self.compiled and task.kernels is None:
             raise InputError(
                 f"{type(self).__name__} needs a task with kernels, but got {task!r:.80}"
             )
-        warn_without_numba()
+        if self.compiled:
+            warn_without_numba()
         self.settings = settings
         #: The memory; empty before the first row.
         self.memory = np.zeros(0)

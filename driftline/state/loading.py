@@ -26,6 +26,7 @@ KINDS = {
     "Tables": "members",
     "Bandit": "bandit",
     "Clicks": "bandit",
+    "LossOnly": "bandit",
     "Committee": "committee",
     "DriftClassifier": "estimators",
     "DriftMultilabelClassifier": "estimators",

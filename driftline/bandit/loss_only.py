@@ -1,0 +1,367 @@
+r"""A learner of structures of which only the loss is seen.
+
+The target loss is affine in the label's encoding, :math:`\ell = \langle \rho(y), \ell^\rho(\hat y)
+\rangle + c`. Where c is known without the label, a loss is one linear measurement of
+:math:`\rho(y)`. With :math:`Q = \mathbb E\, \ell^\rho(\hat y) \ell^\rho(\hat y)^\top` under the
+probabilities of predictions,
+
+.. math:: \tilde\rho = Q^+ \ell^\rho(\hat y) \, (\ell - c), \qquad
+    \mathbb E \tilde\rho = Q^+ Q \rho(y),
+
+which is :math:`\rho(y)` on the span of loss encodings, if predictions span it: a share of them is
+drawn from a fixed list that does. Gradients of Fenchel-Young losses are affine in
+:math:`\rho(y)`, so that those with :math:`\tilde\rho` in its place are right on average.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from driftline.decoders import default_decoder
+from driftline.domains import Ball
+from driftline.errors import InputError
+from driftline.features import Map, Standardise
+from driftline.inputs import Rows, refuse
+from driftline.kernels import program as at
+from driftline.learner import Asked, Ticket
+from driftline.losses import Loss
+from driftline.members.base import CountingMember, check_number, dense
+from driftline.parts import check_plain, from_config
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Json, Label, Saved
+
+__all__ = ["LossOnly"]
+
+#: How many predictions of the list there are for each entry of an encoding.
+PER_ENTRY = 4
+
+#: Tickets with larger numbers are refused, as no prediction has them.
+MOST = 1e9
+
+
+class LossOnly(CountingMember):
+    r"""Rankings, matchings, sets, levels and tags, from the loss of each prediction alone.
+
+    ``tell(ticket, loss=0.25)`` says what a prediction cost; ``run`` and ``step`` take labels, and
+    use of each only that. Rounds are played in plain Python. No bound is stated for a run: with a
+    share of :math:`T^{-1/3}` of random predictions the expected excess over the comparator's
+    surrogate loss grows as :math:`T^{2/3}` (Shibukawa et al., 2025).
+
+    Parameters
+    ----------
+    loss
+        A loss whose gradient is affine in the label's encoding, of a task with a constant offset:
+        ``dl.losses.FenchelYoung(task, dl.regularizers.Quadratic())``, say.
+    step
+        The size of steps.
+    exploration
+        The share of predictions that are drawn from the list.
+    diameter
+        That of the ball in which weights lie.
+    features
+        A map of inputs. Default: every feature is standardised.
+    seed
+        The seed of the random numbers that predictions are drawn by.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.Planted(dl.tasks.LabelRanking(5), rounds=1500, flips=0, seed=0)
+    >>> learner = LossOnly(dl.losses.FenchelYoung(stream.task, dl.regularizers.Quadratic()))
+    >>> trace = learner.run(stream)
+    >>> bool(trace.target_loss[-500:].mean() < 0.7 * trace.target_loss[:100].mean())
+    True
+    >>> ticket = learner.ask(stream.inputs[0])
+    >>> learner.tell(ticket, loss=0.5)
+    """
+
+    compiled: ClassVar[bool] = False
+    feedback: ClassVar[str] = "loss"
+
+    def __init__(
+        self,
+        loss: Loss,
+        *,
+        step: float = 0.03,
+        exploration: float = 0.1,
+        diameter: float = 20.0,
+        features: Map | None = Standardise(),  # noqa: B008 (frozen)
+        seed: int | None = 0,
+    ):
+        if not isinstance(loss, Loss):
+            raise InputError(f"expected a loss, such as FenchelYoung(task), but got {loss!r:.80}")
+        task: Any = loss.task
+        if task.layout.ragged or not hasattr(task, "constant_offset"):
+            raise InputError(
+                "the loss of a prediction is a measurement of the label where its offset is "
+                f"constant and the input one vector, which {task!r:.80} does not have: expected a "
+                "task such as dl.tasks.LabelRanking(4)"
+            )
+        self.kinds = (task.kind,)  # type: ignore[misc]
+        settings = {
+            "step": check_number("step", step, 1e-9, 1e6),
+            "exploration": check_number("exploration", exploration, 1e-6, 1.0),
+            "diameter": Ball(diameter).diameter,
+        }
+        super().__init__(task, features, settings, seed)
+        self.loss, self.decoder = default_decoder(loss)
+        self.domain, self._factor = Ball(diameter), _factor(self.loss)
+        count = PER_ENTRY * task.dim
+        directions = np.random.default_rng(0).standard_normal((count, task.dim))
+        self._list = [task.top_prediction(row) for row in directions]
+        self._encoded = np.array([task.encode_loss(prediction) for prediction in self._list])
+        self._second = self._encoded.T @ self._encoded / count
+
+    # -- the memory
+
+    def constants(self, width: int) -> list[float]:
+        """Return nothing: there is no kernel."""
+        return []
+
+    def size(self, width: int) -> int:
+        """Count the weights."""
+        return self.task.dim * width
+
+    def started(self, width: int) -> np.ndarray:
+        """Return weights of 0."""
+        return self.zeros(width)
+
+    def space(self, width: int) -> int:
+        """Return nothing: there is no kernel."""
+        return 0
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse weights outside the ball."""
+        if np.linalg.norm(memory) > 0.5 * self.domain.diameter * (1.0 + 1e-6):
+            raise InputError(f"weights must lie in {self.domain!r}")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Refuse: structures do not grow."""
+        raise InputError(f"{self.task!r} has no more classes to learn")
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return weights in which those of new features are 0."""
+        weights = memory.reshape(self.task.dim, width)[:, np.maximum(places, 0)]
+        weights[:, places < 0] = 0.0
+        return weights.ravel()
+
+    # -- facts
+
+    @property
+    def nats(self) -> None:
+        """Scores are no logarithms of chances."""
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def takes_top(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def never_refuses(self) -> bool:
+        """Rows that are too long are refused."""
+        return False
+
+    @property
+    def no_theorem(self) -> str:
+        """Why nothing is known beforehand."""
+        return "only the loss of what was predicted is seen"
+
+    def config(self) -> Json:
+        """Return the loss, the map and the settings as plain data."""
+        map_of = None if self.map is None else self.map.config()
+        own = {"kind": type(self).__name__, "loss": self.loss.config()}
+        return own | dict(self.settings) | {"features": map_of}
+
+    @classmethod
+    def from_config(cls, config: Json) -> LossOnly:
+        """Return a new learner from what :meth:`config` returned."""
+        fields = {name: from_config(value) for name, value in config.items() if name != "kind"}
+        return cls(fields.pop("loss"), **fields)
+
+    def _to_saved(self) -> Saved:
+        check_plain(self.loss)
+        return super()._to_saved()
+
+    def __repr__(self) -> str:
+        """Name the loss and the settings."""
+        words = [repr(self.loss), *(f"{k}={v!r}" for k, v in self.settings.items())]
+        return f"LossOnly({', '.join(words)})"
+
+    def describe(self) -> str:
+        """Say what is learned from, and that no bound is stated."""
+        return (
+            f"{self!r}\nlearns from  the loss of each prediction; labels stay unknown\n"
+            "bound        none is stated: gradients are right on average, with a variance that "
+            "exploration bounds"
+        )
+
+    # -- rounds
+
+    def _class_scores(self, rows: Rows) -> np.ndarray:
+        (inputs,) = dense(rows).arrays(0, rows.rounds)
+        if not np.isfinite(inputs).all():
+            refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
+        if self._width is None:
+            return np.zeros((rows.rounds, self.task.dim))
+        made: np.ndarray = inputs @ self.memory.reshape(self.task.dim, -1).T
+        return made
+
+    def _room(self, labels: CheckedLabels) -> Batch:
+        table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
+        columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
+        width = self.task.prediction_width(labels)
+        columns["prediction"] = np.full((len(labels), width), -1, dtype=np.int64)
+        return Batch(columns, table=table)
+
+    def _run_late(self, *given: Any) -> NoReturn:
+        raise InputError("a run that sees losses has no delay yet: tell tickets late")
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        rows.labels = None  # no map may see them
+        super()._play(rows, start, stop, labels, number, room)
+
+    def _play_mapped(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        if "sample_weight" in room.columns:
+            raise InputError("rounds of which the loss is seen have no sample weights")
+        (inputs,) = dense(rows).arrays(start, stop)
+        self._begin(rows)
+        uniforms = self._draws.uniforms(number, stop - start)[:, 0]
+        assert room.table is not None
+        for t, x in enumerate(inputs):
+            if not x @ x < 1e100:
+                refuse(rows, start + t)
+            row, columns = self._one(x, labels[t], float(uniforms[t]))
+            room["prediction"][t, : len(row)] = row
+            room.table[:, t] = columns
+
+    def _one(self, x: np.ndarray, label: Label, uniform: float) -> tuple[np.ndarray, np.ndarray]:
+        """Play one round; return the prediction as numbers, and a column of the record."""
+        prediction, measured, mean = self._drawn(x, uniform)
+        task, truth = self.task, self.task.label(label)
+        paid, theta = task.loss(prediction, truth), self._theta(x)
+        value = self.loss.value_and_grad(theta, truth)[0]
+        risk = float(task.encode(truth) @ mean + task.offset(truth))
+        self._step(x, measured, paid)
+        row = np.atleast_1d(np.asarray(prediction, dtype=np.int64))
+        return row, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
+
+    def _theta(self, x: np.ndarray) -> np.ndarray:
+        theta: np.ndarray = self.memory.reshape(self.task.dim, -1) @ x
+        return theta
+
+    def _drawn(self, x: np.ndarray, uniform: float) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return a prediction, what it measures for each unit of loss, and the mean encoding."""
+        atoms, weights = self.decoder.distribution(self._theta(x))
+        share = self.settings["exploration"]
+        encoded = np.array([self.task.encode_loss(atom) for atom in atoms])
+        second = (1.0 - share) * (encoded.T * weights) @ encoded + share * self._second
+        mean = (1.0 - share) * weights @ encoded + share * self._encoded.mean(axis=0)
+        if uniform < share:
+            place = min(int(uniform / share * len(self._list)), len(self._list) - 1)
+            prediction, own = self._list[place], self._encoded[place]
+        else:
+            left = (uniform - share) / (1.0 - share)
+            place = min(int(np.searchsorted(np.cumsum(weights), left, "right")), len(weights) - 1)
+            prediction, own = atoms[place], encoded[place]
+        return prediction, np.linalg.pinv(second, rcond=1e-9, hermitian=True) @ own, mean
+
+    def _step(self, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
+        """Step along the gradient at the estimated encoding; go back into the ball."""
+        task: Any = self.task
+        known = task.label(task.check_label(task.top_label(self._theta(x))))
+        _, gradient = self.loss.value_and_grad(self._theta(x), known)
+        guess = measured * (paid - task.constant_offset)
+        gradient = gradient + self._factor * (task.encode(known) - guess)
+        weights = self.memory.reshape(task.dim, -1) - self.settings["step"] * np.outer(gradient, x)
+        norm, radius = float(np.linalg.norm(weights)), 0.5 * self.domain.diameter
+        self.memory[:] = (weights if norm <= radius else weights * (radius / norm)).ravel()
+        self._rounds += 1
+
+    def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
+        self._check_features(row)
+        row.labels = None
+        mapped = self._mapped(row)
+        x = self._vector(mapped)
+        played = self._one(x, label, float(self._draws.uniform(number)[0, 0]))
+        if self.mapper is not None:
+            self.mapper.remember(row)
+        return played
+
+    def _vector(self, mapped: Rows) -> np.ndarray:
+        """Return the input of one round, with weights allocated for it."""
+        (inputs,) = dense(mapped).arrays(0, 1)
+        if not inputs[0] @ inputs[0] < 1e100:
+            refuse(mapped, 0)
+        self._begin(mapped)
+        made: np.ndarray = inputs[0]
+        return made
+
+    def _look(self, row: Rows, number: int) -> Asked:
+        mapped, begun = self._mapped(row), self._width is not None
+        x = self._vector(mapped)
+        made, measured, mean = self._drawn(x, float(self._draws.uniform(number)[0, 0]))
+        if not begun:  # looking says nothing of how many features there are
+            self._width, self.memory = None, np.zeros(0)
+        kept = None if self.mapper is None else mapped
+        return Asked(made, mean, kept, measured[np.newaxis])
+
+    # -- tickets
+
+    def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> float:
+        """Return the loss of the prediction."""
+        if loss is None:
+            truth = self.task.label(self.task.check_label(label))
+            return float(self.task.loss(ticket.prediction, truth))
+        most = self.task.largest_loss
+        if not (isinstance(loss, (int, float)) and 0.0 <= loss <= most):
+            raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
+        return float(loss)
+
+    def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket) -> None:
+        """Learn from the loss of a prediction, by what it measures."""
+        measured = ticket.checked_means(1)[0]
+        if measured.shape != (self.task.dim,) or np.abs(measured).max() > MOST:
+            raise InputError("the ticket does not say what its prediction measures")
+        self._check_features(row)
+        x = self._vector(self._mapped(row))
+        self._step(x, measured, label)
+        if self.mapper is not None:
+            self.mapper.remember(row)
+
+
+def _factor(loss: Loss) -> float:
+    """Return by how much the gradient falls with the label's encoding; refuse other losses."""
+    task: Any = loss.task
+    rng = np.random.default_rng(0)
+    factors = []
+    for _ in range(4):
+        theta = rng.standard_normal(task.dim)
+        one, two = task.top_label(theta), task.top_label(-theta)
+        moved = task.encode(two) - task.encode(one)
+        if not moved.any():
+            continue
+        change = loss.value_and_grad(theta, one)[1] - loss.value_and_grad(theta, two)[1]
+        factor = float(change @ moved / (moved @ moved))
+        if np.abs(change - factor * moved).max() > 1e-6 * (1.0 + abs(factor)):
+            break
+        factors.append(factor)
+    if not factors or np.ptp(factors) > 1e-6 * (1.0 + abs(factors[0])):
+        raise InputError(
+            f"the gradient of {loss!r:.80} is not affine in the label's encoding: expected a loss "
+            "such as dl.losses.FenchelYoung(task, regularizer)"
+        )
+    return factors[0]

@@ -1,0 +1,105 @@
+"""Laws of learners that see the loss of each prediction, and nothing else of the label."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.bandit import LossOnly
+from driftline.checks import check_learner
+from tests.howmany import examples
+
+T, R = dl.tasks, dl.regularizers
+LOSSES = {
+    "rankings": dl.losses.FenchelYoung(T.LabelRanking(5), R.Quadratic()),
+    "matchings": dl.losses.FenchelYoung(T.Matching(3), R.Quadratic()),
+    "sets": dl.losses.FenchelYoung(T.FixedSize(5, 2), R.Quadratic(2.0)),
+    "levels": dl.losses.FenchelYoung(T.Ordinal(4), R.Quadratic()),
+    "tags": dl.losses.Logistic(T.Multilabel(3)),
+}
+every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+
+
+@every_loss
+@pytest.mark.parametrize("seed", examples(2, 20))
+def test_on_average_the_label_is_measured(loss, seed):
+    """Over all predictions with their probabilities, on the span of loss encodings."""
+    task, rng = loss.task, np.random.default_rng(seed)
+    learner = LossOnly(loss, features=None, exploration=0.3)
+    x, label = rng.normal(size=2), task.top_label(rng.normal(size=task.dim))
+    learner.run(x[np.newaxis], np.array([label]))
+    learner.restore(learner.state.replaced(memory=rng.normal(size=2 * task.dim)))
+    atoms, weights = learner.decoder.distribution(learner.scores(x))
+    count = len(learner._list)
+    draws = [(0.3 * (i + 0.5) / count, 0.3 / count) for i in range(count)]
+    ends = np.cumsum(np.r_[0.0, weights])
+    middles = 0.3 + 0.7 * (ends[:-1] + ends[1:]) / 2.0
+    draws += list(zip(middles, 0.7 * weights, strict=True))
+    guess, mean = np.zeros(task.dim), np.zeros(task.dim)
+    for uniform, chance in draws:
+        prediction, measured, wanted = learner._drawn(x, float(uniform))
+        guess += chance * measured * (task.loss(prediction, label) - task.constant_offset)
+        mean += chance * task.encode_loss(prediction)
+    assert np.allclose(mean, wanted) and len(atoms) == len(weights)
+    span = learner._encoded.T @ np.linalg.pinv(learner._encoded.T)
+    assert np.allclose(guess, span @ task.encode(label), atol=1e-6)
+
+
+@every_loss
+def test_the_contract_of_learners(loss):
+    stream = dl.streams.Planted(loss.task, 24, 1, features=3, seed=0)
+    check_learner(LossOnly(loss, seed=2), stream.inputs, stream.labels)
+
+
+def test_only_losses_are_seen():
+    """A label of the same loss in place of another changes nothing."""
+    task = T.Ordinal(3)
+    one = LossOnly(dl.losses.FenchelYoung(task, R.Quadratic()), features=None)
+    two = one.copy()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        x, label = rng.normal(size=2), int(rng.integers(3))
+        first, second = one.ask(x), two.ask(x)
+        assert first.prediction == second.prediction
+        paid = task.loss(first.prediction, label)
+        one.tell(first, label)
+        two.tell(second, loss=paid)
+    assert (one.memory == two.memory).all()
+
+
+@pytest.mark.parametrize("name", ["rankings", "levels"])
+def test_something_is_learned(name):
+    stream = dl.streams.Planted(LOSSES[name].task, rounds=1200, flips=0, seed=1)
+    trace = LossOnly(LOSSES[name]).run(stream)
+    assert trace.target_loss[-400:].mean() < 0.75 * LOSSES[name].task.guess_loss
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: LossOnly(T.LabelRanking(5)), "expected a loss"),
+        (lambda: LossOnly(dl.losses.Logistic(T.Multiclass(3))), "offset is constant"),
+        (lambda: LossOnly(dl.losses.CRF(T.Sequence(3))), "offset is constant"),
+        (lambda: LossOnly(LOSSES["tags"], step=0.0), "step must lie"),
+        (lambda: LossOnly(LOSSES["tags"], exploration=2.0), "exploration must lie"),
+        (lambda: dl.Committee([LossOnly(LOSSES["tags"])]), "learn from labels"),
+        (lambda: LossOnly(LOSSES["tags"]).run([[1.0]], [[0, 1, 0]], delay=1), "tell tickets late"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()
+
+
+def test_feedback_that_makes_no_sense_is_refused():
+    learner = LossOnly(LOSSES["tags"])
+    learner.run(np.ones((3, 2)), np.eye(3, dtype=int))
+    ticket, before = learner.ask([1.0, 2.0]), learner.memory.copy()
+    for given in ({"loss": -0.1}, {"loss": 1.1}, {"loss": float("nan")}, {"label": [0, 1]}, {}):
+        with pytest.raises(dl.InputError):
+            learner.tell(ticket, **given)
+    for means in (None, np.zeros((1, 2)), np.full((1, 3), 1e12), np.full((2, 3), 0.1)):
+        with pytest.raises(dl.InputError):
+            learner.tell(dataclasses.replace(ticket, means=means), loss=0.5)
+    assert (learner.memory == before).all()

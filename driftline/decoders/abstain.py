@@ -55,11 +55,11 @@ class Abstain(Decoder):
     does not depend on the scale of the loss: in base b, or scaled, the ratio 1/u changes as the
     loss does.
 
-    ===========  =====  =====  =====  =====  =====
-    cost         0.1    0.25   0.4    0.5    0.75
-    answers from 0.835  0.724  0.654  0.618  0.550
-    gap          0.615  0.462  0.347  0.280  0.131
-    ===========  =====  =====  =====  =====  =====
+    ============  =====  =====  =====  =====  =====
+    cost          0.1    0.25   0.4    0.5    0.75
+    answers from  0.835  0.724  0.654  0.618  0.550
+    gap           0.615  0.462  0.347  0.280  0.131
+    ============  =====  =====  =====  =====  =====
 
     >>> from driftline.losses import Logistic
     >>> from driftline.tasks import Multiclass

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
+from driftline.bandit.base import Mixed
 from driftline.bandit.clicks_kernel import clicks
 from driftline.bandit.learner import FLOOR, RATE, SHARE
 from driftline.bandit.policy import Policy
@@ -17,10 +18,10 @@ from driftline.inputs import Rows, refuse
 from driftline.kernels import Kernel
 from driftline.kernels import program as at
 from driftline.learner import Asked, Ticket
-from driftline.members.base import CountingMember, dense
+from driftline.members.base import dense
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label, Prediction
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Clicks"]
 
@@ -55,7 +56,7 @@ class Called(NamedTuple):
     own: np.ndarray
 
 
-class Clicks(CountingMember):
+class Clicks(Mixed):
     r"""Tags, sets and ranked lists, from judgements of the items that were shown.
 
     - Tags (:class:`~driftline.tasks.Multilabel`): each tag is shown or not, and a shown one is said
@@ -114,19 +115,14 @@ class Clicks(CountingMember):
                 "clicks are for tags, sets and lists, such as dl.tasks.Multilabel(5), "
                 f"dl.tasks.PrecisionAtK(3) or dl.tasks.NDCG(1, cutoff=5), not for {task!r:.80}"
             )
-        policies = tuple(policies) if isinstance(policies, Sequence) else ()
-        if not policies or not all(isinstance(policy, Policy) for policy in policies):
-            raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
-        self.policies = policies
         self._most = 0 if kind == "tags" else _shown(task)
         self._several = task.layout.ragged
         if self._several and features is not None and not isinstance(features, Standardise):
             raise InputError("documents are standardised, or left as they are: give no other map")
-        settings: Any = {"policies": policies}
-        super().__init__(task, None if self._several else features, settings, seed)
+        super().__init__(task, policies, None if self._several else features, seed)
         if self._several and features is not None:
             self.map, self.mapper = features, features.mapper()
-        self._scores_count = 1 if self._several else task.dim
+        self._side = math.sqrt(self._tables)
         self._top = float(getattr(task, "highest", 1))
         #: The policies that the theorem holds for.
         self.carriers = [i for i, policy in enumerate(policies) if policy.clip is None]
@@ -137,100 +133,25 @@ class Clicks(CountingMember):
 
     def constants(self, width: int) -> list[float]:
         """Return sizes, what weights of policies follow, and what the kernel needs of policies."""
-        side = math.sqrt(self._scores_count)
-        own = [[*policy.constants[:5], side * policy.constants[5]] for policy in self.policies]
-        sizes = [len(self.policies), self._scores_count, self._most, self._top]
+        own = [
+            [*policy.constants[:5], self._side * policy.constants[5]] for policy in self.policies
+        ]
+        sizes = [len(self.policies), self._tables, self._most, self._top]
         return [*sizes, RATE, SHARE, FLOOR, *(number for row in own for number in row)]
-
-    def size(self, width: int) -> int:
-        """Count the rounds, the weights of policies, and their weights of features."""
-        return 1 + len(self.policies) * (1 + self._scores_count * width)
-
-    def started(self, width: int) -> np.ndarray:
-        """Return equal weights of policies, and weights of 0."""
-        made = self.zeros(width)
-        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
-        return made
 
     def space(self, width: int) -> int:
         """Return room for a round of as many items as there are scores; see :meth:`_room_for`."""
-        return self._room_for(self._scores_count).size
+        return self._room_for(self._tables).size
 
     def _room_for(self, items: int) -> np.ndarray:
         return np.empty((2 * len(self.policies) + 6) * items)
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse weights outside their balls, and shares that are none."""
-        count = len(self.policies)
-        shares, weights = memory[1 : 1 + count], memory[1 + count :].reshape(count, -1)
-        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
-            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
-        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
-            raise InputError("the weights of policies must be positive and add up to 1")
-        radii = 0.5 * math.sqrt(self._scores_count) * np.array([p.diameter for p in self.policies])
-        norms = np.sqrt((weights**2).sum(axis=1))
-        if (norms > radii * (1.0 + 1e-6)).any():
-            raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return weights in which those of new tags are 0."""
-        return self._with(memory, width, [(0, 0), (0, classes - self._scores_count), (0, 0)])
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return weights in which those of new features are 0."""
-        count = len(self.policies)
-        weights = memory[1 + count :].reshape(count, self._scores_count, width)
-        made = weights[:, :, np.maximum(places, 0)]
-        made[:, :, places < 0] = 0.0
-        return np.r_[memory[: 1 + count], made.ravel()]
-
-    def _with(self, memory: np.ndarray, width: int, more: Any) -> np.ndarray:
-        count = len(self.policies)
-        weights = memory[1 + count :].reshape(count, self._scores_count, width)
-        return np.r_[memory[: 1 + count], np.pad(weights, more).ravel()]
-
     # -- facts
-
-    @property
-    def shares(self) -> np.ndarray:
-        """The weights of policies in what is shown."""
-        with self._turn.lock:
-            count = len(self.policies)
-            if self._width is None:
-                return np.full(count, 1.0 / count)
-            return self.memory[1 : 1 + count].copy()
-
-    @property
-    def nats(self) -> None:
-        """Losses are means over policies."""
-        return None
-
-    @property
-    def certain(self) -> bool:
-        """What is shown is drawn."""
-        return False
-
-    @property
-    def takes_top(self) -> bool:
-        """What is shown is drawn."""
-        return False
-
-    @property
-    def never_refuses(self) -> bool:
-        """Rows that are too long are refused."""
-        return False
 
     @property
     def no_theorem(self) -> str:
         """Why nothing is known beforehand."""
         return "what exploring costs is known when items are shown, not before"
-
-    def config(self) -> Json:
-        """Return task, map and policies as plain data."""
-        made = super().config() | {"policies": [policy.config() for policy in self.policies]}
-        return made if self.map is not None else made | {"features": None}
 
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
@@ -245,8 +166,7 @@ class Clicks(CountingMember):
             "learns from  judgements of the items that were shown; others stay unknown",
             f"bound        {bound}",
         ]
-        pairs = zip(self.policies, self.shares, strict=True)
-        return "\n".join([*lines, *(f"  {share:6.3f}  {policy!r}" for policy, share in pairs)])
+        return "\n".join([*lines, *self._words_of_policies()])
 
     # -- scores
 
@@ -257,9 +177,9 @@ class Clicks(CountingMember):
         if not np.isfinite(inputs).all():
             refuse(rows, int(np.argmax(~np.isfinite(inputs).all(axis=1))))
         if self._width is None:
-            return np.zeros((rows.rounds, self._scores_count))
+            return np.zeros((rows.rounds, self._tables))
         count = len(self.policies)
-        weights = self.memory[1 + count :].reshape(count, self._scores_count, -1)
+        weights = self.memory[1 + count :].reshape(count, self._tables, -1)
         theta = np.einsum("ikj,tj->itk", weights, inputs)
         made: np.ndarray = np.tensordot(self.memory[1 : 1 + count], theta, axes=1)
         return made
@@ -275,9 +195,6 @@ class Clicks(CountingMember):
             columns["slack"] = np.empty((count, len(self.carriers)))
         return Batch(columns, table=table)
 
-    def _run_late(self, *given: Any) -> NoReturn:
-        raise InputError("a run with clicks has no delay yet: ask for tickets, and tell them late")
-
     def _mapped(self, rows: Any, start: int = 0, stop: int | None = None) -> Any:
         if not self._several or self.mapper is None:
             return super()._mapped(rows, start, stop)
@@ -289,9 +206,9 @@ class Clicks(CountingMember):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        rows.labels = None  # no map may see them
         if self._several and self.mapper is not None:
             mapper: Any = self.mapper
+            rows.labels = None
             mapped = mapper.rounds(rows, start, stop)
             mapped.before = start
             self.check_mapped(mapped)
@@ -341,7 +258,7 @@ class Clicks(CountingMember):
             items, largest = int(starts[-1]), int(np.diff(starts).max())
         else:
             (inputs,), starts = dense(rows).arrays(start, stop), NO_STARTS
-            items, largest = (stop - start) * self._scores_count, self._scores_count
+            items, largest = (stop - start) * self._tables, self._tables
         task: Any = self.task
         discounts = task.discounts(largest) if self._most else np.zeros(1)
         shown = np.zeros(items, np.int64) if shown is None else shown

@@ -17,10 +17,11 @@ The slack is known before any feedback, and is in the trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
+from driftline.bandit.base import Mixed
 from driftline.bandit.kernel import bandit
 from driftline.bandit.policy import DEFAULT, Policy
 from driftline.errors import InputError
@@ -29,10 +30,10 @@ from driftline.inputs import Rows, refuse
 from driftline.kernels import Kernel
 from driftline.learner import Asked, Ticket
 from driftline.losses import Logistic
-from driftline.members.base import CountingMember, dense
+from driftline.members.base import dense
 from driftline.tasks import Distribution, Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label, Prediction
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["Bandit"]
 
@@ -43,7 +44,7 @@ RATE, SHARE, FLOOR = 0.3, 0.0002, 0.02
 NO_LABELS, NO_TABLE = np.zeros((0, 1), np.int64), np.zeros((0, 0))
 
 
-class Bandit(CountingMember):
+class Bandit(Mixed):
     """Classes from bandit feedback: after a miss the label stays unknown.
 
     ``run`` and ``step`` take labels, and use of each only whether the prediction was right.
@@ -92,12 +93,7 @@ class Bandit(CountingMember):
             )
         if not task.zero_one:
             raise InputError(f"a bandit sees hits and misses, but {task!r:.80} has other losses")
-        policies = tuple(policies) if isinstance(policies, Sequence) else ()
-        if not policies or not all(isinstance(policy, Policy) for policy in policies):
-            raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
-        self.policies = policies
-        settings: Any = {"policies": policies}
-        super().__init__(task, features, settings, seed)
+        super().__init__(task, policies, features, seed)
         self.loss = Logistic(task)
         #: The policies that the theorem holds for.
         self.carriers = [i for i, policy in enumerate(policies) if policy.unbiased]
@@ -109,92 +105,16 @@ class Bandit(CountingMember):
         own = [number for policy in self.policies for number in policy.constants]
         return [self._classes, len(self.policies), RATE, SHARE, FLOOR, *own]
 
-    def size(self, width: int) -> int:
-        """Count the rounds, the weights of policies, and their weights of features."""
-        return 1 + len(self.policies) * (1 + self._classes * width)
-
-    def started(self, width: int) -> np.ndarray:
-        """Return equal weights of policies, and weights of 0."""
-        made = self.zeros(width)
-        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
-        return made
-
     def space(self, width: int) -> int:
         """Return room for five numbers of every policy and class, and two of every class."""
         return (5 * len(self.policies) + 2) * self._classes
 
-    def check_memory(self, memory: np.ndarray, width: int) -> None:
-        """Refuse weights outside the ball, and shares that are none."""
-        shares, weights = self._parts(memory)
-        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
-            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
-        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
-            raise InputError("the weights of policies must be positive and add up to 1")
-        norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
-        radii = np.array([0.5 * policy.diameter for policy in self.policies])
-        if (norms > radii * (1.0 + 1e-6)).any():
-            raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
-
-    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Return weights in which those of new classes are 0."""
-        shares, weights = self._parts(memory)
-        more = np.pad(weights, [(0, 0), (0, classes - self._classes), (0, 0)])
-        return np.r_[memory[0], shares, more.ravel()]
-
-    def with_features(
-        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
-    ) -> np.ndarray:
-        """Return weights in which those of new features are 0."""
-        shares, weights = self._parts(memory)
-        made = weights[:, :, np.maximum(places, 0)]
-        made[:, :, places < 0] = 0.0
-        return np.r_[memory[0], shares, made.ravel()]
-
-    def _parts(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of policies, and their weights of features."""
-        count = len(self.policies)
-        return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._classes, -1)
-
     # -- facts
-
-    @property
-    def shares(self) -> np.ndarray:
-        """The weights of policies in the draw."""
-        with self._turn.lock:
-            count = len(self.policies)
-            if self._width is None:
-                return np.full(count, 1.0 / count)
-            return self.memory[1 : 1 + count].copy()
-
-    @property
-    def nats(self) -> None:
-        """Losses are means over policies."""
-        return None
-
-    @property
-    def certain(self) -> bool:
-        """Predictions are drawn."""
-        return False
-
-    @property
-    def takes_top(self) -> bool:
-        """Predictions are drawn."""
-        return False
-
-    @property
-    def never_refuses(self) -> bool:
-        """Rows that are too long are refused."""
-        return False
 
     @property
     def no_theorem(self) -> str:
         """Why nothing is known beforehand."""
         return "what exploring costs is known when predictions are made, not before"
-
-    def config(self) -> Json:
-        """Return task, map and policies as plain data."""
-        made = super().config()
-        return made | {"policies": [policy.config() for policy in self.policies]}
 
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
@@ -211,8 +131,7 @@ class Bandit(CountingMember):
             ]
         else:
             lines.append("bound        none: every policy is biased (clip, or steps after misses)")
-        pairs = zip(self.policies, self.shares, strict=True)
-        lines += [f"  {share:6.3f}  {policy!r}" for policy, share in pairs]
+        lines += self._words_of_policies()
         if self.map is not None:
             lines.append(f"features {self.map!r}: bounds hold for mapped inputs")
         return "\n".join(lines)
@@ -258,22 +177,9 @@ class Bandit(CountingMember):
             columns["slack"] = np.empty((len(labels), len(self.carriers)))
         return Batch(own.columns | columns, table=own.table)
 
-    def _run_late(self, *given: Any) -> NoReturn:
-        raise InputError(
-            "a run with bandit feedback has no delay yet: ask for tickets, and tell them late"
-        )
-
-    def _play(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        rows.labels = None  # no map may see them
-        super()._play(rows, start, stop, labels, number, room)
-
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        if "sample_weight" in room.columns:
-            raise InputError("rounds with bandit feedback count once each: give no sample weights")
         assert room.table is not None
         (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)

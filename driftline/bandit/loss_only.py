@@ -15,10 +15,11 @@ drawn from a fixed list that does. Gradients of Fenchel-Young losses are affine 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
+from driftline.bandit.base import Hidden
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
 from driftline.errors import InputError
@@ -27,7 +28,7 @@ from driftline.inputs import Rows, refuse
 from driftline.kernels import program as at
 from driftline.learner import Asked, Ticket
 from driftline.losses import Loss
-from driftline.members.base import CountingMember, check_number, dense
+from driftline.members.base import check_number, dense
 from driftline.parts import check_plain, from_config
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label, Saved
@@ -41,7 +42,7 @@ PER_ENTRY = 4
 MOST = 1e9
 
 
-class LossOnly(CountingMember):
+class LossOnly(Hidden):
     r"""Rankings, matchings, sets, levels and tags, from the loss of each prediction alone.
 
     ``tell(ticket, loss=0.25)`` says what a prediction cost; ``run`` and ``step`` take labels, and
@@ -78,7 +79,7 @@ class LossOnly(CountingMember):
     """
 
     compiled: ClassVar[bool] = False
-    feedback: ClassVar[str] = "loss"
+    feedback: ClassVar[str] = "losses"
 
     def __init__(
         self,
@@ -152,26 +153,6 @@ class LossOnly(CountingMember):
     # -- facts
 
     @property
-    def nats(self) -> None:
-        """Scores are no logarithms of chances."""
-        return None
-
-    @property
-    def certain(self) -> bool:
-        """Predictions are drawn."""
-        return False
-
-    @property
-    def takes_top(self) -> bool:
-        """Predictions are drawn."""
-        return False
-
-    @property
-    def never_refuses(self) -> bool:
-        """Rows that are too long are refused."""
-        return False
-
-    @property
     def no_theorem(self) -> str:
         """Why nothing is known beforehand."""
         return "only the loss of what was predicted is seen"
@@ -223,20 +204,9 @@ class LossOnly(CountingMember):
         columns["prediction"] = np.full((len(labels), width), -1, dtype=np.int64)
         return Batch(columns, table=table)
 
-    def _run_late(self, *given: Any) -> NoReturn:
-        raise InputError("a run that sees losses has no delay yet: tell tickets late")
-
-    def _play(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        rows.labels = None  # no map may see them
-        super()._play(rows, start, stop, labels, number, room)
-
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        if "sample_weight" in room.columns:
-            raise InputError("rounds of which the loss is seen have no sample weights")
         (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)
         uniforms = self._draws.uniforms(number, stop - start)[:, 0]

@@ -1,0 +1,139 @@
+"""What learners share that do not see labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from driftline.bandit.policy import Policy
+from driftline.errors import InputError
+from driftline.features import Map
+from driftline.inputs import Rows
+from driftline.members.base import CountingMember
+from driftline.tasks import Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Json
+
+__all__ = ["Hidden", "Mixed"]
+
+
+class Hidden(CountingMember):
+    """Base of learners that see less than labels: no map of theirs may see these either."""
+
+    @property
+    def nats(self) -> None:
+        """Losses are no logarithms of chances."""
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def takes_top(self) -> bool:
+        """Predictions are drawn."""
+        return False
+
+    @property
+    def never_refuses(self) -> bool:
+        """Rows that are too long are refused."""
+        return False
+
+    def _run_late(self, *given: Any) -> NoReturn:
+        raise InputError(
+            f"a run that learns from {self.feedback} has no delay yet: ask for tickets, and tell "
+            "them late"
+        )
+
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        rows.labels = None
+        if "sample_weight" in room.columns:
+            raise InputError(
+                f"rounds that are learned from {self.feedback} count once each: give no sample "
+                "weights"
+            )
+        super()._play(rows, start, stop, labels, number, room)
+
+
+class Mixed(Hidden):
+    """Base of learners that mix policies, each with a table of weights, and have one draw.
+
+    The memory has the number of rounds, the weights of policies, and their weights of features.
+    """
+
+    def __init__(
+        self, task: Task, policies: Sequence[Policy], features: Map | None, seed: int | None
+    ):
+        policies = tuple(policies) if isinstance(policies, Sequence) else ()
+        if not policies or not all(isinstance(policy, Policy) for policy in policies):
+            raise InputError(f"policies must be some dl.bandit.Policy(...), not {policies!r:.80}")
+        self.policies = policies
+        settings: Any = {"policies": policies}
+        super().__init__(task, features, settings, seed)
+        #: How many rows the weights of each policy have, and by how much balls are larger for it.
+        self._tables, self._side = task.layout.weight_rows, 1.0
+
+    def size(self, width: int) -> int:
+        """Count the rounds, the weights of policies, and their weights of features."""
+        return 1 + len(self.policies) * (1 + self._tables * width)
+
+    def started(self, width: int) -> np.ndarray:
+        """Return equal weights of policies, and weights of 0."""
+        made = self.zeros(width)
+        made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
+        return made
+
+    def check_memory(self, memory: np.ndarray, width: int) -> None:
+        """Refuse weights outside their balls, and shares that are none."""
+        shares, weights = self._parts(memory)
+        if memory[0] < 0.0 or memory[0] != np.floor(memory[0]):
+            raise InputError(f"a number of rounds is a whole number, not {memory[0]}")
+        if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
+            raise InputError("the weights of policies must be positive and add up to 1")
+        norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
+        radii = 0.5 * self._side * np.array([policy.diameter for policy in self.policies])
+        if (norms > radii * (1.0 + 1e-6)).any():
+            raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
+
+    def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
+        """Return weights in which those of new classes are 0."""
+        shares, weights = self._parts(memory)
+        more = np.pad(weights, [(0, 0), (0, classes - self._tables), (0, 0)])
+        return np.r_[memory[0], shares, more.ravel()]
+
+    def with_features(
+        self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
+    ) -> np.ndarray:
+        """Return weights in which those of new features are 0."""
+        shares, weights = self._parts(memory)
+        made = weights[:, :, np.maximum(places, 0)]
+        made[:, :, places < 0] = 0.0
+        return np.r_[memory[0], shares, made.ravel()]
+
+    def _parts(self, memory: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of policies, and their weights of features."""
+        count = len(self.policies)
+        return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._tables, -1)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The weights of policies in the draw."""
+        with self._turn.lock:
+            count = len(self.policies)
+            if self._width is None:
+                return np.full(count, 1.0 / count)
+            return self.memory[1 : 1 + count].copy()
+
+    def config(self) -> Json:
+        """Return task, map and policies as plain data."""
+        made = super().config() | {"policies": [policy.config() for policy in self.policies]}
+        return made if self.map is not None else made | {"features": None}
+
+    def _words_of_policies(self) -> list[str]:
+        pairs = zip(self.policies, self.shares, strict=True)
+        return [f"  {share:6.3f}  {policy!r}" for policy, share in pairs]

@@ -176,17 +176,25 @@ class LateRun:
         self.rows, self.labels, self.numbers, self.due = rows, labels, numbers, due
         self.sample_weight = weights
         told = np.flatnonzero((due >= first) & (due < first + count))
-        own = self.carried + np.arange(count)
-        rounds = np.r_[own, told]
-        ticks = np.r_[numbers[own], due[told]]
-        asked = np.r_[np.ones(count, dtype=bool), np.zeros(len(told), dtype=bool)]
-        order = np.lexsort((rounds, ~asked, ticks))
+        ticks = due[told] - first
+        if (ticks[1:] < ticks[:-1]).any():
+            order = np.argsort(ticks, kind="stable")
+            told, ticks = told[order], ticks[order]
+        places = np.arange(len(told))
+        tells = ticks + 1 + places  # after what is asked for up to the tick, and told before it
+        #: Of every round, the event in which it is told, -1 for none; and of own rounds, the place
+        #: in the order in which labels arrive.
+        self.tell_events, arrivals = np.full((2, len(numbers)), -1)
+        self.tell_events[told], arrivals[told] = tells, places
+        self.arrivals = arrivals[self.carried :]
         #: Of every event, the place of its round, and whether it is asked for or told.
-        self.rounds, self.asked = rounds[order], asked[order]
+        self.asked = np.ones(count + len(told), dtype=bool)
+        self.asked[tells] = False
         #: Of every round of this run, the event in which it is asked for.
         self.ask_events = np.flatnonzero(self.asked)
-        self.tell_events = np.full(len(numbers), -1)
-        self.tell_events[self.rounds[~self.asked]] = np.flatnonzero(~self.asked)
+        self.rounds = np.empty(len(self.asked), dtype=np.int64)
+        self.rounds[self.ask_events] = np.arange(self.carried, len(numbers))
+        self.rounds[tells] = told
 
     @property
     def events(self) -> tuple[Rows, CheckedLabels, np.ndarray | None]:
@@ -194,13 +202,6 @@ class LateRun:
         rows, labels = view(self.rows, self.rounds), take_labels(self.labels, self.rounds)
         rows.asked = self.asked
         return rows, labels, self.sample_weight[self.rounds] if self.weighted else None
-
-    @property
-    def arrivals(self) -> np.ndarray:
-        """The place of every own round in the order in which labels arrived, -1 for none."""
-        places = np.cumsum(~self.asked) - 1
-        own = self.tell_events[self.carried :]
-        return np.where(own < 0, -1, places[own])
 
     def settle(
         self, start: int, stop: int, risks: np.ndarray, sets: int
@@ -244,4 +245,4 @@ class LateRun:
     @property
     def told(self) -> np.ndarray:
         """The numbers of the rounds that were told."""
-        return np.sort(self.numbers[self.tell_events >= 0])
+        return np.sort(self.numbers[self.tell_events >= 0], kind="stable")  # fast if sorted

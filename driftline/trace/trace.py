@@ -132,7 +132,7 @@ class Trace:
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight[asked]
         columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
-        columns["known"] = np.cumsum(~late.asked)[asked]
+        columns["known"] = asked - np.arange(len(asked))
         carried = int((late.tell_events[: late.carried] >= 0).sum())
         return replace(self, **columns, arrival=late.arrivals, carried=carried)
 

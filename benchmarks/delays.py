@@ -2,7 +2,9 @@
 
 On streams with flips: logistic steps with the gradient of the prediction (stale), and one learner
 for each round of the delay (BOLD; Joulani et al., 2013), both at five steps. On Electricity, if
-``DRIFTLINE_DATA`` is set: learners of River, each told its labels as late as ours.
+``DRIFTLINE_DATA`` is set: learners of River, each told its labels as late as ours. With ``--race``
+the same on every other stream of the race, beside the two learners of River that were best on
+Electricity.
 """
 
 from __future__ import annotations
@@ -115,6 +117,15 @@ def late_river(model: Any, X: np.ndarray, y: np.ndarray, delay: int) -> int:
     return mistakes
 
 
+def ours(X: np.ndarray, y: np.ndarray, classes: int, delay: int) -> dict[str, int]:
+    """Return our mistakes, by effort."""
+    made = {}
+    for effort in ("fast", "balanced", "late"):
+        trace = dl.auto(dl.tasks.Multiclass(classes), effort=effort).run(X, y, delay=delay)
+        made[effort] = int((trace.prediction != y).sum())
+    return made
+
+
 def electricity(delays: tuple[int, ...], rows: int | None) -> None:
     """Print mistakes on Electricity."""
     folder = Path(os.environ["DRIFTLINE_DATA"]) / "electricity"
@@ -122,12 +133,32 @@ def electricity(delays: tuple[int, ...], rows: int | None) -> None:
     X, y = values[:, :-1], values[:, -1].astype(np.int64)
     for delay in delays:
         click.echo(f"electricity, {len(y)} rounds, delay {delay}")
-        for effort in ("fast", "balanced", "late"):
-            trace = dl.auto(dl.tasks.Multiclass(2), effort=effort).run(X, y, delay=delay)
-            wrong = int((trace.prediction != y).sum())
+        for effort, wrong in ours(X, y, 2, delay).items():
             click.echo(f"  driftline {effort:18} {wrong:8d}")
         for name, make in rivers().items():
             click.echo(f"  river {name:22} {late_river(make(), X, y, delay):8d}")
+
+
+def others(delays: tuple[int, ...], seed: int) -> None:
+    """Print mistakes on all streams of the race but Electricity, whose members these are not."""
+    from benchmarks.race.streams import WIDE, available, rows_of
+
+    peers = {name: rivers()[name] for name in ("LeveragingBagging", "ARF 10")}
+    click.echo(
+        f"{'stream':28}{'delay':>7}{'fast':>8}{'auto':>8}{'late':>8}"
+        + "".join(f"{name:>20}" for name in peers)
+    )
+    for name in available():
+        if name == "electricity" or name in WIDE:
+            continue
+        rows = rows_of(name, seed)
+        for delay in delays:
+            if 4 * delay > len(rows.labels):
+                continue
+            made = [*ours(rows.raw, rows.labels, rows.classes, delay).values()]
+            made += [late_river(make(), rows.raw, rows.labels, delay) for make in peers.values()]
+            words = "".join(f"{n:8d}" for n in made[:3]) + "".join(f"{n:20d}" for n in made[3:])
+            click.echo(f"{name:28}{delay:7d}{words}")
 
 
 @click.command()
@@ -135,8 +166,12 @@ def electricity(delays: tuple[int, ...], rows: int | None) -> None:
 @click.option("--delay", default=100, show_default=True, help="Of the streams with flips.")
 @click.option("--late", default=(10, 100, 1000), multiple=True, help="Delays on Electricity.")
 @click.option("--rows", type=int, help="How many rows of Electricity.  [default: all]")
-def main(seeds: int, delay: int, late: tuple[int, ...], rows: int | None) -> None:
-    """Print both tables."""
+@click.option("--race", is_flag=True, help="Other streams alone; takes half an hour.")
+def main(seeds: int, delay: int, late: tuple[int, ...], rows: int | None, race: bool) -> None:
+    """Print both tables, or that of other streams."""
+    if race:
+        others((100, 1000), FIRST_SEED)
+        return
     flips(seeds, delay)
     if os.environ.get("DRIFTLINE_DATA"):
         electricity(late, rows)

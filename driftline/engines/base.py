@@ -396,15 +396,16 @@ class Engine:
     def stretches(self, block: Block) -> Iterator[int]:
         """Play the rounds, and pause at every restart before the weights are reset.
 
-        Yield how many rounds were played since the last pause. Restarts are recorded in the block;
-        a replay restarts where the block says.
+        Yield how many rounds were played since the last pause. Restarts are recorded in the block,
+        at the next round that is learned from; a replay restarts where the block says.
         """
         done, count, noted = 0, block.stop - block.start, block.restarted
         while done < count:
+            learned = done if block.asked is None else done + _leading(block.asked[done:])
             if self.replay and noted is not None and noted[done]:
                 self.set_back()
-            elif noted is not None and not self.replay:
-                noted[done] = self.vector[at.ALARM] == at.HEEDED
+            elif noted is not None and not self.replay and learned < count:
+                noted[learned] = self.vector[at.ALARM] == at.HEEDED
             alarm = float(self.vector[at.ALARM])
             self.vector[at.ALARM] = at.QUIET
             size = count - done
@@ -416,9 +417,10 @@ class Engine:
             done += played
             if self.vector[at.ALARM] == at.GIVEN:
                 self.set_back()
-            elif played < size:
-                if not played:  # a round that is refused does not use up a new start
-                    self.vector[at.ALARM] = alarm
+                continue
+            if done <= learned:  # what is refused, or only predicted, does not use up a new start
+                self.vector[at.ALARM] = alarm
+            if played < size:
                 return
 
     def set_back(self) -> None:
@@ -440,3 +442,8 @@ class Engine:
     def advance(self, block: Block) -> int:
         """Play the rounds up to the first alarm; return how many were accepted."""
         raise InputError("an engine must say how it plays")
+
+
+def _leading(asked: np.ndarray) -> int:
+    """Return how many rounds come before the first one that is learned from."""
+    return len(asked) if asked.all() else int(np.argmin(asked))

@@ -127,8 +127,7 @@ class Trace:
         for name in ("loss", "eta", "grad_sq", *(["gap"] if self.gap is not None else [])):
             columns[name] = np.where(came, getattr(self, name)[told], np.nan)
         if self.restarted is not None:
-            again = _later(self.restarted, late.asked)
-            columns["restarted"] = came & again[told]
+            columns["restarted"] = came & self.restarted[told]
         if self.sample_weight is not None:
             columns["sample_weight"] = self.sample_weight[asked]
         columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
@@ -289,15 +288,6 @@ class Trace:
     def load(cls, path: str | Path) -> Trace:
         """Read what :meth:`save` wrote."""
         return read_file(path, "Trace", cls.from_saved)
-
-
-def _later(restarted: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """Return restarts at events at the next event that is told."""
-    starts = np.cumsum(restarted)
-    told = np.flatnonzero(~asked)
-    made = np.zeros(len(asked), dtype=bool)
-    made[told] = np.diff(np.r_[0, starts[told]]) > 0
-    return made
 
 
 def at_most_rounding(residual: np.ndarray, loss: np.ndarray) -> np.ndarray:

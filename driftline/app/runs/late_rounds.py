@@ -11,6 +11,7 @@ from driftline.app.runs.baselines import Baselines
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
+from driftline.trace import Trace
 from driftline.typing import Json
 
 __all__ = ["LateRounds", "Told"]
@@ -50,7 +51,6 @@ class LateRounds:
         self.labels: np.ndarray = np.zeros(0, dtype=np.int64)
         self.predictions = self.labels
         self.untold = 0
-        self._restarts: np.ndarray | None = None  # since the last label, by member
 
     @property
     def waiting(self) -> int:
@@ -89,7 +89,7 @@ class LateRounds:
             given[:, first : first + members],
             given[:, first + members : first + 2 * members],
             np.column_stack([member.eta[told] for member in trace.members]),
-            self._restarted(trace, told),
+            np.column_stack([_restarts(member, told) for member in trace.members]),
             given[:, first - 1],
             labels[places],
             made[places],
@@ -97,22 +97,12 @@ class LateRounds:
             given[:, first + 2 * members :],
         )
 
-    def _restarted(self, trace: CommitteeTrace, told: np.ndarray) -> np.ndarray:
-        """Return restarts of members before each label that came, since the one before it."""
-        none = np.zeros(len(trace))
-        columns = [none if m.restarted is None else m.restarted for m in trace.members]
-        before = np.zeros(len(columns)) if self._restarts is None else self._restarts
-        counts = before + np.cumsum(np.column_stack(columns), axis=0)
-        made = np.diff(counts[told], axis=0, prepend=0.0) if len(told) else counts[:0]
-        self._restarts = counts[-1] - (counts[told[-1]] if len(told) else 0.0)
-        return made
-
     def to_saved(self) -> tuple[Json | None, dict[str, np.ndarray]]:
         """Return all as plain data and arrays; None where no label ever came late."""
-        if self.known is None or self._restarts is None:
+        if self.known is None:
             return None, {}
         arrays = {"known": self.known, "labels": self.labels, "predictions": self.predictions}
-        return {"untold": self.untold, "restarts": self._restarts.tolist()}, arrays
+        return {"untold": self.untold}, arrays
 
     @classmethod
     def from_saved(cls, about: Json | None, arrays: Mapping[str, Any], waiting: int) -> LateRounds:
@@ -120,7 +110,6 @@ class LateRounds:
         made = cls()
         if about is not None:
             made.untold = int(about["untold"])
-            made._restarts = np.array([float(n) for n in about["restarts"]])
             made.known, made.labels = arrays["known"], arrays["labels"]
             made.predictions = arrays["predictions"]
             if made.known.ndim != 2 or not np.isfinite(made.known).all():
@@ -131,3 +120,8 @@ class LateRounds:
         if made.waiting != waiting:
             raise InputError(f"{waiting} rounds wait for labels, but {made.waiting} are known")
         return made
+
+
+def _restarts(member: Trace, told: np.ndarray) -> np.ndarray:
+    """Return whether a member had restarted before each label that came."""
+    return np.zeros(len(told)) if member.restarted is None else member.restarted[told]

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from howmany import number
+from howmany import examples, number
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,7 +153,8 @@ def test_samples_are_vertices_with_the_right_mean(hull, vertices, data):
         return
     point = data.draw(mixtures(vertices))
     generator = np.random.default_rng(data.draw(st.integers(0, 100)))
-    many = isinstance(hull, (po.Permutahedron, po.Chain))  # one number decides more than once
+    several = (po.Permutahedron, po.Chain, po.Birkhoff)  # one number decides more than once
+    many = isinstance(hull, several)
     count = number(200, 400)
     uniforms = (np.arange(count)[:, None] + 0.5) / count
     if many:
@@ -327,10 +328,49 @@ def test_an_active_set_is_never_larger_than_it_must_be():
     np.testing.assert_allclose(active.point, point, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+@pytest.mark.parametrize("seed", examples(4, 40))
+def test_the_dual_projection_of_matchings_is_that_of_frank_wolfe(n, seed):
+    rng = np.random.default_rng([n, seed])
+    hull, scale = po.Birkhoff(n), 10.0 ** rng.uniform(-4, 3)
+    point = scale * rng.standard_normal(n * n)
+    if seed % 4 == 3:
+        point = scale * rng.integers(-1, 2, n * n)  # many ties
+    found, gap = hull.nearest(point)
+    rows = found.reshape(n, n)
+    for sums in (rows.sum(axis=0), rows.sum(axis=1)):
+        np.testing.assert_allclose(sums, 1.0, atol=1e-12 * max(1.0, scale))
+    assert (found >= 0.0).all() and 0.0 <= gap <= 1e-9 * max(1.0, scale)
+    towards = (point - found) @ (hull.maximize(point - found) - found)  # the gap of Frank-Wolfe
+    assert towards <= 1e-10 * max(1.0, scale)
+    active, left = nearest_point(hull.maximize, point, hull.most_vertices, None, 1e-9)
+    assert ((active.point - found) ** 2).sum() <= 2.0 * left + 1e-8 * max(1.0, scale)
+
+
+@pytest.mark.parametrize("n", [2, 4, 7])
+def test_the_oracle_of_matchings_finds_the_best_assignment(n):
+    from scipy.optimize import linear_sum_assignment
+
+    rng, hull = np.random.default_rng(n), po.Birkhoff(n)
+    for _ in range(50):
+        matrix = rng.integers(-3, 4, (n, n)) * 10.0 ** rng.integers(-2, 3)
+        best = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
+        assert np.isclose(hull.maximize(matrix.ravel()) @ matrix.ravel(), best)
+
+
+def test_rounding_along_cycles_keeps_the_mean():
+    rng, hull = np.random.default_rng(0), po.Birkhoff(4)
+    point = hull.project(0.3 * rng.standard_normal(16))
+    drawn = np.array([hull.sample(point, u) for u in rng.random((20_000, 1))])
+    error = np.sqrt(point * (1.0 - point) / len(drawn))
+    assert (np.abs(drawn.mean(axis=0) - point) <= 4.5 * error + 1e-9).all()
+    assert len(np.unique(drawn, axis=0)) > 10
+
+
 def test_the_limit_of_iterations_is_a_warning_with_the_gap(monkeypatch):
-    hull = po.Birkhoff(6)
-    target = np.random.default_rng(3).standard_normal(36)
-    active, gap = nearest_point(hull.maximize, target, 26, iterations=3)
+    hull = po.Chain(4, 3)
+    target = np.random.default_rng(3).standard_normal(hull.dim)
+    active, gap = nearest_point(hull.maximize, target, hull.most_vertices, iterations=3)
     assert gap > 1e-9
     monkeypatch.setattr(po.SolvedPolytope, "iterations", 3)
     with pytest.warns(po.SolverWarning, match="duality gap of"):

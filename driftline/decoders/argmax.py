@@ -9,8 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.decoders.base import Decoder
+from driftline.decoders.vertices import (
+    VERTEX_HEADER,
+    finds_vertices,
+    vertex_params,
+    vertex_scratch,
+)
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, argmax, kernel
+from driftline.kernels import DECODE, Kernel, argmax, call_point, dot, kernel
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
 from driftline.typing import Label, Prediction
@@ -47,6 +53,18 @@ def decode_signs(theta, target, offset, params, work, values, loss_params, mix, 
     return wrong / theta.size
 
 
+@kernel(DECODE)
+def decode_vertex(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Take the best vertex of the polytope, which is called by its address."""
+    d = theta.size
+    vertex = scratch[:d]
+    call_point(int(params[2]), (theta, params[VERTEX_HEADER:], scratch[d:], vertex))
+    for i in range(d):
+        mean[i] = params[0] * vertex[i] + params[1]
+    risk = dot(target, mean) + offset
+    return risk if risk > ROUNDING else 0.0
+
+
 @dataclass(frozen=True)
 class Argmax(Decoder):
     r"""The best label in the direction of the scores (MAP), deterministically.
@@ -80,10 +98,22 @@ class Argmax(Decoder):
 
     @property
     def kernel(self) -> Kernel | None:
-        """The kernel for classes or for tags."""
-        if self.loss.task.zero_one:
+        """The kernel for classes, for tags, or for vertices of other polytopes."""
+        task = self.loss.task
+        if task.zero_one:
             return decode_argmax
-        return decode_signs if self.loss.task.kind == "tags" else None
+        if task.kind == "tags":
+            return decode_signs
+        return decode_vertex if finds_vertices(task) else None
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """What the kernel needs of the polytope."""
+        return vertex_params(self.loss.task) if self.kernel is decode_vertex else ()
+
+    def scratch(self, size: int) -> int:
+        """Return room for a vertex, and for finding it."""
+        return vertex_scratch(self.loss.task) if self.kernel is decode_vertex else 0
 
     @property
     def kappa(self) -> float:
@@ -97,7 +127,8 @@ class Argmax(Decoder):
 
     def risk(self, theta: np.ndarray, label: Label) -> float:
         """Return the target loss of the argmax; rounding errors of 0 are set to 0."""
-        value = super().risk(theta, label)
+        task = self.loss.task
+        value = float(task.encode(label) @ self.mean_loss_encoding(theta)) + task.offset(label)
         return value if value > ROUNDING else 0.0
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from driftline.decoders.base import Decoder, write_mean
+from driftline.decoders.vertices import (
+    VERTEX_HEADER,
+    finds_vertices,
+    vertex_params,
+    vertex_scratch,
+)
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, argmax, kernel
+from driftline.kernels import DECODE, Kernel, argmax, call_point, kernel
 from driftline.losses import FenchelYoung, Logistic, Loss
 from driftline.typing import Label
 
@@ -31,6 +38,27 @@ def nearest_class(theta, target, offset, params, work, values, loss_params, mix,
             scratch[k] = 1.0 - q * work[k]
     scratch[top] = q * doubt
     return write_mean(scratch, target, mean)
+
+
+@kernel(DECODE)
+def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Mix the nearest vertex and the mean prediction, with which the workspace of losses begins."""
+    d = theta.size
+    mu, vertex = work[:d], scratch[:d]
+    call_point(int(params[2]), (mu, params[VERTEX_HEADER:], scratch[d:], vertex))
+    distance = 0.0
+    for i in range(d):
+        away = abs(vertex[i] - mu[i])
+        distance += away if params[4] == 1.0 else away * away
+    if params[4] != 1.0:
+        distance = math.sqrt(distance)
+    q = min(1.0, 2.0 * distance / params[3])
+    risk = 0.0
+    for i in range(d):
+        point = vertex[i] + q * (mu[i] - vertex[i])
+        mean[i] = params[0] * point + params[1]
+        risk += target[i] * params[0] * (point - target[i])
+    return max(0.0, risk)
 
 
 @dataclass(frozen=True)
@@ -84,8 +112,21 @@ class NearestVertex(Decoder):
 
     @property
     def kernel(self) -> Kernel | None:
-        """The kernel for classes."""
-        return nearest_class if self._of_classes else None
+        """The kernel for the logistic loss of classes, or for vertices of any polytope."""
+        if self._of_classes:
+            return nearest_class
+        known = self.loss.kernels is not None and finds_vertices(self.loss.task)
+        return nearest_vertex if known else None
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """What the kernel needs of the polytope, and of the norm in which vertices are apart."""
+        if self.kernel is not nearest_vertex:
+            return ()
+        family: Any = self.loss.family
+        norm = family.nearest_vertex_norm
+        separation = family.task.constants(norm)[1]
+        return vertex_params(family.task, separation, 1.0 if norm == "l1" else 2.0)
 
     @property
     def numerical_surrogate_gap(self) -> float | None:
@@ -98,8 +139,10 @@ class NearestVertex(Decoder):
         return self._found(0.8555) if self._of_classes else None
 
     def scratch(self, size: int) -> int:
-        """Return one number per label, for classes."""
-        return len(self.loss.task.all_labels)
+        """Return one number per label, for classes; for others, room for a vertex."""
+        if self._of_classes:
+            return len(self.loss.task.all_labels)
+        return vertex_scratch(self.loss.task) if self.kernel is nearest_vertex else 0
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean encoding of the prediction at scores ``theta``."""

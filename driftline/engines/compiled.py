@@ -65,6 +65,7 @@ class CompiledEngine(Engine):
                 int(intercept),
             ),
             self.replay,
+            loss.gap_place(size),
         )
         return Linked(size, program, program.looking(), program.buffer(more))
 
@@ -87,7 +88,7 @@ class CompiledEngine(Engine):
         prediction: np.ndarray,
     ) -> int:
         """Play one round; a dense row is handed to the loop without a block around it."""
-        if self._linked is None or self.replay or type(row) is not DenseRows:
+        if not self.linked or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
         detected, state = self.parts.restart is not None, self.vector
         if detected:
@@ -104,7 +105,8 @@ class CompiledEngine(Engine):
     @property
     def linked(self) -> bool:
         """Whether dense rows can be handed to the loop directly."""
-        return self._linked is not None and self.stored is not None and not self.transposed
+        ready = self._linked is not None and self.stored is not None and not self.transposed
+        return ready and not self.parts.loss.inexact  # whose gaps need rows of their own
 
     def arguments(
         self,
@@ -135,7 +137,10 @@ class CompiledEngine(Engine):
         """Hand the rounds to the loop."""
         rows, start, stop, labels, _, trace, predictions, *_ = block
         rows, _, (_, program, _, buffer) = self._ready(rows)
-        return rows.loop(self.dtype).compiled(
+        if solved := bool(program.code[at.GAP] >= 0):
+            trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
+            trace[: len(block.trace)] = block.trace
+        played: int = rows.loop(self.dtype).compiled(
             program.code,
             program.params,
             *rows.arrays(start, stop, self.dtype),
@@ -148,6 +153,12 @@ class CompiledEngine(Engine):
             trace,
             predictions,
         )
+        if solved:
+            block.trace[:, :played] = trace[: len(block.trace), :played]
+            for gaps, row in ((block.gaps, at.GAP_ROW), (block.comparator_gaps, at.THEIR_GAP_ROW)):
+                if gaps is not None:
+                    gaps[:played] = trace[row, :played]
+        return played
 
     def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int, Linked]:
         """Return rows, how many scores they have at most, and the parts linked for that.

@@ -69,9 +69,16 @@ class LinearRows(ABC):
         """Return the features of one row that may differ from 0, and their values."""
 
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
-        """Return the scores of one row, at the cost of its entries."""
+        """Return the scores of one row, at the cost of its entries.
+
+        Equal weights have equal scores, to the last bit: a product of matrices does not promise it,
+        and labels that nobody has told apart yet would not be tied.
+        """
         columns, values = self.entries(t)
-        scores = values @ stored[columns] if transposed else stored[:, columns] @ values
+        if transposed:
+            scores = (stored[columns] * values[:, np.newaxis]).sum(axis=0, dtype=np.float64)
+        else:
+            scores = (stored[:, columns] * values).sum(axis=1, dtype=np.float64)
         if intercept:
             scores = scores + (stored[-1] if transposed else stored[:, -1])
         return scores

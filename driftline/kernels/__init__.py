@@ -3,8 +3,13 @@
 from driftline.kernels.backend import COMPILES as COMPILES
 from driftline.kernels.backend import MISSING as MISSING
 from driftline.kernels.cache import cache_directory as cache_directory
+from driftline.kernels.calls import call_conjugate as call_conjugate
 from driftline.kernels.calls import call_decode as call_decode
+from driftline.kernels.calls import call_draw as call_draw
+from driftline.kernels.calls import call_encode as call_encode
+from driftline.kernels.calls import call_encode_loss as call_encode_loss
 from driftline.kernels.calls import call_mix as call_mix
+from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
@@ -22,7 +27,9 @@ from driftline.kernels.memory import zeros as zeros
 from driftline.kernels.prefetch import prefetch_row as prefetch_row
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
+from driftline.kernels.signatures import AVERAGE as AVERAGE
 from driftline.kernels.signatures import BANDIT as BANDIT
+from driftline.kernels.signatures import BEST as BEST
 from driftline.kernels.signatures import CLICKS as CLICKS
 from driftline.kernels.signatures import CONJUGATE as CONJUGATE
 from driftline.kernels.signatures import DECODE as DECODE
@@ -32,6 +39,7 @@ from driftline.kernels.signatures import ENCODE as ENCODE
 from driftline.kernels.signatures import ENCODE_LOSS as ENCODE_LOSS
 from driftline.kernels.signatures import HASH as HASH
 from driftline.kernels.signatures import LOSS as LOSS
+from driftline.kernels.signatures import LOSSES as LOSSES
 from driftline.kernels.signatures import MAP as MAP
 from driftline.kernels.signatures import MAP_SPARSE as MAP_SPARSE
 from driftline.kernels.signatures import MEMBER as MEMBER

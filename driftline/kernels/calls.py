@@ -45,6 +45,7 @@ def caller(signature: Signature) -> Callable[..., Any]:
 
 
 call_encode = caller(kinds.ENCODE)
+call_encode_loss = caller(kinds.ENCODE_LOSS)
 call_draw = caller(kinds.DRAW)
 call_loss = caller(kinds.LOSS)
 call_values = caller(kinds.VALUES)
@@ -52,3 +53,5 @@ call_mix = caller(kinds.MIX)
 call_decode = caller(kinds.DECODE)
 call_rate = caller(kinds.RATE)
 call_detect = caller(kinds.DETECT)
+call_point = caller(kinds.POINT)
+call_conjugate = caller(kinds.CONJUGATE)

@@ -28,6 +28,8 @@ OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
 REPLAY = 18
 # and 1 to predict only: rows are scored and predicted, and not learned from.
 LOOK = 19
+# and the place in the loss's workspace where it leaves its duality gap, -1 if it has none.
+GAP = 20
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
@@ -43,13 +45,16 @@ QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 
 # rows of the trace; with a comparator three more: its loss, and before the step the inner product
 # of both weights and the squared norm of the learner's; in a replay another two: the rate's own
-# step, 0 for none, and 1 where the detector gives an alarm.
+# step, 0 for none, and 1 where the detector gives an alarm; with a solver two more, the duality
+# gaps of the learner's loss and of the comparator's.
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
 WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
 REPLAYED_COLUMNS = (*WATCHED_COLUMNS, "own_eta", "own_alarm")
+SOLVED_COLUMNS = (*REPLAYED_COLUMNS, "gap", "comparator_gap")
 LOSS_ROW, RISK_ROW, TARGET_ROW, ETA_ROW, GRAD_ROW = range(5)
 THEIR_LOSS_ROW, INNER_ROW, NORM_ROW, OWN_ETA_ROW, OWN_ALARM_ROW = range(5, 10)
-ROW = {name: row for row, name in enumerate(REPLAYED_COLUMNS)}
+GAP_ROW, THEIR_GAP_ROW = 10, 11
+ROW = {name: row for row, name in enumerate(SOLVED_COLUMNS)}
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Program:
         params: Sequence[npt.ArrayLike],
         sizes: tuple[int, int, int, int, int],
         replay: bool = False,
+        gap: int = -1,
     ) -> Program:
         """Put together eight kernels (in the order of the slots), five parts' parameters
         and the sizes.
@@ -73,13 +79,13 @@ class Program:
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]
         vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in params]
         ends = np.cumsum([vector.size for vector in vectors])
-        code = np.array([*addresses, *ends, *sizes, replay, False], dtype=np.int64)
+        code = np.array([*addresses, *ends, *sizes, replay, False, gap], dtype=np.int64)
         return cls(code, np.concatenate(vectors))
 
     def looking(self) -> Program:
         """Return the program that predicts without learning."""
         code = self.code.copy()
-        code[LOOK] = 1
+        code[LOOK], code[GAP] = 1, -1
         return Program(code, self.params)
 
     def buffer(self, more: int = 0) -> np.ndarray:

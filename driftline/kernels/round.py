@@ -105,6 +105,8 @@ def play_round(m, label, extras, trace, t, prediction):
     loss = call_loss(code[at.LOSS], (m.theta, m.target, m.loss, m.work, m.grad))
     if not np.isfinite(loss):
         return False
+    if code[at.GAP] >= 0:
+        trace[at.GAP_ROW, t] = weight_of(extras) * m.work[code[at.GAP]]
     risk = call_decode(
         code[at.DECODE],
         (
@@ -216,6 +218,8 @@ def watch(m, extras, trace, t):
     """Record the loss at a comparator's scores, which are in ``encoded``."""
     work = (m.encoded, m.target, m.loss, m.work, m.mean)
     trace[at.THEIR_LOSS_ROW, t] = weight_of(extras) * call_loss(m.code[at.LOSS], work)
+    if m.code[at.GAP] >= 0:
+        trace[at.THEIR_GAP_ROW, t] = weight_of(extras) * m.work[m.code[at.GAP]]
     trace[at.INNER_ROW, t] = m.state[at.INNER]
     trace[at.NORM_ROW, t] = m.state[at.NORM_SQ]
 

@@ -163,6 +163,17 @@ SHARES = types.void(
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)
 
+#: ``best(scores, code, params, room, out)``: the best vertex for every row of scores, as a
+#: prediction; and ``average(predictions, weights, code, params, room, out)``, that for the mean
+#: encoding of the members' predictions (members, rounds, numbers).
+BEST = types.void(matrix, integers, vector, vector, predictions)
+AVERAGE = types.void(
+    types.Array(types.int64, 3, "C"), matrix, integers, vector, vector, predictions
+)
+
+#: ``losses(predictions, labels, code, params, room, out)``: the target loss of every prediction.
+LOSSES = types.void(predictions, labels, integers, vector, vector, vector)
+
 #: ``top(scores, params, out)``: the prediction of highest score, row after row.
 TOP = types.void(matrix, vector, predictions)
 

@@ -121,6 +121,10 @@ class Loss(Part):
         """Return the size of the workspace that the loss passes to ``values`` and the decoder."""
         return 0
 
+    def gap_place(self, size: int) -> int:
+        """Return where in the workspace the kernel leaves its duality gap, -1 if it has none."""
+        return -1
+
     def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""
         kernels = self._need_kernels("value_and_grad")

@@ -43,6 +43,8 @@ from driftline.losses.convolutional_kernels import (
     relevance_workspace,
     tags_entropy,
     tags_quadratic,
+    vertices_entropy,
+    vertices_quadratic,
 )
 from driftline.losses.fenchel_young import least_curvature
 from driftline.losses.logistic import EXTRA
@@ -52,7 +54,6 @@ from driftline.polytopes import (
     Cube,
     Mixture,
     Polytope,
-    Positions,
     Simplex,
     Space,
     minimize,
@@ -197,11 +198,10 @@ class ConvolutionalFenchelYoung(Loss):
             return False
         if self.whole_space or (self._omega.symmetric and moves.base and hull.symmetric):
             return True
-        alike = isinstance(moves, Affine) and moves.hull == hull
-        split = isinstance(hull, Positions) or (isinstance(hull, Cube) and hull.equal_norms)
+        alike = isinstance(moves, Affine) and moves.hull == hull and hull.coordinatewise
         if self._omega.symmetric:
-            return alike and split
-        if (moves.base or (alike and split)) and self._first_time("asymmetric"):
+            return alike
+        if (moves.base or alike) and self._first_time("asymmetric"):
             warnings.warn(
                 f"{type(self._omega).__name__} does not call itself symmetric: the closed form "
                 "for it does not apply, and a solver takes its place",
@@ -232,7 +232,7 @@ class ConvolutionalFenchelYoung(Loss):
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
         if self.task.idle(label):
             return 0.0, np.zeros_like(theta)
-        if self.kernels is not None:
+        if self.kernels is not None and not self._vertices:
             return super().value_and_grad(theta, label)
         found = self.solve(theta)
         risk = max(0.0, float(target @ found.nu) + offset)
@@ -249,7 +249,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return nu, the mean loss encoding of the decoder that belongs to the loss."""
-        if self.kernels is not None:
+        if self.kernels is not None and not self._vertices:
             theta = check_scores(theta, self.task)
             return self._work(theta)[: theta.size].copy()
         return self.solve(theta).nu.copy()
@@ -305,19 +305,42 @@ class ConvolutionalFenchelYoung(Loss):
                 return classes_quadratic if quadratic else classes_entropy
             case "sign" | "tags":
                 return tags_quadratic if quadratic else tags_entropy
-            case "relevance" if quadratic and (self.whole_space or self.task.lowest == 0):
-                return relevance_quadratic
-        return None
+            case "relevance":
+                known = quadratic and (self.whole_space or self.task.lowest == 0)
+                return relevance_quadratic if known else None
+        hull, moves = self.task.label_hull, self.task.loss_hull
+        if self.task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
+            return None
+        if hull.project_kernel is None or not self._closed(self._hull(hull), moves):
+            return None
+        if quadratic:
+            return vertices_quadratic
+        return None if hull.entropy_kernel is None else vertices_entropy
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the factor of the whole loss, the scale, ``whole_space``, and the discounts."""
-        more = self.task.discounts(size) if self.task.kind == "relevance" else ()
+        more: tuple[float, ...] = ()
+        if self.task.kind == "relevance":
+            more = self.task.discounts(size)
+        elif self._vertices:
+            task, hull = self.task, self.task.label_hull
+            found = (hull.project_kernel, hull.entropy_kernel)
+            addresses = [0.0 if kernel is None else float(kernel.address) for kernel in found]
+            more = (task.loss_factor, task.constant_offset, *addresses, *hull.params)
         return (1.0, self._omega.scale, float(self.whole_space), *more)
+
+    @property
+    def _vertices(self) -> bool:
+        """Whether the kernel is one for polytopes of any kind, which it calls by address."""
+        kernels = self.kernels
+        return kernels is not None and kernels.loss in (vertices_entropy, vertices_quadratic)
 
     def workspace(self, size: int) -> int:
         """Return room for the move, and for the buffers to find it."""
         if self.task.kind == "relevance":
             return relevance_workspace(size)
+        if self._vertices:
+            return 4 * size + self.task.label_hull.scratch
         return 3 * size + EXTRA
 
 

@@ -1,4 +1,4 @@
-"""The compiled side of convolutional losses: classes, tags, relevance grades.
+"""The compiled side of convolutional losses: classes, tags, relevance grades, other polytopes.
 
 All write the best move of the scores first into the workspace. Parameters are the factor of
 the whole loss, the scale of the regularizer, and 1 if its domain is the whole space.
@@ -8,28 +8,21 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import LOSS, dot, helper, kernel, pool_decreasing, sort_decreasing
+from driftline.kernels import (
+    LOSS,
+    call_conjugate,
+    call_point,
+    dot,
+    helper,
+    kernel,
+    pool_decreasing,
+    sort_decreasing,
+)
 from driftline.kernels.sorting import sorting_room
+from driftline.losses.fenchel_young_kernels import positive, quadratic_loss
 from driftline.losses.logistic import soft_slope, soften
 from driftline.polytopes.relevance import onto_relevance
 from driftline.polytopes.simplex import onto_simplex, simplex_threshold
-
-
-@helper
-def positive(value):
-    """Return max(0, value), against rounding; NaN stays NaN, so that it is noticed."""
-    return 0.0 if value < 0.0 else value
-
-
-@helper
-def quadratic_loss(moved, mu, target, scale, factor, grad):
-    """Write the gradient; return the Fenchel-Young loss of a quadratic at moved scores."""
-    total = 0.0
-    for i in range(mu.size):
-        slope = mu[i] - target[i]
-        total += (moved[i] - 0.5 * scale * (mu[i] + target[i])) * slope
-        grad[i] = factor * slope
-    return positive(total)
 
 
 @helper
@@ -182,3 +175,57 @@ def relevance_quadratic(theta, target, params, work, grad):
             grad[i] = 0.0
         return 0.0
     return params[0] * (positive(1.0 + dot(target, move)) + positive(rest))
+
+
+#: How many parameters there are before those of the polytope: the three of all, the factor of loss
+#: encodings, the offset, and the addresses of the projection and of the entropy's conjugate.
+HEADER = 7
+
+
+@helper
+def move_vertices(theta, params, work):
+    """Write the projection of minus the scores onto loss encodings, and the moved scores."""
+    d, factor = theta.size, params[3]
+    move, moved, point = work[:d], work[d : 2 * d], work[3 * d : 4 * d]
+    for i in range(d):
+        point[i] = -theta[i] / factor
+    call_point(int(params[5]), (point, params[HEADER:], work[4 * d :], move))
+    for i in range(d):
+        move[i] *= factor
+        moved[i] = theta[i] + move[i]
+
+
+@helper
+def risk_of_move(work, target, params):
+    """Return the expected target loss of the move."""
+    return positive(dot(target, work[: target.size]) + params[4])
+
+
+@kernel(LOSS)
+def vertices_quadratic(theta, target, params, work, grad):
+    """Project twice, for the decoder and for the gradient."""
+    d, scale = theta.size, params[1]
+    move_vertices(theta, params, work)
+    moved, mu, point = work[d : 2 * d], work[2 * d : 3 * d], work[3 * d : 4 * d]
+    for i in range(d):
+        point[i] = moved[i] / scale
+        mu[i] = point[i]
+    if params[2] == 0.0:
+        call_point(int(params[5]), (point, params[HEADER:], work[4 * d :], mu))
+    rest = quadratic_loss(moved, mu, target, scale, params[0], grad)
+    return params[0] * (risk_of_move(work, target, params) + rest)
+
+
+@kernel(LOSS)
+def vertices_entropy(theta, target, params, work, grad):
+    """Project for the decoder, and take the conjugate at the moved scores for the gradient."""
+    d, scale = theta.size, params[1]
+    move_vertices(theta, params, work)
+    moved, mu, point = work[d : 2 * d], work[2 * d : 3 * d], work[3 * d : 4 * d]
+    for i in range(d):
+        point[i] = moved[i] / scale
+    value = call_conjugate(int(params[6]), (point, params[HEADER:], work[4 * d :], mu))
+    for i in range(d):
+        grad[i] = params[0] * (mu[i] - target[i])
+    rest = positive(scale * (value - dot(point, target)))
+    return params[0] * (risk_of_move(work, target, params) + rest)

@@ -25,7 +25,9 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.losses.base import Loss, check_scores
+from driftline.kernels import Kernel
+from driftline.losses.base import Loss, LossKernels, check_scores
+from driftline.losses.fenchel_young_kernels import entropy, quadratic
 from driftline.losses.logistic import SELF_BOUND
 from driftline.polytopes import (
     Chain,
@@ -75,6 +77,40 @@ class FenchelYoung(Loss):
         """Refuse tasks without a polytope and regularizers that it does not support."""
         if self.regularizer.strong_convexity(self.task.label_hull, "l2") is None:
             raise InputError(f"{self.regularizer!r} is not known on {self.task.label_hull!r}")
+
+    # -- the compiled side
+
+    @property
+    def _solver(self) -> Kernel | None:
+        """The kernel of the polytope by which mean predictions are found."""
+        hull = self.task.label_hull
+        if type(self.regularizer) is Quadratic:
+            return hull.project_kernel
+        return hull.entropy_kernel if type(self.regularizer) is Entropy else None
+
+    @property
+    def kernels(self) -> LossKernels | None:
+        """That of the regularizer, where the polytope has one of its own."""
+        if self._solver is None:
+            return None
+        return LossKernels(quadratic if isinstance(self.regularizer, Quadratic) else entropy)
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor of the whole loss, the scale, and what the polytope needs."""
+        solver = self._solver
+        address = 0 if solver is None else solver.address
+        head = (1.0, self.regularizer.scale, float(address), float(self.inexact))
+        return (*head, *self.task.label_hull.params)
+
+    def gap_place(self, size: int) -> int:
+        """Return the first place after mean prediction and point, if a solver finds these."""
+        return 2 * size if self.inexact else -1
+
+    def workspace(self, size: int) -> int:
+        """Return room for the mean prediction, a point, and what the polytope needs."""
+        return 2 * size + self.task.label_hull.scratch
+
+    # -- in Python
 
     def mean_prediction(self, theta: np.ndarray) -> np.ndarray:
         """Return mu(theta), the mean prediction at these scores.

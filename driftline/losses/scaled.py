@@ -78,6 +78,10 @@ class Scaled(Loss):
         """Return the workspace of the loss inside."""
         return self.loss.workspace(size)
 
+    def gap_place(self, size: int) -> int:
+        """Return the place of the loss inside."""
+        return self.loss.gap_place(size)
+
     def params(self, size: int) -> tuple[float, ...]:
         """Return the parameters of the loss inside, the first of them scaled."""
         first, *others = self.loss.params(size)

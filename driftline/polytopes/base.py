@@ -43,9 +43,11 @@ class Polytope(Part):
     :class:`~driftline.polytopes.Hull`, which has all other methods.
     """
 
-    #: Compiled ``maximize`` and ``project``, where there are closed forms.
+    #: Compiled ``maximize`` and ``project``, where there are closed forms; and the conjugate of the
+    #: entropy, with its gradient.
     maximize_kernel: ClassVar[Kernel | None] = None
     project_kernel: ClassVar[Kernel | None] = None
+    entropy_kernel: ClassVar[Kernel | None] = None
 
     #: Whether it is the same under every permutation of coordinates.
     symmetric: ClassVar[bool] = False
@@ -69,6 +71,15 @@ class Polytope(Part):
 
         All translates of it then have a least majorised point, which minimises every symmetric
         convex function at once.
+        """
+        return False
+
+    @fact
+    def coordinatewise(self) -> bool:
+        r"""Whether projections onto multiples of it commute, as where coordinates stand alone.
+
+        For negative a and b, all points and the quadratic, the best move of scores by a point of a
+        times the polytope is then the projection of minus the scores.
         """
         return False
 

@@ -25,6 +25,11 @@ class Box(Polytope):
         return self.low == -self.high
 
     @property
+    def coordinatewise(self) -> bool:
+        """Whether the bounds are symmetric around 0."""
+        return self.equal_norms
+
+    @property
     def params(self) -> tuple[float, ...]:
         """The bounds."""
         return (self.low, self.high)

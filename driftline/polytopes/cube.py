@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from driftline.kernels import POINT, Kernel, kernel
+from driftline.kernels import CONJUGATE, POINT, Kernel, kernel
 from driftline.polytopes.base import Mixture, keep_positive
 from driftline.polytopes.box import Box
 
@@ -28,6 +29,20 @@ def project(point, params, scratch, out):
         out[i] = min(params[1], max(params[0], point[i]))
 
 
+@kernel(CONJUGATE)
+def sigmoids(point, params, scratch, out):
+    """Every coordinate by itself: the share of the upper bound is a sigmoid."""
+    low, width = params[0], params[1] - params[0]
+    total = 0.0
+    for i in range(point.size):
+        margin = width * point[i]
+        small = math.exp(-abs(margin))
+        share = 1.0 / (1.0 + small) if margin > 0.0 else small / (1.0 + small)
+        out[i] = low + width * share
+        total += low * point[i] + max(0.0, margin) + math.log1p(small)
+    return total
+
+
 @dataclass(frozen=True)
 class Cube(Box):
     """Vectors with entries from ``low`` to ``high``.
@@ -38,6 +53,7 @@ class Cube(Box):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    entropy_kernel: ClassVar[Kernel] = sigmoids
     symmetric: ClassVar[bool] = True
 
     def decompose(self, point: np.ndarray) -> Mixture:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import POINT, Kernel, kernel, sort_decreasing, sorting_room
+from driftline.kernels import CONJUGATE, POINT, Kernel, kernel, sort_decreasing, sorting_room
 from driftline.polytopes.base import Mixture, Polytope
 
 __all__ = ["Hypersimplex"]
@@ -65,6 +66,32 @@ def project(point, params, scratch, out):
         out[i] = min(1.0, max(0.0, point[i] - t))
 
 
+@kernel(CONJUGATE)
+def capped_softmax(point, params, scratch, out):
+    """Write min(1, exp(point - t)) that add up to the size; return the conjugate of the entropy.
+
+    The largest entries are cut at 1, one after the other, until the others fit.
+    """
+    d, size = point.size, int(params[0])
+    order = scratch[:d]
+    sort_decreasing(point, order, scratch[d:])
+    cut, total, top = 0, 0.0, point[int(order[0])]
+    while True:
+        total, top = 0.0, point[int(order[cut])]
+        for i in range(cut, d):
+            total += math.exp(point[int(order[i])] - top)
+        if size - cut <= total or cut == size - 1:
+            break
+        cut += 1
+    factor = (size - cut) / total
+    value = 0.0
+    for i in range(d):
+        j = int(order[i])
+        out[j] = 1.0 if i < cut else min(1.0, factor * math.exp(point[j] - top))
+        value += point[j] if i < cut else 0.0
+    return value + (size - cut) * (top - math.log(factor))
+
+
 @dataclass(frozen=True)
 class Hypersimplex(Polytope):
     """Vectors with entries from 0 to 1 that add up to ``size``.
@@ -78,6 +105,7 @@ class Hypersimplex(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    entropy_kernel: ClassVar[Kernel] = capped_softmax
     base: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 

@@ -41,6 +41,9 @@ def project(point, params, scratch, out):
 class OrderSimplex(Box):
     """Vectors with ``high >= v_1 >= ... >= v_dim >= low``.
 
+    Projecting pools neighbours and then clips. The pooled blocks do not depend on the bounds, so
+    that for symmetric ones all that holds for a cube holds for the pooled vector.
+
     >>> OrderSimplex(3).project(np.array([0.0, 1.0, -3.0]))
     array([ 0.5,  0.5, -1. ])
     """

@@ -56,8 +56,8 @@ def swapping_room(d: int) -> int:
 
 
 @helper
-def random_ranks(point, sign, weights, uniform, scratch, ranks):
-    """Draw the rank of every entry such that their weights have the mean ``sign * point``.
+def random_ranks(point, divisor, weights, uniform, scratch, ranks):
+    """Draw the rank of every entry such that their weights have the mean ``point / divisor``.
 
     From the weights in order, averages of two entries each lead to the point in order (Hardy,
     Littlewood and Polya): an entry that is too small takes from the nearest ones above that are
@@ -71,10 +71,10 @@ def random_ranks(point, sign, weights, uniform, scratch, ranks):
     above = scratch[3 * d : 4 * d]  # entries with something to give, the nearest last
     drawn = scratch[4 * d : 5 * d]
     for i in range(d):
-        goal[i] = sign * point[i]
+        goal[i] = point[i] / divisor
     sort_decreasing(goal, order, scratch[5 * d :])
     for k in range(d):
-        goal[k] = sign * point[int(order[k])]
+        goal[k] = point[int(order[k])] / divisor
         mean[k] = weights[k]
         drawn[k] = k
     givers = 0
@@ -88,7 +88,7 @@ def random_ranks(point, sign, weights, uniform, scratch, ranks):
             j = int(above[givers - 1])
             gift = min(need, mean[j] - goal[j])
             width = mean[j] - mean[k]
-            if width > 0.0 and spread(uniform, used) < gift / width:
+            if width > 0.0 and spread(uniform, j * d + k) < gift / width:
                 drawn[j], drawn[k] = drawn[k], drawn[j]
             used += 1
             mean[j] -= gift

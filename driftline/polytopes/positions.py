@@ -46,6 +46,7 @@ class Positions(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    coordinatewise: ClassVar[bool] = True
 
     @property
     def dim(self) -> int:

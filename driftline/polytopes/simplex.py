@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from driftline.kernels import POINT, Kernel, argmax, helper, kernel
+from driftline.kernels import CONJUGATE, POINT, Kernel, argmax, helper, kernel
 from driftline.polytopes.base import Mixture, Polytope, keep_positive
 
 __all__ = ["Simplex"]
@@ -65,6 +66,19 @@ def project(point, params, scratch, out):
     onto_simplex(point, out)
 
 
+@kernel(CONJUGATE)
+def softmax(point, params, scratch, out):
+    """Write the softmax, return the logarithm of the sum of powers."""
+    top = point[argmax(point)]
+    total = 0.0
+    for i in range(point.size):
+        out[i] = math.exp(point[i] - top)
+        total += out[i]
+    for i in range(point.size):
+        out[i] /= total
+    return top + math.log(total)
+
+
 @dataclass(frozen=True)
 class Simplex(Polytope):
     """Nonnegative vectors that add up to 1.
@@ -77,6 +91,7 @@ class Simplex(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    entropy_kernel: ClassVar[Kernel] = softmax
     base: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
 

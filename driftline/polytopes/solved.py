@@ -1,4 +1,4 @@
-"""Polytopes whose projections come from Frank-Wolfe."""
+"""Polytopes whose projections come from a solver, with a duality gap."""
 
 from __future__ import annotations
 
@@ -11,17 +11,30 @@ __all__ = ["SolvedPolytope"]
 
 
 class SolvedPolytope(Polytope):
-    """Base of polytopes without a closed projection; ``tolerance`` is that of the solver."""
+    """Base of polytopes without a closed projection; ``tolerance`` is that of the solver.
+
+    By default that is Frank-Wolfe. A ``project_kernel`` leaves its gap first in the scratch space.
+    """
 
     tolerance: float
     iterations: int = 20_000
 
     def project(self, point: np.ndarray) -> np.ndarray:
         """Return the nearest point, up to the tolerance; warn if that was not reached."""
-        active, gap = self.solve(point)
+        found, gap = self.nearest(point)
         if self.missed(gap, point):
             warn_inexact(gap, self.tolerance)
-        return active.point
+        return found
+
+    @property
+    def closed(self) -> bool:
+        """Whether projections are exact: never."""
+        return False
+
+    def nearest(self, point: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the nearest point, and its duality gap."""
+        active, gap = self.solve(point)
+        return active.point, gap
 
     def missed(self, gap: float, point: np.ndarray) -> bool:
         """Return whether a gap exceeds the tolerance by more than rounding."""

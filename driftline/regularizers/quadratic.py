@@ -45,8 +45,8 @@ class Quadratic(Regularizer):
         """Project the scores; return the solver's duality gap too, 0 for a closed form."""
         if not isinstance(hull, SolvedPolytope):
             return self.mean_prediction(theta, hull), 0.0
-        active, gap = hull.solve(np.asarray(theta) / self.scale)
-        return active.point, self.scale * gap
+        found, gap = hull.nearest(np.asarray(theta) / self.scale)
+        return found, self.scale * gap
 
     def loss(self, theta: np.ndarray, target: np.ndarray, mu: np.ndarray, hull: Polytope) -> float:
         """Return the loss as one product of differences, which keeps it exact near 0."""

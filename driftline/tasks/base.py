@@ -128,6 +128,11 @@ class Task(Part):
         return None
 
     @fact
+    def vertex_loss(self) -> tuple[float, float] | None:
+        """Factor and shift by which a label's encoding becomes its loss encoding, if they do."""
+        return None
+
+    @fact
     def predicts_top(self) -> bool:
         """Whether to predict by the highest score makes sense, as where scores are of labels."""
         return self.zero_one

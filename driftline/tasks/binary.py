@@ -67,6 +67,7 @@ class Binary(Task):
 
     #: The loss encoding is this multiple of the label itself.
     loss_factor: ClassVar[float] = -0.5
+    vertex_loss: ClassVar[tuple[float, float]] = (-0.5, 0.0)
 
     def check_label(self, label: Label) -> np.ndarray:
         """Return the sign as a row of one integer."""

@@ -12,10 +12,40 @@ from typing import ClassVar
 
 import numpy as np
 
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hypersimplex, Polytope
+from driftline.tasks.base import TaskKernels
 from driftline.tasks.structured import VectorTask, refuse_first
 
 __all__ = ["FixedSize"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write zeros and ones."""
+    for i in range(target.size):
+        target[i] = label[i]
+    return 2.0 * params[0] / target.size
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the loss encoding of a set."""
+    for i in range(out.size):
+        out[i] = -2.0 * prediction[i] / out.size
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Madow's systematic sampling: one uniform start, then steps of length 1."""
+    d, size = mean.size, int(params[0])
+    end, count = 0.0, 0
+    for i in range(d):
+        end += -0.5 * d * mean[i]
+        chosen = count < size and (uniforms[0] + count < end or d - i <= size - count)
+        prediction[i] = 1 if chosen else 0
+        count += prediction[i]
+        encoded[i] = -2.0 * prediction[i] / d
 
 
 @dataclass(frozen=True)
@@ -30,6 +60,7 @@ class FixedSize(VectorTask):
     labels: int
     size: int
 
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     entries: ClassVar[str] = "zeros and ones"
     triangle: ClassVar[float] = 1.0
 
@@ -41,6 +72,14 @@ class FixedSize(VectorTask):
     def label_hull(self) -> Polytope:
         """A hypersimplex."""
         return Hypersimplex(self.labels, self.size)
+
+    def any_label(self, size: int) -> np.ndarray:
+        """Return the set of the first."""
+        return (np.arange(self.labels) < self.size).astype(np.int64)
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the size of sets."""
+        return (float(self.size),)
 
     @property
     def loss_factor(self) -> float:

@@ -19,10 +19,37 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import Layout, OneVector, VectorPerItem
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Permutahedron, Polytope
+from driftline.polytopes.permutahedron import random_ranks, swapping_room
+from driftline.tasks.base import TaskKernels
 from driftline.tasks.structured import VectorTask, refuse_first
 
 __all__ = ["LabelRanking", "not_permutations"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write the weights of the ranks."""
+    for i in range(target.size):
+        target[i] = params[label[i]]
+    return 0.5
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the loss encoding of ranks."""
+    for i in range(out.size):
+        out[i] = params[out.size] * params[prediction[i]]
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Swap ranks where averaging would mix them."""
+    d = mean.size
+    random_ranks(mean, params[d], params[:d], uniforms[0], scratch, prediction)
+    for i in range(d):
+        encoded[i] = params[d] * params[prediction[i]]
 
 
 @dataclass(frozen=True)
@@ -42,6 +69,7 @@ class LabelRanking(VectorTask):
     items: int
     shared: bool = False
 
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     entries: ClassVar[str] = "ranks"
     triangle: ClassVar[float] = 2.0  # half a squared distance
     constant_offset: ClassVar[float] = 0.5
@@ -70,6 +98,18 @@ class LabelRanking(VectorTask):
     def loss_factor(self) -> float:
         """One over the largest value."""
         return -6.0 / (self.items * (self.items**2 - 1))
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the weights of ranks, and the factor of loss encodings."""
+        return (*self._weights.tolist(), self.loss_factor)
+
+    def scratch(self, size: int) -> int:
+        """Return room for drawing an order."""
+        return swapping_room(self.items)
+
+    def any_label(self, size: int) -> np.ndarray:
+        """Return the order of the items themselves."""
+        return np.arange(self.items)
 
     def constants(self, norm: str) -> tuple[float, float] | None:
         """Gamma is sqrt(3 / (d (d^2 - 1))) and nu is sqrt 2 in the Euclidean norm."""

@@ -13,11 +13,44 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Birkhoff, Polytope
+from driftline.polytopes.birkhoff_kernels import random_matching, rounding_room
+from driftline.tasks.base import TaskKernels
 from driftline.tasks.label_ranking import not_permutations
 from driftline.tasks.structured import VectorTask, refuse_first
 
 __all__ = ["Matching"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write the permutation matrix."""
+    for i in range(target.size):
+        target[i] = 0.0
+    for i in range(label.size):
+        target[i * label.size + label[i]] = 1.0
+    return 1.0
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the loss encoding of a matching."""
+    for i in range(out.size):
+        out[i] = 0.0
+    for i in range(prediction.size):
+        out[i * prediction.size + prediction[i]] = -1.0 / prediction.size
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Round along cycles of entries between 0 and 1."""
+    n = prediction.size
+    random_matching(mean, -1.0 / n, n, uniforms[0], scratch, prediction)
+    for i in range(mean.size):
+        encoded[i] = 0.0
+    for i in range(n):
+        encoded[i * n + prediction[i]] = -1.0 / n
 
 
 @dataclass(frozen=True)
@@ -31,6 +64,7 @@ class Matching(VectorTask):
 
     size: int
 
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     entries: ClassVar[str] = "columns"
     triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 1.0
@@ -49,6 +83,14 @@ class Matching(VectorTask):
     def label_size(self) -> int:
         """The number of rows."""
         return self.size
+
+    def scratch(self, size: int) -> int:
+        """Return room for rounding a matrix."""
+        return rounding_room(self.size)
+
+    def any_label(self, size: int) -> np.ndarray:
+        """Return every row with the column of the same number."""
+        return np.arange(self.size)
 
     @property
     def loss_factor(self) -> float:

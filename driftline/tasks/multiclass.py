@@ -81,6 +81,7 @@ class Multiclass(PluralityTask):
 
     #: The loss encoding is this multiple of the label's own encoding, plus 1.
     loss_factor: ClassVar[float] = -1.0
+    vertex_loss: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def with_classes(self, classes: int) -> Multiclass:
         """Return the task with more classes."""

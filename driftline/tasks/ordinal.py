@@ -14,12 +14,40 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import OrderSimplex, Polytope
+from driftline.tasks.base import TaskKernels
 from driftline.tasks.multiclass import check_class, check_classes
 from driftline.tasks.structured import StructuredTask
 from driftline.typing import Label, Labels
 
 __all__ = ["Ordinal"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write as many ones as there are levels below, and then minus ones."""
+    for i in range(target.size):
+        target[i] = 1.0 if i < label[0] else -1.0
+    return 0.5
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the loss encoding of a level."""
+    for i in range(out.size):
+        out[i] = (-0.5 if i < prediction[0] else 0.5) / out.size
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """One uniform number against the chance of every step up."""
+    d = mean.size
+    prediction[0] = 0
+    for i in range(d):
+        above = uniforms[0] < 0.5 - d * mean[i]
+        prediction[0] += 1 if above else 0
+        encoded[i] = (-0.5 if above else 0.5) / d
 
 
 @dataclass(frozen=True)
@@ -33,6 +61,7 @@ class Ordinal(StructuredTask):
 
     levels: int
 
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "levels"
     constant_offset: ClassVar[float] = 0.5
     triangle: ClassVar[float] = 1.0

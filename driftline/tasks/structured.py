@@ -15,7 +15,8 @@ from driftline.errors import InputError
 from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope
 from driftline.tasks.base import Distribution, Task, whole_numbers
-from driftline.typing import Label, Labels, Prediction
+from driftline.tasks.vertices import Vertices
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["StructuredTask", "VectorTask", "refuse_first"]
 
@@ -38,6 +39,11 @@ class StructuredTask(Task):
     def constant_offset(self) -> float:
         """The offset, by which the loss of equal labels is 0."""
         raise InputError(f"{type(self).__name__} does not say its `constant_offset`")
+
+    @property
+    def vertex_loss(self) -> tuple[float, float]:
+        """The factor, and no shift."""
+        return self.loss_factor, 0.0
 
     @property
     def dim(self) -> int:
@@ -87,6 +93,28 @@ class StructuredTask(Task):
     def best_prediction(self, mu: np.ndarray) -> Prediction:
         """Return the label of the best vertex in the direction of the mean encoding."""
         return self.from_vertex(self.label_hull.maximize(mu))
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many predictions; refuse rows that are not predictions."""
+        found = Vertices.of(self)
+        if found is None or isinstance(labels, list):
+            return super().losses(rows, labels)
+        known = np.asarray(self.check_labels(rows[:, 0] if self.label_size == 1 else rows))
+        return found.losses(known, np.ascontiguousarray(labels, dtype=np.int64))
+
+    def top_rows(self, scores: np.ndarray) -> np.ndarray:
+        """Return the labels of the best vertices, a row of integers for each row of scores."""
+        found = Vertices.of(self)
+        if found is None or not np.isfinite(scores).all():
+            return super().top_rows(scores)
+        return found.best(scores, self.prediction_size)
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the best labels for mean encodings of the members' labels, a row each."""
+        found = Vertices.of(self)
+        if found is None:
+            return super().average_rows(predictions, weights)
+        return found.average(predictions, weights)
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return a mixture of labels with this mean loss encoding."""

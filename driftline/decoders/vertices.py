@@ -1,0 +1,33 @@
+"""What compiled decoders need of a task whose predictions are vertices of a polytope."""
+
+from __future__ import annotations
+
+from driftline.tasks import Task
+
+__all__ = ["VERTEX_HEADER", "finds_vertices", "vertex_params", "vertex_scratch"]
+
+#: How many parameters there are before those of the polytope: see :func:`vertex_params`.
+VERTEX_HEADER = 5
+
+
+def finds_vertices(task: Task) -> bool:
+    """Say whether compiled code can find the best vertex, and turn vertices into loss encodings."""
+    known = task.kernels is not None and task.vertex_loss is not None
+    return known and task.label_hull.maximize_kernel is not None
+
+
+def vertex_params(task: Task, separation: float = 0.0, norm: float = 2.0) -> tuple[float, ...]:
+    """Return factor and shift of loss encodings, an address, two numbers, and the polytope's.
+
+    The address is that of the kernel that finds the best vertex; the numbers are the separation of
+    vertices in a norm, and which one that is.
+    """
+    hull = task.label_hull
+    assert hull.maximize_kernel is not None and task.vertex_loss is not None
+    address = float(hull.maximize_kernel.address)
+    return (*task.vertex_loss, address, separation, norm, *hull.params)
+
+
+def vertex_scratch(task: Task) -> int:
+    """Return room for a vertex, and for finding it."""
+    return task.label_hull.dim + task.label_hull.scratch

@@ -1,0 +1,174 @@
+"""Compiled rounds of every structure are those of the plain engine, and keep all laws."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import driftline as dl
+from driftline.engines import CompiledEngine, PlainEngine
+from tests.howmany import examples
+
+T, L, D, R = dl.tasks, dl.losses, dl.decoders, dl.rates
+Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
+
+#: Fenchel-Young losses by task, with scales at which nearest-vertex decoding has a gap.
+TASKS = {
+    "levels": T.Ordinal(5),
+    "two levels": T.Ordinal(2),
+    "sets": T.FixedSize(6, 2),
+    "large sets": T.FixedSize(40, 15),
+    "rankings": T.LabelRanking(5),
+    "long rankings": T.LabelRanking(40),
+    "matchings": T.Matching(3),
+    "larger matchings": T.Matching(6),
+    "tags": T.Multilabel(4),
+    "classes": T.Multiclass(4),
+    "sign": T.Binary(),
+}
+
+
+def fenchel_young(task, omega):
+    """Return the loss with a scale that gives nearest-vertex decoding a gap."""
+    loss = L.FenchelYoung(task, omega(1.0))
+    ratio = loss.nearest_vertex_ratio
+    return L.FenchelYoung(task, omega(2.0 * ratio)) if ratio else loss
+
+
+def cases():
+    """Yield a name, a loss and a decoder, for everything that runs compiled."""
+    for name, task in TASKS.items():
+        for omega in (Q, E):
+            try:
+                loss = fenchel_young(task, omega)
+            except dl.InputError:
+                continue  # no entropy is known for it
+            kind = omega.__name__.lower()
+            if loss.nearest_vertex_ratio is not None:
+                yield f"{name}, {kind}, nearest", loss, D.NearestVertex(loss)
+            if loss.argmax_ratio is not None:
+                scaled = L.Scaled(loss, 2.0 * loss.argmax_ratio)
+                yield f"{name}, {kind}, argmax", scaled, D.Argmax(scaled)
+            for whole in (False, True) if omega is Q else (False,):
+                if isinstance(task, T.Matching):
+                    continue  # found by a solver in Python
+                loss = L.ConvolutionalFenchelYoung(task, omega(0.7), whole_space=whole)
+                words = "whole space" if whole else "convolutional"
+                yield f"{name}, {kind}, {words}", loss, D.Convolutional(loss)
+
+
+CASES = {name: (loss, decoder) for name, loss, decoder in cases()}
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def made(name, **rest):
+    loss, decoder = CASES[name]
+    return dl.OGD(loss, decoder, R.Polyak(monotone=False, cap=20.0), seed=3, **rest)
+
+
+def both(name, **rest):
+    """Return a compiled learner and a plain one with the same parts."""
+    fast, slow = made(name, **rest), made(name, **rest)
+    assert type(fast.engine) is CompiledEngine
+    slow.engine = PlainEngine(slow.parts)
+    return fast, slow
+
+
+def stream_of(task, rounds=60, seed=0):
+    return dl.streams.Planted(task, rounds=rounds, flips=2, features=4, noise=0.2, seed=seed)
+
+
+@pytest.mark.parametrize("seed", examples(1, 10))
+@every_case
+def test_compiled_rounds_are_those_of_the_plain_engine(name, seed):
+    fast, slow = both(name)
+    stream = stream_of(fast.task, seed=seed)
+    inputs = stream.inputs * np.random.default_rng(seed).choice([0.1, 1.0, 5.0], (60, 1))
+    one, two = fast.run(inputs, stream.labels), slow.run(inputs, stream.labels)
+    for column in ("loss", "risk", "grad_sq"):
+        assert np.allclose(getattr(one, column), getattr(two, column), rtol=1e-9, atol=1e-9), column
+    clear = one.loss - one.risk > 1e-6 * (1.0 + one.loss)  # else the gap is lost in rounding
+    assert np.allclose(one.eta[clear], two.eta[clear], rtol=1e-8)
+    assert np.array_equal(one.prediction, two.prediction)
+    assert np.allclose(one.target_loss, two.target_loss, atol=1e-12)
+    assert np.allclose(fast.weights, slow.weights, rtol=1e-8, atol=1e-9)
+
+
+@every_case
+def test_sparse_rows_and_steps_have_the_same_rounds(name):
+    whole, steps, sparse = made(name), made(name), made(name)
+    stream = stream_of(whole.task, rounds=30)
+    trace = whole.run(stream.inputs, stream.labels)
+    for t in range(30):
+        played = steps.step(stream.inputs[t], stream.labels[t])
+        assert np.array_equal(played.prediction, trace.prediction[t])
+    other = sparse.run(csr_array(stream.inputs), stream.labels)
+    assert np.array_equal(trace.prediction, other.prediction)
+    assert np.array_equal(whole.weights, steps.weights)
+    assert np.allclose(whole.weights, sparse.weights, rtol=1e-9, atol=1e-12)
+
+
+@every_case
+def test_certificates_replay_compiled_structures(name):
+    learner = made(name)
+    stream = stream_of(learner.task)
+    trace = learner.run(stream)
+    certificate = dl.certify(trace, stream.comparator, stream)
+    assert certificate.valid, str(certificate)
+    assert trace.risk.sum() <= certificate.exact + 1e-9
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if name.startswith(("lev", "sets", "ran"))]
+)
+def test_single_precision_is_close(name):
+    single, double = made(name, dtype=np.float32), made(name)
+    stream = stream_of(single.task, rounds=40)
+    single.run(stream)
+    double.run(stream)
+    assert np.allclose(single.weights, double.weights, rtol=1e-2, atol=1e-2)
+
+
+def test_items_that_share_their_weights():
+    task = T.LabelRanking(4, shared=True)
+    loss = fenchel_young(task, Q)
+    fast, slow = (dl.OGD(loss, D.NearestVertex(loss), seed=1) for _ in range(2))
+    assert type(fast.engine) is CompiledEngine
+    slow.engine = PlainEngine(slow.parts)
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(4, 3)) for _ in range(50)]
+    labels = [np.argsort(np.argsort(-x[:, 0])) for x in inputs]
+    one, two = fast.run(inputs, labels), slow.run(inputs, labels)
+    assert np.array_equal(one.prediction, two.prediction)
+    assert np.allclose(one.loss, two.loss, atol=1e-9)
+
+
+@every_case
+def test_learners_of_structures_keep_the_page(name):
+    dl.checks.check_learner(made(name))
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in ("classes", "sign")])
+def test_votes_and_best_labels_of_many_rounds_are_those_of_each(name):
+    task, rng = TASKS[name], np.random.default_rng(0)
+    scores = rng.normal(size=(30, task.dim)).round(1)  # some are tied
+    rows = task.top_rows(scores)
+    for theta, row in zip(scores, rows, strict=True):
+        assert np.array_equal(task.prediction(row), task.top_prediction(theta))
+    members = [task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(5)]
+    weights = rng.dirichlet(np.ones(5), 30)
+    voted = task.average_rows(members, weights)
+    for t in range(30):
+        alone = task.average([task.prediction(rows[t]) for rows in members], weights[t])
+        assert np.array_equal(task.prediction(voted[t]), alone)
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name not in ("classes", "sign")])
+def test_target_losses_of_many_rounds_are_those_of_each(name):
+    task, rng = TASKS[name], np.random.default_rng(0)
+    rows, labels = (task.top_rows(rng.normal(size=(30, task.dim))) for _ in range(2))
+    made = task.losses(rows, labels)
+    pairs = zip(rows, labels, strict=True)
+    alone = [task.loss(task.prediction(row), task.prediction(label)) for row, label in pairs]
+    assert np.allclose(made, alone, atol=1e-14)
+    with pytest.raises(dl.InputError):
+        task.losses(rows + 99, labels)

@@ -859,6 +859,23 @@ def tags_from_clicks(Z, y, shown, policies, radius_of, rate, share, floor):
     return tuple(np.array(made) for made in (risks, slacks, losses, squares, chances)), w
 
 
+def tags_bound(Z, y, shown, U, diameter, etas, slacks, losses, squares, chances):
+    """Return what chance adds to the bound of a policy, and the bound without it."""
+    d = y.shape[1]
+    D, F, P, noise, last = diameter * np.sqrt(d), 0.0, 0.0, 0.0, None
+    for t, (x, label) in enumerate(zip(Z, y, strict=True)):
+        V = U[t] * min(1.0, D / 2.0 / max(np.linalg.norm(U[t]), 1e-300))
+        P += 0.0 if last is None else np.linalg.norm(V - last)
+        last = V
+        for j in range(d):
+            theirs = np.log2(1.0 + np.exp((1 - 2 * label[j]) * (V[j] @ x)))
+            h = (shown[t, j] > 0) / chances[t, j]
+            F += theirs / d
+            half = etas[t] / 2.0 * squares[t, j] / chances[t, j]
+            noise += (1.0 - h) * (losses[t, j] - theirs - half) / d
+    return noise, F + D * (D / 2.0 + P) / (d * etas[-1]) + slacks.sum()
+
+
 def adaptive_sets(chances, labels, coverage, account=19.5, memory=1000.0):
     """Sets of labels by an account of misses, with all of the past at hand."""
     miss, made, past, told = 1.0 - coverage, [], [], 0.0

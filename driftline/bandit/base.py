@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -20,7 +21,29 @@ __all__ = ["Hidden", "Mixed"]
 
 
 class Hidden(CountingMember):
-    """Base of learners that see less than labels: no map of theirs may see these either."""
+    """Base of learners that see less than labels: no map of theirs may see these either.
+
+    A certificate asks which policies a bound holds for, and else why there is none.
+    """
+
+    #: What is mixed, and the places of the policies that a theorem holds for.
+    policies: tuple[Policy, ...] = ()
+    carriers: Sequence[int] = ()
+
+    @property
+    @abstractmethod
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+
+    def guess_loss(self, labels: CheckedLabels) -> float:
+        """Return the mean target loss of a guess."""
+        made = self.task.mean_guess(labels, None)
+        assert made is not None  # None only without labels
+        return made
+
+    def _audit_room(self, labels: CheckedLabels) -> Batch:
+        """Return columns for rounds that are played again, with what a bound needs of chance."""
+        return self._room(labels)
 
     @property
     def nats(self) -> None:
@@ -77,6 +100,8 @@ class Mixed(Hidden):
         super().__init__(task, features, settings, seed)
         #: How many rows the weights of each policy have, and by how much balls are larger for it.
         self._tables, self._side = task.layout.weight_rows, 1.0
+        #: Over how many parts of a label, each seen or not, the target loss is a mean.
+        self.parts = 1
 
     def size(self, width: int) -> int:
         """Count the rounds, the weights of policies, and their weights of features."""
@@ -96,7 +121,7 @@ class Mixed(Hidden):
         if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
             raise InputError("the weights of policies must be positive and add up to 1")
         norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
-        radii = 0.5 * self._side * np.array([policy.diameter for policy in self.policies])
+        radii = 0.5 * np.array([self.diameter(policy) for policy in self.policies])
         if (norms > radii * (1.0 + 1e-6)).any():
             raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
 
@@ -119,6 +144,23 @@ class Mixed(Hidden):
         """Return the weights of policies, and their weights of features."""
         count = len(self.policies)
         return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._tables, -1)
+
+    # -- what a certificate asks for
+
+    def diameter(self, policy: Policy) -> float:
+        """Return the diameter of the ball in which the weights of a policy lie."""
+        return self._side * policy.diameter
+
+    @abstractmethod
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the losses of scores, a row each, with a column for every part of the label."""
+
+    def _audit_room(self, labels: CheckedLabels) -> Batch:
+        made = self._room(labels)
+        if not self.carriers:
+            return made
+        made = made.beside("noise", np.empty((len(labels), len(self.carriers))))
+        return made.beside("inverse", np.empty((len(labels), self.parts)))
 
     @property
     def shares(self) -> np.ndarray:

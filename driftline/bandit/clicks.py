@@ -126,16 +126,16 @@ class Clicks(Mixed):
         self._top = float(getattr(task, "highest", 1))
         #: The policies that the theorem holds for.
         self.carriers = [i for i, policy in enumerate(policies) if policy.clip is None]
-        if kind != "tags":
+        if kind == "tags":
+            self.parts = self._tables
+        else:
             self.carriers = []
 
     # -- the memory
 
     def constants(self, width: int) -> list[float]:
         """Return sizes, what weights of policies follow, and what the kernel needs of policies."""
-        own = [
-            [*policy.constants[:5], self._side * policy.constants[5]] for policy in self.policies
-        ]
+        own = [[*policy.constants[:5], 0.5 * self.diameter(policy)] for policy in self.policies]
         sizes = [len(self.policies), self._tables, self._most, self._top]
         return [*sizes, RATE, SHARE, FLOOR, *(number for row in own for number in row)]
 
@@ -153,9 +153,27 @@ class Clicks(Mixed):
         """Why nothing is known beforehand."""
         return "what exploring costs is known when items are shown, not before"
 
+    @property
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+        if self._most:
+            return "none is stated for sets and lists"
+        return "" if self.carriers else "every policy is biased (clip)"
+
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the logistic losses of scores, of every tag."""
+        made: np.ndarray = np.logaddexp2(0.0, np.where(labels, -theta, theta) / np.log(2.0))
+        return made
+
+    def guess_loss(self, labels: CheckedLabels) -> float:
+        """Return the mean target loss of a guess; of sets and lists, of any items in any order."""
+        if not self._most:
+            return super().guess_loss(labels)
+        return float(np.mean([1.0 - np.mean(label) / self._top for label in labels]))
+
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
-        bound = "none is stated for sets and lists"
+        bound = self.no_bound
         if self.carriers:
             bound = (
                 f"of the expected loss, by each of {len(self.carriers)} policies without a clip: "
@@ -203,30 +221,24 @@ class Clicks(Mixed):
         self.check_mapped(mapped)
         return mapped
 
-    def _play(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        if self._several and self.mapper is not None:
-            mapper: Any = self.mapper
-            rows.labels = None
-            mapped = mapper.rounds(rows, start, stop)
-            mapped.before = start
-            self.check_mapped(mapped)
-            self._play_mapped(mapped, 0, stop - start, labels, number, room)
-        else:
-            super()._play(rows, start, stop, labels, number, room)
+    def _piece(self, rows: Rows, start: int, stop: int) -> tuple[Rows, int, int]:
+        if not self._several or self.mapper is None:
+            return super()._piece(rows, start, stop)
+        mapper: Any = self.mapper
+        mapped = mapper.rounds(rows, start, stop)
+        mapped.before = start
+        self.check_mapped(mapped)
+        return mapped, 0, stop - start
 
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        if "sample_weight" in room.columns:
-            raise InputError("rounds with clicks count once each: give no sample weights")
         assert room.table is not None
         self._begin(rows)
         uniforms = self._draws.uniforms(number, stop - start)
-        slack = room.columns.get("slack", np.zeros((stop - start, 0)))
+        written = [room.columns.get(name, NO_TABLE) for name in ("slack", "noise", "inverse")]
         made = self._call(
-            rows, start, stop, _flat(labels), uniforms, room.table, slack, learning=True
+            rows, start, stop, _flat(labels), uniforms, room.table, *written, learning=True
         )
         if made.played < stop - start:
             refuse(rows, start + made.played)
@@ -246,6 +258,8 @@ class Clicks(Mixed):
         uniforms: np.ndarray,
         trace: np.ndarray,
         slack: np.ndarray,
+        noise: np.ndarray = NO_TABLE,
+        inverse: np.ndarray = NO_TABLE,
         *,
         learning: bool,
         told: np.ndarray = NO_TABLE,
@@ -267,7 +281,8 @@ class Clicks(Mixed):
         constants = np.array(self.constants(inputs.shape[1]))
         given = (inputs, starts, labels, uniforms, told, constants, np.array(discounts), memory)
         room, count = self._room_for(largest), len(self.policies)
-        played = self.kernel.compiled(*given, room, learning, trace, slack, shown, chances)
+        written = (trace, slack, noise, inverse, shown, chances)
+        played = self.kernel.compiled(*given, room, learning, *written)
         own = room[count * largest : 2 * count * largest].reshape(count, largest)
         return Called(int(played), shown, chances, own)
 

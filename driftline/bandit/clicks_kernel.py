@@ -94,13 +94,15 @@ def list_chances(losses, others, first, second, size, most, chances):
 @kernel(CLICKS)
 def clicks(
     inputs, starts, labels, uniforms, told, constants, discounts, memory, room, learning, trace,
-    slack, shown, chances,
+    slack, noise, inverse, shown, chances,
 ):  # fmt: skip
     """Show some items of every round, and learn from those that were shown.
 
     ``starts`` are where items of each round begin; without items of their own, rounds have as many
     as there are rows of weights. ``shown`` has the place of each item that is shown, from 1, and 0
     for others; it is given with ``told`` probabilities, of all items, by all and by each policy.
+    For audits of tags, ``inverse`` is one over the probability of each that is shown, 0 for others,
+    and ``noise`` what chance adds to the bound of every policy, without the comparator's part.
     """
     features = inputs.shape[1]
     policies, scores = int(constants[0]), int(constants[1])
@@ -203,10 +205,14 @@ def clicks(
             trace[TARGET, t] = max(0.0, target)
             trace[ETA, t] = 1.0
             trace[GRAD, t] = 0.0
+            if inverse.shape[0] > 0:
+                for j in range(size):
+                    p = max(chances[base + j], LEAST)
+                    inverse[t, j] = 1.0 / p if shown[base + j] > 0 else 0.0
             place = 0
             for i in range(policies):
                 if options[i, 3] == math.inf and not bounded:
-                    x_sq, total = dot(inputs[t], inputs[t]), 0.0
+                    x_sq, total, by_chance = dot(inputs[t], inputs[t]), 0.0, 0.0
                     half = 0.5 * step_of(options[i], memory[0]) * x_sq
                     for j in range(size):
                         doubt, p = math.exp(-abs(theta[i, j])), chances[base + j]
@@ -218,7 +224,12 @@ def clicks(
                             one += half * ((1.0 - q) * unit) ** 2 / p
                             none += half * (q * unit) ** 2 / p
                         total += max(one, none) / size
+                        if noise.shape[0] > 0:  # the target loss minus what is to be covered
+                            value = 1.0 - p - one if labels[base + j] == 1 else p - none
+                            by_chance += (1.0 - inverse[t, j]) * value / size
                     slack[t, place] = total
+                    if noise.shape[0] > 0:
+                        noise[t, place] = by_chance
                     place += 1
         if not learning:
             continue

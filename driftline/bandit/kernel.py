@@ -103,14 +103,15 @@ def move(weights, x, mean, chosen, hit, length, misses, radius):
 @kernel(BANDIT)
 def bandit(
     inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
-    policy_loss, policy_square, predictions,
+    noise, inverse, predictions,
 ):  # fmt: skip
     """Draw a prediction for every row, and learn from whether it was right.
 
     Without ``learning`` rows are only predicted, and without labels nothing is recorded. If there
     are ``told`` probabilities, what was predicted before is given: of the prediction, and of it by
-    each policy. Then the label is -1 after a miss. ``policy_square`` is the squared norm of the
-    gradient over the probability of the label.
+    each policy. Then the label is -1 after a miss. For audits, ``inverse`` is one over the
+    probability of a hit, 0 after a miss, and ``noise`` what chance adds to the bound of every
+    unbiased policy, without the comparator's part.
     """
     rows, features = inputs.shape
     classes, policies = int(constants[0]), int(constants[1])
@@ -167,15 +168,17 @@ def bandit(
             trace[GRAD, t] = 0.0
             chance[t] = p
             place = 0
+            if inverse.shape[0] > 0:
+                inverse[t, 0] = 1.0 / max(p, LEAST) if hit else 0.0
             for i in range(policies):
                 if options[i, 3] == math.inf and options[i, 4] == 0.0:
                     slack[t, place] = slack_of(losses[i], costs[i], mixed)
+                    if noise.shape[0] > 0:
+                        value = losses[i, label]
+                        if costs[i, label] > 0.0:  # where it is 0, the label may have no chance
+                            value -= costs[i, label] / mixed[label]
+                        noise[t, place] = (1.0 - inverse[t, 0]) * value
                     place += 1
-                if policy_loss.shape[0] > 0:
-                    policy_loss[t, i] = losses[i, label]
-                    policy_square[t, i] = 0.0
-                    if squares[i, label] > 0.0:  # where it is 0, the label may have no chance
-                        policy_square[t, i] = squares[i, label] * length_sq / mixed[label]
         if not learning:
             continue
         if hit:

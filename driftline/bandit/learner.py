@@ -116,6 +116,18 @@ class Bandit(Mixed):
         """Why nothing is known beforehand."""
         return "what exploring costs is known when predictions are made, not before"
 
+    @property
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+        return "" if self.carriers else "every policy is biased (clip, or steps after misses)"
+
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the logistic losses of scores, in one column."""
+        shifted = theta - theta.max(axis=1, keepdims=True)
+        true = np.take_along_axis(shifted, np.asarray(labels), axis=1)
+        made: np.ndarray = np.log2(np.exp(shifted).sum(axis=1, keepdims=True)) - true / np.log(2.0)
+        return made
+
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
         count = len(self.carriers)
@@ -130,7 +142,7 @@ class Bandit(Mixed):
                 "             for labels and comparators that do not depend on the draws",
             ]
         else:
-            lines.append("bound        none: every policy is biased (clip, or steps after misses)")
+            lines.append(f"bound        none: {self.no_bound}")
         lines += self._words_of_policies()
         if self.map is not None:
             lines.append(f"features {self.map!r}: bounds hold for mapped inputs")
@@ -185,7 +197,7 @@ class Bandit(Mixed):
         self._begin(rows)
         uniforms = self._draws.uniforms(number, stop - start)
         none = np.zeros((stop - start, 0))
-        audited = [room.columns.get(name, NO_TABLE) for name in ("policy_loss", "policy_square")]
+        audited = [room.columns.get(name, NO_TABLE) for name in ("noise", "inverse")]
         played = self._advance_drawn(
             inputs,
             np.asarray(labels),
@@ -206,11 +218,11 @@ class Bandit(Mixed):
         trace: np.ndarray,
         own: tuple[np.ndarray, np.ndarray],
         predictions: np.ndarray,
-        policies: tuple[np.ndarray, np.ndarray] = (NO_TABLE, NO_TABLE),
+        audited: tuple[np.ndarray, np.ndarray] = (NO_TABLE, NO_TABLE),
     ) -> int:
         """Play rounds up to the first row that is refused; return how many were played."""
         given = (inputs, labels, uniforms, NO_TABLE, self._constants, self.memory, self._space)
-        played = int(self.kernel.compiled(*given, True, trace, *own, *policies, predictions))
+        played = int(self.kernel.compiled(*given, True, trace, *own, *audited, predictions))
         self._rounds += played
         return played
 

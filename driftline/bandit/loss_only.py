@@ -157,6 +157,13 @@ class LossOnly(Hidden):
         """Why nothing is known beforehand."""
         return "only the loss of what was predicted is seen"
 
+    @property
+    def no_bound(self) -> str:
+        """Why there is no bound."""
+        return (
+            "none is stated: gradients are right on average, with a variance that exploring bounds"
+        )
+
     def config(self) -> Json:
         """Return the loss, the map and the settings as plain data."""
         map_of = None if self.map is None else self.map.config()
@@ -182,8 +189,7 @@ class LossOnly(Hidden):
         """Say what is learned from, and that no bound is stated."""
         return (
             f"{self!r}\nlearns from  the loss of each prediction; labels stay unknown\n"
-            "bound        none is stated: gradients are right on average, with a variance that "
-            "exploration bounds"
+            f"bound        {self.no_bound}"
         )
 
     # -- rounds

@@ -228,7 +228,7 @@ MEMBER = types.int64(
 )
 
 #: ``bandit(inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
-#: policy_loss, policy_square, predictions) -> rows``: see :mod:`driftline.bandit.kernel`; stop at
+#: noise, inverse, predictions) -> rows``: see :mod:`driftline.bandit.kernel`; stop at
 #: the first row that is not finite, or too long.
 BANDIT = types.int64(
     _input(types.float64, 2),
@@ -248,8 +248,9 @@ BANDIT = types.int64(
 )
 
 #: ``clicks(inputs, starts, labels, uniforms, told, constants, discounts, memory, room, learning,
-#: trace, slack, shown, chances) -> rounds``: see :mod:`driftline.bandit.clicks_kernel`; stop at the
-#: first round with a row that is not finite, or too long.
+#: trace, slack, noise, inverse, shown, chances) -> rounds``: see
+#: :mod:`driftline.bandit.clicks_kernel`; stop at the first round with a row that is not finite, or
+#: too long.
 CLICKS = types.int64(
     _input(types.float64, 2),
     integers,
@@ -262,6 +263,8 @@ CLICKS = types.int64(
     vector,
     types.boolean,
     types.Array(types.float64, 2, "A"),
+    matrix,
+    matrix,
     matrix,
     integers,
     vector,

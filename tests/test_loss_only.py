@@ -98,7 +98,6 @@ def test_a_certificate_plays_the_run_again(loss):
         (lambda: LossOnly(LOSSES["tags"], step=0.0), "step must lie"),
         (lambda: LossOnly(LOSSES["tags"], exploration=2.0), "exploration must lie"),
         (lambda: dl.Committee([LossOnly(LOSSES["tags"])]), "learn from labels"),
-        (lambda: LossOnly(LOSSES["tags"]).run([[1.0]], [[0, 1, 0]], delay=1), "ask for tickets"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, words):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,40 @@ from driftline.bandit.policy import Policy
 from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import Rows
+from driftline.inputs.flags import none
+from driftline.learner import Waiting
 from driftline.members.base import CountingMember
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json
+from driftline.typing import CheckedLabels, Json, Label
 
-__all__ = ["Hidden", "Mixed"]
+__all__ = ["AT_ONCE", "TOLD", "Schedule", "Hidden", "Mixed", "are_chances"]
+
+#: What a probability may be above 1, by rounding.
+ROUNDING = 1e-9
+
+
+def are_chances(numbers: np.ndarray) -> bool:
+    """Say whether numbers can be probabilities."""
+    return bool(((numbers >= 0.0) & (numbers <= 1.0 + ROUNDING)).all())
+
+
+#: No events, where every round is predicted and learned from at once; and a round that is told.
+AT_ONCE = none(0), np.zeros(0, np.int64), np.zeros((0, 0))
+TOLD = none(1), np.zeros(1, np.int64)
+
+
+class Schedule(NamedTuple):
+    """Which rounds are asked for, where each has its row of what is kept, and these rows.
+
+    Beside them, random numbers of all rounds, and how many are learned from.
+    """
+
+    asked: np.ndarray
+    places: np.ndarray
+    kept: np.ndarray
+    uniforms: np.ndarray
+    learned: int
 
 
 class Hidden(CountingMember):
@@ -65,11 +93,38 @@ class Hidden(CountingMember):
         """Rows that are too long are refused."""
         return False
 
-    def _run_late(self, *given: Any) -> NoReturn:
-        raise InputError(
-            f"a run that learns from {self.feedback} has no delay yet: ask for tickets, and tell "
-            "them late"
-        )
+    # -- rounds
+
+    @abstractmethod
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return how many numbers are kept of rounds like these until their labels come."""
+
+    @abstractmethod
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        """Refuse numbers that cannot be kept of a round with this label."""
+
+    def _check_waiting(self, waiting: Waiting) -> None:
+        kept = waiting.kept
+        if kept is None:
+            raise InputError("nothing is kept of the rounds that wait")
+        for row, label in zip(kept, waiting.labels, strict=True):
+            size = self._kept_size([label])
+            if row[size:].any():
+                raise InputError(f"{size} numbers are kept of a round at most, not {len(row)}")
+            with np.errstate(invalid="ignore"):  # of numbers too large to be whole ones
+                self._check_kept(np.pad(row[:size], (0, max(0, size - len(row)))), label)
+
+    def _schedule(self, room: Batch, labels: CheckedLabels, number: int) -> Schedule:
+        """Return which rounds are asked for and told, and random numbers of the former."""
+        count = len(labels)
+        if room.late is None:
+            return Schedule(*AT_ONCE, self._draws.uniforms(number, count), count)
+        late, first = room.late
+        asked, uniforms = room["asked"], np.full((count, 1), 0.5)
+        drawn = int(np.count_nonzero(asked))
+        uniforms[asked] = self._draws.uniforms(number, drawn)
+        places, kept = late.kept.rows(first, first + count, self._kept_size(labels))
+        return Schedule(asked, places, kept, uniforms, count - drawn)
 
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch

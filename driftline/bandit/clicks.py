@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import Mixed
+from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
 from driftline.bandit.clicks_kernel import clicks
 from driftline.bandit.learner import FLOOR, RATE, SHARE
 from driftline.bandit.policy import Policy
@@ -235,14 +235,12 @@ class Clicks(Mixed):
     ) -> None:
         assert room.table is not None
         self._begin(rows)
-        uniforms = self._draws.uniforms(number, stop - start)
-        written = [room.columns.get(name, NO_TABLE) for name in ("slack", "noise", "inverse")]
-        made = self._call(
-            rows, start, stop, _flat(labels), uniforms, room.table, *written, learning=True
-        )
+        events = self._schedule(room, labels, number)
+        own = [room.columns.get(name, NO_TABLE) for name in ("slack", "noise", "inverse")]
+        made = self._call(rows, start, stop, _flat(labels), events, (room.table, *own))
         if made.played < stop - start:
             refuse(rows, start + made.played)
-        self._rounds += made.played
+        self._rounds += events.learned
         sizes = [len(label) for label in labels]
         ends = np.cumsum(sizes)
         for t, end in enumerate(ends.tolist()):
@@ -255,18 +253,11 @@ class Clicks(Mixed):
         start: int,
         stop: int,
         labels: np.ndarray,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        slack: np.ndarray,
-        noise: np.ndarray = NO_TABLE,
-        inverse: np.ndarray = NO_TABLE,
-        *,
-        learning: bool,
-        told: np.ndarray = NO_TABLE,
-        shown: np.ndarray | None = None,
+        events: Schedule,
+        written: tuple[np.ndarray, ...],
         memory: np.ndarray | None = None,
     ) -> Called:
-        """Call the kernel."""
+        """Call the kernel, which learns if there are labels."""
         if self._several:
             inputs, starts = rows.arrays(start, stop)
             items, largest = int(starts[-1]), int(np.diff(starts).max())
@@ -275,14 +266,13 @@ class Clicks(Mixed):
             items, largest = (stop - start) * self._tables, self._tables
         task: Any = self.task
         discounts = task.discounts(largest) if self._most else np.zeros(1)
-        shown = np.zeros(items, np.int64) if shown is None else shown
-        chances = np.empty(items)
+        shown, chances = np.zeros(items, np.int64), np.empty(items)
         memory = self.memory if memory is None else memory
         constants = np.array(self.constants(inputs.shape[1]))
-        given = (inputs, starts, labels, uniforms, told, constants, np.array(discounts), memory)
-        room, count = self._room_for(largest), len(self.policies)
-        written = (trace, slack, noise, inverse, shown, chances)
-        played = self.kernel.compiled(*given, room, learning, *written)
+        given = (inputs, starts, labels, events.uniforms, *events[:3], constants)
+        room, count, learning = self._room_for(largest), len(self.policies), len(labels) > 0
+        rest = (np.array(discounts), memory, room, learning, *written, shown, chances)
+        played = self.kernel.compiled(*given, *rest)
         own = room[count * largest : 2 * count * largest].reshape(count, largest)
         return Called(int(played), shown, chances, own)
 
@@ -300,9 +290,9 @@ class Clicks(Mixed):
         self._check_size(mapped, label)
         self._first(mapped)
         table, slack = np.empty((5, 1)), np.empty((1, len(self.carriers)))
-        made = self._call(
-            mapped, 0, 1, _flat([label]), self._draws.uniform(number), table, slack, learning=True
-        )
+        events = Schedule(*AT_ONCE, self._draws.uniform(number), 1)
+        written = (table, slack, NO_TABLE, NO_TABLE)
+        made = self._call(mapped, 0, 1, _flat([label]), events, written)
         self._count_one(made, mapped, row)
         return self._prediction_of(made.shown), table[:, 0]
 
@@ -331,17 +321,8 @@ class Clicks(Mixed):
     def _look(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         memory = self.memory if self._width is not None else self.started(mapped.features)
-        made = self._call(
-            mapped,
-            0,
-            1,
-            NO_STARTS,
-            self._draws.uniform(number),
-            NO_TABLE,
-            NO_TABLE,
-            learning=False,
-            memory=memory,
-        )
+        events = Schedule(*AT_ONCE, self._draws.uniform(number), 0)
+        made = self._call(mapped, 0, 1, NO_STARTS, events, (NO_TABLE,) * 4, memory)
         if not made.played:
             refuse(mapped, 0)
         prediction: Prediction = self._prediction_of(made.shown)
@@ -359,24 +340,26 @@ class Clicks(Mixed):
         self._check_size(mapped, label)
         if means.shape[1] != len(label):
             raise InputError(f"the ticket is for {means.shape[1]} items, not {len(label)}")
-        chances, shown = np.delete(means, 1, axis=0), means[1].astype(np.int64)
-        good = ((chances >= 0.0) & (chances <= 1.0 + 1e-9)).all() and (shown == means[1]).all()
-        if not good or (shown < 0).any() or (shown > len(label)).any():
-            raise InputError("the ticket does not say which items were shown, by which probability")
+        kept = np.vstack([means[1], means[0], means[2:]]).T.ravel()
+        self._check_kept(kept, label)
         self._first(mapped)
-        made = self._call(
-            mapped,
-            0,
-            1,
-            _flat([label]),
-            np.zeros((1, 1)),
-            np.zeros((5, 0)),
-            np.zeros((1, len(self.carriers))),
-            learning=True,
-            told=np.ascontiguousarray(chances),
-            shown=shown,
-        )
+        events = Schedule(*TOLD, kept[np.newaxis], np.zeros((1, 1)), 1)
+        written = (np.zeros((5, 0)), NO_TABLE, NO_TABLE, NO_TABLE)
+        made = self._call(mapped, 0, 1, _flat([label]), events, written)
         self._count_one(made, mapped, row)
+
+    # -- labels that come late
+
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return room for the place of every item, and its chances by all and by each policy."""
+        return (2 + len(self.policies)) * max(len(label) for label in labels)
+
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        shown, *chances = kept.reshape(len(label), -1).T
+        places = shown.astype(np.int64)
+        good = (places == shown).all() and ((places >= 0) & (places <= len(label))).all()
+        if not good or not are_chances(np.array(chances)):
+            raise InputError("it is not said which items were shown, by which probability")
 
 
 def _flat(labels: CheckedLabels) -> np.ndarray:

@@ -18,6 +18,10 @@ has mean 0 if the comparator does not depend on the draws: steps are made along
 at most d times the second term and :math:`\sum \frac{\eta_t}2 h_j^2 \|G_j\|^2`, where
 :math:`h_j^2 = h_j / p_j`; and by definition of the slack
 :math:`\mathbb E \ell_t \le s_t + \frac1d \sum_j (L_j(W_t) - \frac{\eta_t}2 \|G_j\|^2 / p_j)`.
+
+Where labels come late, all this holds in the order of arrival, with the losses and gradients of the
+arrival and the probabilities of the prediction: weights that a label meets depend on the draws of
+other rounds alone, so that h is 1 on average there, too.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -32,21 +36,25 @@ import numpy as np
 from driftline import inputs
 from driftline.bandit import Policy
 from driftline.bandit.base import Hidden
+from driftline.certificates.certificate import Delayed
+from driftline.certificates.events import Events
 from driftline.certificates.inside import Inside
+from driftline.certificates.late import InOrder
 from driftline.certificates.recorded import as_rows, learner_of, stream_of
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.inputs import Rows
+from driftline.inputs.taking import take_labels, view
 from driftline.members.base import dense
 from driftline.trace import Batch, Trace, joined
 from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["BanditCertificate", "certify_bandit"]
 
-#: The relative error that rounding may cause in a recorded number.
-ROUNDING = 1e-6
+#: The relative error that rounding may cause in a recorded number, and in the terms of a sum.
+ROUNDING, DIGITS = 1e-6, 1e-12
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,7 @@ class BanditCertificate:
     noise: float = math.nan
     findings: tuple[str, ...] = ()
     no_bound: str = ""
+    delayed: Delayed | None = None
 
     @property
     def bound(self) -> float:
@@ -96,7 +105,11 @@ class BanditCertificate:
     @property
     def valid(self) -> bool:
         """Whether the run is the recorded one, and its total below its exact bound."""
-        return not self.findings and self.expected <= self.exact + 1e-6 * (1.0 + abs(self.exact))
+        if self.findings or self.policy is None:
+            return not self.findings
+        terms = (self.comparator_loss, self.price, self.slack, self.noise)
+        rounding = DIGITS * sum(map(abs, terms)) + ROUNDING * (1.0 + abs(self.exact))
+        return self.expected <= self.exact + rounding
 
     def __str__(self) -> str:
         """Return a table."""
@@ -122,6 +135,10 @@ class BanditCertificate:
         else:
             words = ", vacuous: guessing has a smaller one" if self.vacuous else ""
             lines.append(f"the bound is that of {self.policy!r}{words}")
+        if self.delayed is not None:
+            cost, left = self.delayed
+            words = f", which cost {cost:.5g}" if cost else ""
+            lines.append(f"labels came late{words}; {left} have not come")
         lines += [f"! {finding}" for finding in self.findings]
         lines.append("valid" if self.valid else "NOT VALID")
         return "\n".join(lines)
@@ -141,69 +158,101 @@ def certify_bandit(
     learner: Hidden = learner_of(trace)
     rows, checked = stream_of(trace, learner.task, given, labels)
     audit = _Audit(learner, trace, comparator)
+    codes = take_labels(checked, audit.rounds)
+    played = view(rows, audit.rounds) if audit.events is not None else rows
+    played.asked = None if audit.events is None else audit.events.asked
     size = learner._batch_size(rows)
-    for start in range(0, rows.rounds, size):
-        stop = min(start + size, rows.rounds)
-        audit.play(rows, checked, start, stop)
+    for start in range(0, played.rounds, size):
+        stop = min(start + size, played.rounds)
+        audit.play(played, codes, start, stop)
         if progress is not None:
             progress(stop - start)
     if trace.digest and trace.digest != inputs.fingerprint(rows, checked):
         audit.findings["the stream is not the one of the trace: its fingerprint differs"] = 0
-    return audit.certificate(checked)
+    return audit.certificate(take_labels(checked, audit.order))
 
 
 class _Audit:
-    """Sums over the rounds of a run, which is played again."""
+    """Sums over the rounds of a run, which is played again.
+
+    Where labels came late, its events are played: a round is asked for in one, and told in another.
+    """
 
     def __init__(self, learner: Any, trace: Trace, comparator: Comparator | None):
         self.learner, self.trace = learner, trace
         self.findings: dict[str, int] = {}
-        self.first = learner._tickets
         self.expected = self.sampled = 0.0
+        self.events = None if trace.arrival is None else Events(trace)
+        #: The round of every event, and the rounds in the order in which their labels came.
+        self.rounds = self.order = np.arange(len(trace))
+        if self.events is not None:
+            self.rounds, self.order = self.events.rounds, self.events.order
+            if comparator is not None:
+                comparator = InOrder(comparator, self.order, len(trace))
         self.carriers = [learner.policies[i] for i in learner.carriers]
         self.against = [_Against(learner, policy, comparator) for policy in self.carriers]
         self.slack, self.noise = np.zeros(len(self.carriers)), np.zeros(len(self.carriers))
+        self.asked, self.told = learner._tickets, 0
 
     def play(self, rows: Rows, labels: CheckedLabels, start: int, stop: int) -> None:
-        """Play some rounds again, note where the trace differs from them, and add them up."""
-        learner, part = self.learner, labels[start:stop]
+        """Play some events again, note where the trace differs from them, and add them up."""
+        learner, part, here = self.learner, labels[start:stop], self.rounds[start:stop]
         learner._check_features(rows)
         room = learner._audit_room(part)
+        asks = tells = np.arange(stop - start)
+        if self.events is not None:
+            room = room.delayed(self.events, start, stop)
+            asks, tells = np.flatnonzero(room["asked"]), np.flatnonzero(~room["asked"])
         mapped, first, last = learner._piece(rows, start, stop)
-        learner._play_mapped(mapped, first, last, part, self.first + start, room)
-        self._compare(room, start, stop)
-        self.expected += float(room["risk"].sum())
-        self.sampled += float(room["target_loss"].sum())
-        if not self.carriers:
+        learner._play_mapped(mapped, first, last, part, self.asked, room)
+        self._compare(room, "prediction", asks, here[asks])
+        self._compare(room, "chance", asks, here[asks])
+        came = asks[self.trace.arrived[here[asks]]]
+        for name in ("risk", "target_loss"):
+            self._compare(room, name, came, here[came])
+        for name in ("loss", "slack"):
+            self._compare(room, name, tells, here[tells])
+        if self.events is not None:
+            self._compare(room, "risk", tells, here[tells], "arrival_risk")
+        self.expected += float(room["risk"][came].sum())
+        self.sampled += float(room["target_loss"][came].sum())
+        before, self.told = self.told, self.told + len(tells)
+        self.asked += len(asks)
+        if not self.carriers or not len(tells):
             return
         (vectors,) = dense(mapped).arrays(first, last)
-        self.slack += room["slack"].sum(axis=0)
-        self.noise += room["noise"].sum(axis=0)
+        self.slack += room["slack"][tells].sum(axis=0)
+        self.noise += room["noise"][tells].sum(axis=0)
+        known = take_labels(part, tells)
         for place, against in enumerate(self.against):
-            theirs = against.losses(vectors, part, start, stop)
-            self.noise[place] -= ((1.0 - room["inverse"]) * theirs).mean(axis=1).sum()
+            theirs = against.losses(vectors[tells], known, before, self.told)
+            self.noise[place] -= ((1.0 - room["inverse"][tells]) * theirs).mean(axis=1).sum()
 
-    def _compare(self, room: Batch, start: int, stop: int) -> None:
-        """Count where the trace differs from the rounds."""
-        for name in ("loss", "risk", "target_loss", "chance", "slack", "prediction"):
-            made = room.columns.get(name)
-            if made is None:
-                continue
-            whole = getattr(self.trace, name)
-            own = made[:0] if whole is None else whole[start:stop]
-            if name == "prediction":
-                own = as_rows(own)
-                made = joined([{name: own[:0]}, {name: made}])[name]  # padded to the same width
-            if own.shape != made.shape:
-                raise InputError(f"the trace has no column {name!r} of the learner's rounds")
-            off = np.abs(own - made) > ROUNDING * (1.0 + np.abs(made))
-            words = f"recorded numbers ({name}) are not those of the rounds"
-            if off.any():
-                self.findings[words] = self.findings.get(words, 0) + int(off.sum())
+    def _compare(
+        self, room: Batch, name: str, events: np.ndarray, rounds: np.ndarray, recorded: str = ""
+    ) -> None:
+        """Count where a column of the trace differs from that of the rounds in some events."""
+        if name not in room.columns:
+            return
+        made, whole = room[name][events], getattr(self.trace, recorded or name)
+        own = made[:0] if whole is None else whole[rounds]
+        if name == "prediction":
+            own = as_rows(own)
+            made = joined([{name: own[:0]}, {name: made}])[name]  # padded to the same width
+        if own.shape != made.shape:
+            raise InputError(f"the trace has no column {name!r} of the learner's rounds")
+        off = np.abs(own - made) > ROUNDING * (1.0 + np.abs(made))
+        words = f"recorded numbers ({recorded or name}) are not those of the rounds"
+        if off.any():
+            self.findings[words] = self.findings.get(words, 0) + int(off.sum())
 
     def certificate(self, labels: CheckedLabels) -> BanditCertificate:
         """Return the certificate, by the policy with the smallest bound."""
-        learner, rounds = self.learner, len(self.trace)
+        learner, rounds, trace = self.learner, len(self.order), self.trace
+        delayed = None
+        if trace.arrival_risk is not None:
+            cost = float((trace.risk - trace.arrival_risk)[self.order].sum())
+            delayed = Delayed(cost, len(trace) - rounds)
         words = tuple(f"{count} {text}" if count else text for text, count in self.findings.items())
         made = BanditCertificate(
             rounds,
@@ -212,6 +261,7 @@ class _Audit:
             learner.guess_loss(labels) * rounds,
             findings=words,
             no_bound=learner.no_bound,
+            delayed=delayed,
         )
         last = np.array([learner.rounds - 1])
         options = []

@@ -807,6 +807,49 @@ def bandit(Z, y, uniforms, classes, policies, rate, share, floor):
     return np.array(made), np.array(risks), np.array(slacks), w
 
 
+def late_bandit(Z, y, delays, draws, classes, policies, rate, share, floor):
+    """Play a mixture of policies whose hits are told late, with given draws."""
+    V = [np.zeros((classes, Z.shape[1])) for _ in policies]
+    w, count = np.full(len(policies), 1.0 / len(policies)), len(y)
+    chances, own, order = np.zeros((count, classes)), np.zeros((count, len(policies), classes)), []
+    losses, squares, slacks = np.full((3, count, len(policies)), np.nan)
+
+    def scored(W, policy, x):
+        eta = policy[0] / np.sqrt(len(order) + 1.0) if policy[1] else policy[0]
+        q = np.exp(W @ x - (W @ x).max())
+        q /= q.sum()
+        sizes = np.array([((q - e) ** 2).sum() for e in np.eye(classes)]) * (x @ x)
+        return eta, q, -np.log2(q), sizes / np.log(2.0) ** 2
+
+    for tick in range(count):
+        for i, policy in enumerate(policies):
+            eta, _, values, sizes = scored(V[i], policy, Z[tick])
+            own[tick, i] = exploring(values, policy[2] * eta / 2.0 * sizes)
+        chances[tick] = w @ own[tick]
+        for t in range(tick + 1):
+            if delays[t] < 0 or t + delays[t] != tick:
+                continue
+            p, chosen, hit = chances[t], draws[t], draws[t] == y[t]
+            if hit:
+                w = w * np.exp(rate * own[t, :, chosen] / max(p[chosen], floor))
+                w = (1.0 - share) * w / w.sum() + share / len(w)
+            for i, policy in enumerate(policies):
+                _, _, _, clip, misses, radius = policy
+                eta, q, values, sizes = scored(V[i], policy, Z[t])
+                losses[t, i], squares[t, i] = values[y[t]], sizes[y[t]]
+                slacks[t, i] = (1.0 - p + eta / 2.0 * sizes / p - values).max()
+                e = np.eye(classes)[chosen]
+                if hit:
+                    g = min(1.0 / p[chosen], clip) * (q - e)
+                else:
+                    g = misses * q[chosen] * (e - np.where(e > 0, 0.0, q) / (1.0 - q[chosen]))
+                V[i] = V[i] - eta / np.log(2.0) * np.outer(g, Z[t])
+                V[i] *= min(1.0, radius / max(np.linalg.norm(V[i]), 1e-300))
+            order.append(t)
+    made = {"chances": chances, "losses": losses, "squares": squares, "slacks": slacks}
+    return made | {"shares": w, "order": order}
+
+
 def tag_chance(theta, half):
     """Return the chance of showing a tag with the least slack, on a grid that is refined."""
     q = 1.0 / (1.0 + np.exp(-theta))
@@ -857,6 +900,23 @@ def tags_from_clicks(Z, y, shown, policies, radius_of, rate, share, floor):
             V[i] = V[i] - etas[i] / np.log(2.0) * np.outer(h * (q[i] - label), x)
             V[i] *= min(1.0, radius_of(policy) / max(np.linalg.norm(V[i]), 1e-300))
     return tuple(np.array(made) for made in (risks, slacks, losses, squares, chances)), w
+
+
+def tags_bound(Z, y, shown, U, diameter, etas, slacks, losses, squares, chances):
+    """Return what chance adds to the bound of a policy, and the bound without it."""
+    d = y.shape[1]
+    D, F, P, noise, last = diameter * np.sqrt(d), 0.0, 0.0, 0.0, None
+    for t, (x, label) in enumerate(zip(Z, y, strict=True)):
+        V = U[t] * min(1.0, D / 2.0 / max(np.linalg.norm(U[t]), 1e-300))
+        P += 0.0 if last is None else np.linalg.norm(V - last)
+        last = V
+        for j in range(d):
+            theirs = np.log2(1.0 + np.exp((1 - 2 * label[j]) * (V[j] @ x)))
+            h = (shown[t, j] > 0) / chances[t, j]
+            F += theirs / d
+            half = etas[t] / 2.0 * squares[t, j] / chances[t, j]
+            noise += (1.0 - h) * (losses[t, j] - theirs - half) / d
+    return noise, F + D * (D / 2.0 + P) / (d * etas[-1]) + slacks.sum()
 
 
 def adaptive_sets(chances, labels, coverage, account=19.5, memory=1000.0):

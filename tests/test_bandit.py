@@ -1,6 +1,7 @@
 """Laws of bandit feedback: only whether a prediction was right is seen."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -227,6 +228,9 @@ def test_certificates_are_finite_where_labels_have_no_chance(length):
     trace = Bandit(dl.tasks.Multiclass(4), [Policy(1.0), Policy(1e6)], features=None).run(X, y)
     made = dl.certify(trace, None, X, y)
     assert np.isfinite(made.noise) and made.valid, str(made)
+    learner = Bandit(dl.tasks.Multiclass(4), [Policy(0.03, diameter=2.0)], features=None)
+    made = dl.certify(learner.run(X, y, delay=5), None, X, y)
+    assert np.isfinite(made.slack) and np.isfinite(made.noise) and made.valid, str(made)
 
 
 def test_a_certificate_with_a_map_is_for_mapped_inputs():
@@ -248,6 +252,72 @@ def test_a_certificate_finds_what_was_changed(tmp_path):
         assert not made.valid and name in str(made)
     assert "fingerprint" in str(dl.certify(trace, None, X[::-1].copy(), Y[::-1].copy()))
     assert "no bound" in str(dl.certify(Bandit(TASK, DEFAULT[:1]).run(X, Y), None, X, Y))
+
+
+@pytest.mark.parametrize("seed", examples(8, 300))
+def test_certificates_of_late_labels_hold_in_every_run(seed):
+    learner, inputs, labels = random_case(seed)
+    rng, count = np.random.default_rng(seed), len(labels)
+    delays = rng.integers(-1, int(rng.choice([2, 20, 90])), count)
+    trace = learner.run(inputs, labels, delay=delays)
+    shape = (2, learner.task.classes, inputs.shape[1])
+    for scale in (0.0, 1.0, 100.0):
+        against = dl.comparators.Piecewise([0, count // 2], scale * rng.normal(size=shape))
+        made = dl.certify(trace, against, inputs, labels)
+        assert made.valid, str(made)
+        assert (
+            made.rounds == trace.arrived.sum() and made.delayed.outstanding == count - made.rounds
+        )
+        assert made.expected == pytest.approx(np.nansum(trace.risk))
+        if any(policy.unbiased for policy in learner.policies):
+            assert made.expected <= made.exact < np.inf
+
+
+@pytest.mark.parametrize("seed", examples(3, 30))
+def test_late_rounds_are_equal_to_the_naive_ones(seed):
+    learner, inputs, labels = random_case(seed)
+    delays = np.random.default_rng(seed).integers(-1, 20, len(labels))
+    trace = learner.run(inputs, labels, delay=delays)
+    options = [policy.constants for policy in learner.policies]
+    given = (learner.task.classes, options, RATE, SHARE, FLOOR)
+    made = naive.late_bandit(inputs, labels, delays, trace.prediction, *given)
+    came, order = trace.arrived, made["order"]
+    assert np.flatnonzero(came)[np.argsort(trace.arrival[came])].tolist() == order
+    risks = 1.0 - made["chances"][np.arange(len(labels)), labels]
+    np.testing.assert_allclose(trace.risk[came], risks[came], atol=1e-6)
+    np.testing.assert_allclose(learner.shares, made["shares"], rtol=1e-5)
+    if trace.slack is not None:
+        unbiased = [i for i, policy in enumerate(learner.policies) if policy.unbiased]
+        slacks = made["slacks"][order][:, unbiased]
+        np.testing.assert_allclose(trace.slack[order], slacks, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("delays", [(0, 0, 0), (2, 1, 0), (2, 0, 0), (1, 1, 0), (1, -1, 0)])
+def test_noise_is_0_over_all_draws_also_of_late_labels(delays):
+    """By brute force: of three rounds with three classes there are 27."""
+    rng = np.random.default_rng(0)
+    inputs, labels = rng.normal(size=(3, 2)), np.array([0, 2, 0])
+    weights, mean, sizes = rng.normal(size=(3, 2)), 0.0, 0.0
+    options = [Policy(1.0, True, diameter=3.0).constants, Policy(3.0, misses=1.0).constants]
+    weights *= 1.5 / np.linalg.norm(weights)
+    for draws in itertools.product(range(3), repeat=3):
+        given = (3, options, RATE, SHARE, FLOOR)
+        made = naive.late_bandit(inputs, labels, delays, draws, *given)
+        bound, noise, chance = 3.0 * 1.5 * np.sqrt(len(made["order"])), 0.0, 1.0
+        for t in range(3):
+            chance *= made["chances"][t, draws[t]]
+        for place, t in enumerate(made["order"]):
+            p, eta = made["chances"][t, labels[t]], 1.0 / np.sqrt(place + 1.0)
+            theirs = np.log2(np.exp(weights @ inputs[t]).sum()) - weights[labels[t]] @ inputs[
+                t
+            ] / np.log(2.0)
+            h = (draws[t] == labels[t]) / p
+            half = eta / 2.0 * made["squares"][t, 0] / p
+            noise += (1.0 - h) * (made["losses"][t, 0] - theirs - half)
+            bound += theirs + made["slacks"][t, 0] - 1.0 + p
+        mean, sizes = mean + chance * noise, sizes + chance * abs(noise)
+        assert bound + noise >= 0.0
+    assert abs(mean) < 1e-12 < 0.01 < sizes
 
 
 def test_one_policy_has_a_bound_worth_reading():
@@ -277,7 +347,7 @@ def test_one_policy_has_a_bound_worth_reading():
         (lambda: dl.auto(TASK, feedback="some"), "feedback must be"),
         (lambda: dl.Committee([Bandit(TASK)]), "learn from labels"),
         (lambda: Bandit(TASK).run(X, Y, sample_weight=np.ones(300)), "no sample weights"),
-        (lambda: Bandit(TASK).run(X, Y, delay=3), "ask for tickets"),
+        (lambda: Bandit(TASK).run(X, Y, delay=3, sample_weight=np.ones(300)), "no sample weights"),
         (lambda: Bandit(TASK).run(X, Y + 1), "outside 0..2"),
         (lambda: Bandit(TASK, features=None).run(X * 1e120, Y), "too large"),
         (lambda: Bandit(TASK, features=LAGS).run(X, Y), "needs the labels"),

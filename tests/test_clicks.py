@@ -1,6 +1,7 @@
 """Laws of clicks: judgements of what was shown, and of nothing else."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -142,6 +143,145 @@ def test_the_bound_holds_in_every_run_with_its_noise(seed):
         assert risks.sum() <= total + 1e-6
 
 
+# -- certificates
+
+
+def random_tags(seed, rounds=80):
+    """Return a learner without a map, one of whose policies has a bound, and a stream."""
+    rng = np.random.default_rng(seed)
+    d, m = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    policies = [
+        Policy(
+            float(rng.choice([0.05, 0.5, 2.0])),
+            bool(rng.random() < 0.5),
+            float(rng.choice([1.0, 0.1])),
+            diameter=float(rng.choice([2.0, 20.0])),
+        ),
+        Policy(0.5, clip=2.0),
+    ]
+    inputs = rng.normal(size=(rounds, m)) * rng.choice([0.3, 1.0, 3.0])
+    labels = (inputs @ rng.normal(size=(m, d)) > 0).astype(int)
+    learner = Clicks(dl.tasks.Multilabel(d), policies, features=None, seed=seed)
+    return learner, inputs, labels
+
+
+@pytest.mark.parametrize("seed", examples(12, 300))
+def test_certificates_hold_in_every_run(seed):
+    learner, inputs, labels = random_tags(seed)
+    rng = np.random.default_rng(seed)
+    cut = int(rng.integers(0, 40))
+    if cut:
+        learner.run(inputs[:cut], labels[:cut])
+    trace = learner.run(inputs[cut:], labels[cut:])
+    rest, shape = len(labels) - cut, (2, labels.shape[1], inputs.shape[1])
+    for scale in (0.0, 1.0, 100.0):
+        against = dl.comparators.Piecewise([0, rest // 2], scale * rng.normal(size=shape))
+        made = dl.certify(trace, against, inputs[cut:], labels[cut:])
+        assert made.valid, str(made)
+        assert made.policy == learner.policies[0]
+        assert made.expected == pytest.approx(trace.risk.sum()) and made.expected <= made.exact
+
+
+@pytest.mark.parametrize("seed", examples(8, 300))
+def test_certificates_of_late_labels_hold_in_every_run(seed):
+    learner, inputs, labels = random_tags(seed)
+    rng, count = np.random.default_rng(seed), len(labels)
+    trace = learner.run(inputs, labels, delay=rng.integers(-1, int(rng.choice([2, 20, 60])), count))
+    shape = (2, labels.shape[1], inputs.shape[1])
+    for scale in (0.0, 1.0, 100.0):
+        against = dl.comparators.Piecewise([0, count // 2], scale * rng.normal(size=shape))
+        made = dl.certify(trace, against, inputs, labels)
+        assert made.valid and made.expected <= made.exact < np.inf, str(made)
+        assert made.expected == pytest.approx(np.nansum(trace.risk))
+
+
+@pytest.mark.parametrize("seed", examples(3, 30))
+def test_certificates_are_equal_to_the_naive_sums(seed):
+    learner, inputs, labels = random_tags(seed, rounds=40)
+    trace, policy, d = learner.run(inputs, labels), learner.policies[0], labels.shape[1]
+    weights = np.random.default_rng(seed).normal(size=(2, d, inputs.shape[1]))
+    made = dl.certify(trace, dl.comparators.Piecewise([0, 20], weights), inputs, labels)
+    options = [policy.constants for policy in learner.policies]
+    (_, slacks, *sums), _ = naive.tags_from_clicks(
+        inputs, labels, trace.prediction, options, lambda own: np.sqrt(d) * own[5], RATE, SHARE,
+        FLOOR,
+    )  # fmt: skip
+    noise, bound = naive.tags_bound(
+        inputs, labels, trace.prediction, weights[[0] * 20 + [1] * 20], policy.diameter,
+        policy.at(np.arange(40)), slacks[:, 0], *(column[:, 0] for column in sums[:2]), sums[2],
+    )  # fmt: skip
+    assert made.noise == pytest.approx(noise, abs=0.02 * (1.0 + abs(noise)))
+    assert made.bound == pytest.approx(bound, rel=0.01)
+
+
+@pytest.mark.parametrize("decaying", [False, True])
+def test_noise_is_0_over_all_draws(decaying):
+    """By brute force: of two rounds with two tags there are 16."""
+    rng = np.random.default_rng(decaying)
+    inputs, labels = rng.normal(size=(2, 2)), rng.integers(0, 2, size=(2, 2))
+    options = [Policy(1.0, decaying, diameter=3.0).constants, Policy(3.0, clip=2.0).constants]
+    weights, mean, sizes = rng.normal(size=(2, 2, 2)), 0.0, 0.0
+    for draws in itertools.product([0, 1], repeat=4):
+        shown = np.array(draws).reshape(2, 2)
+        (risks, slacks, losses, squares, chances), _ = naive.tags_from_clicks(
+            inputs, labels, shown, options, lambda own: np.sqrt(2.0) * own[5], RATE, SHARE, FLOOR
+        )
+        noise, bound = naive.tags_bound(
+            inputs, labels, shown, weights, 3.0, np.array([1.0, 0.5**0.5 if decaying else 1.0]),
+            slacks[:, 0], losses[:, 0], squares[:, 0], chances,
+        )  # fmt: skip
+        chance = np.where(shown, chances, 1.0 - chances).prod()
+        mean, sizes = mean + chance * noise, sizes + chance * abs(noise)
+        assert risks.sum() <= bound + noise
+    assert abs(mean) < 1e-12 < 0.01 < sizes
+
+
+@every_case
+def test_a_certificate_finds_what_was_changed(make, inputs, labels):
+    learner = make()
+    learner.run(inputs[:50], labels[:50])
+    trace = learner.run(inputs[50:], labels[50:])
+    made = dl.certify(trace, None, inputs[50:], labels[50:])
+    assert made.valid and made.sampled == pytest.approx(trace.target_loss.sum()), str(made)
+    tags = learner.task.kind == "tags"
+    assert ("none is stated for sets and lists" in str(made)) != tags and (
+        made.bound < np.inf
+    ) == tags
+    names = ["loss", "risk", "prediction", "target_loss", *(["slack"] if tags else [])]
+    for name in names:
+        column = getattr(trace, name).copy()
+        column[7] = column[7][::-1] if name == "prediction" else 0.5 * column[7] + 0.3
+        if (column == getattr(trace, name)).all():
+            column[7] = 1 - column[7]
+        changed = dataclasses.replace(trace, **{name: column})
+        made = dl.certify(changed, None, inputs[50:], labels[50:])
+        assert not made.valid and name in str(made)
+    with pytest.raises(dl.InputError, match="no sample weights"):
+        dl.certify(trace, None, inputs[50:], labels[50:], sample_weight=np.ones(150))
+
+
+def test_a_certificate_of_clicked_lists_knows_guesses_by_chance():
+    """Of any items in any order, by the loss that clicks are learned for."""
+    task, rng = dl.tasks.NDCG(1, cutoff=2), np.random.default_rng(0)
+    trace = Clicks(task).run(QUERIES, GRADES)
+    guess = dl.certify(trace, None, QUERIES, GRADES).trivial
+    discounts, total = 1.0 / np.log2([2.0, 3.0]), 0.0
+    for grades in GRADES:
+        draws = [rng.permutation(grades)[:2] for _ in range(200)]
+        total += np.mean(
+            [1.0 - (r * discounts[: len(r)]).sum() / discounts[: len(r)].sum() for r in draws]
+        )
+    assert guess == pytest.approx(total, rel=0.02)
+
+
+def test_one_policy_has_a_bound_worth_reading():
+    stream = dl.streams.Planted(dl.tasks.Multilabel(3), rounds=20_000, flips=0, features=4, seed=1)
+    learner = Clicks(stream.task, [Policy(1.0, decaying=True, diameter=4.0)], features=None)
+    made = dl.certify(learner.run(stream), stream.comparator.scaled(4.0), stream)
+    assert made.valid and not made.vacuous
+    assert made.expected <= made.bound < 3.0 * made.expected
+
+
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_as_many_items_as_asked_for_are_shown(k):
     rng = np.random.default_rng(k)
@@ -183,7 +323,6 @@ def test_more_is_learned_than_guessing_has():
         (lambda: Clicks(dl.tasks.NDCG(2, cutoff=1, gain="exponential")), "tags, sets and lists"),
         (lambda: Clicks(dl.tasks.Multilabel(3), []), "policies must be"),
         (lambda: Clicks(dl.tasks.NDCG(1, cutoff=2), features=dl.features.Hats(4)), "no other map"),
-        (lambda: Clicks(dl.tasks.Multilabel(3)).run(X, TAGS, delay=2), "ask for tickets"),
         (lambda: Clicks(dl.tasks.Multilabel(3)).run(X, TAGS + 1), "zeros and ones"),
         (lambda: Clicks(dl.tasks.Multilabel(3), features=None).run(X * 1e120, TAGS), "too large"),
         (lambda: dl.Committee([Clicks(dl.tasks.Multilabel(3))]), "learn from labels"),
@@ -213,5 +352,3 @@ def test_tickets_that_were_changed_are_refused():
     with pytest.raises(dl.InputError, match="does not name the label"):
         learner.tell(ticket, loss=1.0)
     assert (learner.memory == before).all()
-    with pytest.raises(dl.InputError, match="no certificate of runs that see clicks"):
-        dl.certify(learner.run(X, TAGS), None, X, TAGS)

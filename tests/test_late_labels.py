@@ -46,6 +46,7 @@ LEARNERS = {
     "tables": lambda: Tables(TASK),
     "neighbours": lambda: Neighbours(TASK, window=20),
     "forest": lambda: Forest(TASK, trees=2),
+    "bandit": lambda: dl.bandit.Bandit(TASK),
     "vote": committee,
     "draw": lambda: committee("draw"),
     "auto": lambda: dl.auto(TASK),
@@ -476,7 +477,7 @@ FORGED_ROUNDS = {
     "not finite": lambda about, arrays: arrays["inputs"].fill(np.nan),
     "before its round": lambda about, arrays: arrays["due"].fill(0),
     "of others": lambda about, arrays: arrays["numbers"].fill(3),
-    "paid nothing known": lambda about, arrays: arrays["paid"].fill(np.nan),
+    "paid nothing known": lambda about, arrays: arrays["kept"].fill(np.nan),
     "weights": lambda about, arrays: arrays["sample_weight"].fill(-1.0),
 }
 
@@ -504,6 +505,179 @@ def test_runs_in_which_no_label_comes_are_pieces_too(make):
     for learner in (whole, pieces):
         learner.forget(before=60)
     assert bits(whole) == bits(pieces)
+
+
+# -- learners that do not see labels
+
+TAGS = (X[:, :3] > 0.2).astype(int)
+ITEMS = (X @ np.random.default_rng(1).normal(size=(4, 6)) > 0.5).astype(int)
+QUERIES = [np.random.default_rng(t).normal(size=(2 + t % 5, 3)) for t in range(80)]
+GRADES = [(query[:, 0] > 0.0).astype(int) for query in QUERIES]
+RANKINGS = dl.streams.Planted(dl.tasks.LabelRanking(4), rounds=80, flips=0, features=3, seed=0)
+
+HIDDEN = {
+    "bandit": (lambda: dl.bandit.Bandit(TASK), X, Y),
+    "bandit, raw": (lambda: dl.bandit.Bandit(TASK, features=None, seed=2), X, Y),
+    "tags": (lambda: dl.bandit.Clicks(dl.tasks.Multilabel(3)), X, TAGS),
+    "set": (lambda: dl.bandit.Clicks(dl.tasks.PrecisionAtK(2, items=6)), X, ITEMS),
+    "list": (lambda: dl.bandit.Clicks(dl.tasks.NDCG(1, cutoff=2)), QUERIES, GRADES),
+    "documents": (
+        lambda: dl.bandit.Clicks(dl.tasks.PrecisionAtK(2), features=None), QUERIES, GRADES
+    ),
+    "losses": (
+        lambda: dl.bandit.LossOnly(
+            dl.losses.FenchelYoung(RANKINGS.task, dl.regularizers.Quadratic())
+        ),
+        RANKINGS.inputs,
+        RANKINGS.labels,
+    ),
+    "losses, tags": (
+        lambda: dl.bandit.LossOnly(dl.losses.Logistic(dl.tasks.Multilabel(3))), X, TAGS
+    ),
+}  # fmt: skip
+HIDDEN |= {
+    f"losses, {task!r}": (
+        lambda task=task: dl.bandit.LossOnly(
+            dl.losses.FenchelYoung(task, dl.regularizers.Quadratic(4.0))
+        ),
+        X,
+        dl.streams.Planted(task, rounds=80, flips=0, seed=0).labels,
+    )
+    for task in (dl.tasks.FixedSize(5, 2), dl.tasks.Matching(3), dl.tasks.Ordinal(4))
+}
+every_hidden = pytest.mark.parametrize("make, inputs, labels", HIDDEN.values(), ids=HIDDEN)
+
+
+def of_same_length(predictions, width):
+    rows = [np.atleast_1d(prediction) for prediction in predictions]
+    return np.array([np.pad(row, (0, width - len(row)), constant_values=-1) for row in rows])
+
+
+@pytest.mark.parametrize("name", ["at once", "random", "long"])
+@every_hidden
+def test_runs_that_see_no_labels_have_the_bits_of_tickets(make, inputs, labels, name):
+    delays = DELAYS[name](np.random.default_rng(1), 60)
+    one, two = make(), make()
+    trace = one.run(inputs[:60], labels[:60], delay=delays)
+    tickets = played(two, as_history(delays, 60), inputs, labels)
+    rows = trace.prediction.reshape(60, -1)
+    told = of_same_length([tickets[t].prediction for t in range(60)], rows.shape[1])
+    assert np.array_equal(rows, told)
+    one.forget(before=60)
+    two.forget(before=60)
+    assert bits(one) == bits(two)
+
+
+@every_hidden
+def test_runs_that_see_no_labels_are_one_run_in_pieces(make, inputs, labels, tmp_path):
+    delays = np.random.default_rng(2).integers(-1, 15, 80)
+    whole, pieces = make(), make()
+    trace = whole.run(inputs, labels, delay=delays)
+    made = []
+    for a, b in ((0, 20), (20, 21), (21, 55), (55, 80)):
+        part = pieces.run(inputs[a:b], labels[a:b], delay=delays[a:b]).prediction
+        made += list(part.reshape(b - a, -1))
+        pieces = dl.load(pieces.save(tmp_path / "learner"))
+    rows = trace.prediction.reshape(80, -1)
+    assert np.array_equal(of_same_length(made, rows.shape[1]), rows)
+    assert whole.waits > 0 and bits(whole) == bits(pieces)
+
+
+def unseen(learner, prediction, label):
+    """Return another label, of which what is seen is the same."""
+    label = np.asarray(label)
+    if learner.feedback == "bandit":
+        return label if prediction == label else 3 - prediction - label
+    if learner.feedback == "losses":  # tags: the losses of all predictions of one size are equal
+        wrong = np.random.default_rng(int(label.sum())).permutation(prediction != label)
+        return np.where(wrong, 1 - prediction, prediction)
+    if learner.task.kind == "tags":
+        shown = prediction > 0
+    elif hasattr(learner.task, "k"):
+        shown = np.isin(np.arange(len(label)), prediction)
+    else:
+        shown = prediction[: len(label)] < learner.task.cutoff
+    return np.where(shown, label, 1 - label)
+
+
+@pytest.mark.parametrize("name", ["bandit", "tags", "set", "list", "documents", "losses, tags"])
+def test_late_labels_stay_hidden(name):
+    """Others in their place, of which the same is seen, change nothing."""
+    make, inputs, labels = HIDDEN[name]
+    delays = np.random.default_rng(2).integers(0, 15, 80)
+    one, two = make(), make()
+    first = one.run(inputs, labels, delay=delays)
+    pairs = zip(first.prediction, labels, strict=True)
+    others = [unseen(one, prediction, label) for prediction, label in pairs]
+    assert any((a != b).any() for a, b in zip(map(np.asarray, labels), others, strict=True))
+    same = len({np.shape(label) for label in labels}) == 1
+    second = two.run(inputs, np.array(others) if same else others, delay=delays)
+    assert np.array_equal(first.prediction, second.prediction)
+    assert (one.memory == two.memory).all()
+
+
+@every_hidden
+def test_certificates_of_late_runs_that_see_no_labels(make, inputs, labels, tmp_path):
+    learner, delays = make(), np.random.default_rng(2).integers(-1, 15, 80)
+    learner.run(inputs[:10], labels[:10])
+    trace = learner.run(inputs, labels, delay=delays)
+    trace = dl.Trace.load(trace.save(tmp_path / "trace"))
+    made = dl.certify(trace, None, inputs, labels)
+    assert made.valid and made.rounds == trace.arrived.sum(), str(made)
+    assert f"{80 - made.rounds} have not come" in str(made)
+    arrived = np.flatnonzero(trace.arrived)
+    names = ["loss", "risk", "target_loss", "arrival_risk", "chance", "slack"]
+    for name in (name for name in names if getattr(trace, name) is not None):
+        column = getattr(trace, name).copy()
+        column[arrived[7]] = 0.5 * column[arrived[7]] + 0.3
+        changed = dataclasses.replace(trace, **{name: column})
+        found = dl.certify(changed, None, inputs, labels)
+        assert not found.valid and name in str(found)
+    column = trace.prediction.copy()
+    column[[3, 4]] = column[[4, 3]] if (column[3] != column[4]).any() else 1 - column[[4, 3]]
+    changed = dataclasses.replace(trace, prediction=column)
+    assert "prediction" in str(dl.certify(changed, None, inputs, labels))
+    again = learner.run(inputs[:20], labels[:20], delay=0)
+    with pytest.raises(dl.InputError, match="of an earlier run came in this one"):
+        dl.certify(again, None, inputs[:20], labels[:20])
+
+
+@pytest.mark.parametrize("number", [-1.0, 0.5, 1e300, np.nan])
+@every_hidden
+def test_forged_rounds_that_wait_unseen_are_refused(make, inputs, labels, number):
+    learner = make()
+    learner.run(inputs[:30], labels[:30], delay=5)
+    state, before = learner.state, bits(learner)
+    for change in (number, None, np.zeros((5, 500)) + 0.5):
+        about, arrays = dict(state.late[0]), {k: a.copy() for k, a in state.late[1].items()}
+        if change is None:
+            del arrays["kept"]
+        elif np.ndim(change):
+            arrays["kept"] = change
+        else:
+            arrays["kept"][2, 0] = number
+        with pytest.raises(dl.InputError):
+            learner.restore(state.replaced(late=(about, arrays)))
+        assert bits(learner) == before
+
+
+@every_hidden
+def test_a_refused_run_leaves_rounds_that_wait_unseen(make, inputs, labels):
+    learner = make()
+    learner.run(inputs[:30], labels[:30], delay=9)
+    before, bad = bits(learner), [np.array(x, dtype=float) for x in inputs[30:50]]
+    bad[15] = np.full_like(bad[15], np.nan)
+    with pytest.raises(dl.InputError):
+        learner.run(bad if isinstance(inputs, list) else np.array(bad), labels[30:50], delay=3)
+    assert bits(learner) == before
+
+
+def test_a_new_class_while_hits_and_misses_wait():
+    learner = dl.bandit.Bandit(TASK)
+    learner.run(X[:30], Y[:30], delay=5)
+    grown = learner.grown(classes=5)
+    grown.run(X[30:60], np.r_[Y[30:59], 4], delay=0)
+    assert grown.rounds == 60 and grown.outstanding == 0
 
 
 def test_weights_of_late_rounds():

@@ -75,6 +75,20 @@ def test_something_is_learned(name):
     assert trace.target_loss[-400:].mean() < 0.75 * LOSSES[name].task.guess_loss
 
 
+@every_loss
+def test_a_certificate_plays_the_run_again(loss):
+    stream = dl.streams.Planted(loss.task, rounds=30, flips=0, features=3, seed=0)
+    trace = LossOnly(loss).run(stream)
+    made = dl.certify(trace, None, stream)
+    assert made.valid and made.expected == pytest.approx(trace.risk.sum())
+    assert "no bound: none is stated" in str(made) and made.bound == np.inf
+    for name in ("loss", "risk", "target_loss"):
+        column = getattr(trace, name).copy()
+        column[7] += 0.1
+        made = dl.certify(dataclasses.replace(trace, **{name: column}), None, stream)
+        assert not made.valid and name in str(made)
+
+
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -84,7 +98,6 @@ def test_something_is_learned(name):
         (lambda: LossOnly(LOSSES["tags"], step=0.0), "step must lie"),
         (lambda: LossOnly(LOSSES["tags"], exploration=2.0), "exploration must lie"),
         (lambda: dl.Committee([LossOnly(LOSSES["tags"])]), "learn from labels"),
-        (lambda: LossOnly(LOSSES["tags"]).run([[1.0]], [[0, 1, 0]], delay=1), "ask for tickets"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, words):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,16 +12,66 @@ from driftline.bandit.policy import Policy
 from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import Rows
+from driftline.inputs.flags import none
+from driftline.learner import Waiting
 from driftline.members.base import CountingMember
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json
+from driftline.typing import CheckedLabels, Json, Label
 
-__all__ = ["Hidden", "Mixed"]
+__all__ = ["AT_ONCE", "TOLD", "Schedule", "Hidden", "Mixed", "are_chances"]
+
+#: What a probability may be above 1, by rounding.
+ROUNDING = 1e-9
+
+
+def are_chances(numbers: np.ndarray) -> bool:
+    """Say whether numbers can be probabilities."""
+    return bool(((numbers >= 0.0) & (numbers <= 1.0 + ROUNDING)).all())
+
+
+#: No events, where every round is predicted and learned from at once; and a round that is told.
+AT_ONCE = none(0), np.zeros(0, np.int64), np.zeros((0, 0))
+TOLD = none(1), np.zeros(1, np.int64)
+
+
+class Schedule(NamedTuple):
+    """Which rounds are asked for, where each has its row of what is kept, and these rows.
+
+    Beside them, random numbers of all rounds, and how many are learned from.
+    """
+
+    asked: np.ndarray
+    places: np.ndarray
+    kept: np.ndarray
+    uniforms: np.ndarray
+    learned: int
 
 
 class Hidden(CountingMember):
-    """Base of learners that see less than labels: no map of theirs may see these either."""
+    """Base of learners that see less than labels: no map of theirs may see these either.
+
+    A certificate asks which policies a bound holds for, and else why there is none.
+    """
+
+    #: What is mixed, and the places of the policies that a theorem holds for.
+    policies: tuple[Policy, ...] = ()
+    carriers: Sequence[int] = ()
+
+    @property
+    @abstractmethod
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+
+    def guess_loss(self, labels: CheckedLabels) -> float:
+        """Return the mean target loss of a guess."""
+        made = self.task.mean_guess(labels, None)
+        assert made is not None  # None only without labels
+        return made
+
+    def _audit_room(self, labels: CheckedLabels) -> Batch:
+        """Return columns for rounds that are played again, with what a bound needs of chance."""
+        return self._room(labels)
 
     @property
     def nats(self) -> None:
@@ -42,11 +93,38 @@ class Hidden(CountingMember):
         """Rows that are too long are refused."""
         return False
 
-    def _run_late(self, *given: Any) -> NoReturn:
-        raise InputError(
-            f"a run that learns from {self.feedback} has no delay yet: ask for tickets, and tell "
-            "them late"
-        )
+    # -- rounds
+
+    @abstractmethod
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return how many numbers are kept of rounds like these until their labels come."""
+
+    @abstractmethod
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        """Refuse numbers that cannot be kept of a round with this label."""
+
+    def _check_waiting(self, waiting: Waiting) -> None:
+        kept = waiting.kept
+        if kept is None:
+            raise InputError("nothing is kept of the rounds that wait")
+        for row, label in zip(kept, waiting.labels, strict=True):
+            size = self._kept_size([label])
+            if row[size:].any():
+                raise InputError(f"{size} numbers are kept of a round at most, not {len(row)}")
+            with np.errstate(invalid="ignore"):  # of numbers too large to be whole ones
+                self._check_kept(np.pad(row[:size], (0, max(0, size - len(row)))), label)
+
+    def _schedule(self, room: Batch, labels: CheckedLabels, number: int) -> Schedule:
+        """Return which rounds are asked for and told, and random numbers of the former."""
+        count = len(labels)
+        if room.late is None:
+            return Schedule(*AT_ONCE, self._draws.uniforms(number, count), count)
+        late, first = room.late
+        asked, uniforms = room["asked"], np.full((count, 1), 0.5)
+        drawn = int(np.count_nonzero(asked))
+        uniforms[asked] = self._draws.uniforms(number, drawn)
+        places, kept = late.kept.rows(first, first + count, self._kept_size(labels))
+        return Schedule(asked, places, kept, uniforms, count - drawn)
 
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
@@ -77,6 +155,8 @@ class Mixed(Hidden):
         super().__init__(task, features, settings, seed)
         #: How many rows the weights of each policy have, and by how much balls are larger for it.
         self._tables, self._side = task.layout.weight_rows, 1.0
+        #: Over how many parts of a label, each seen or not, the target loss is a mean.
+        self.parts = 1
 
     def size(self, width: int) -> int:
         """Count the rounds, the weights of policies, and their weights of features."""
@@ -96,7 +176,7 @@ class Mixed(Hidden):
         if not (shares > 0.0).all() or abs(shares.sum() - 1.0) > 1e-6:
             raise InputError("the weights of policies must be positive and add up to 1")
         norms = np.sqrt(np.einsum("ikj,ikj->i", weights, weights))
-        radii = 0.5 * self._side * np.array([policy.diameter for policy in self.policies])
+        radii = 0.5 * np.array([self.diameter(policy) for policy in self.policies])
         if (norms > radii * (1.0 + 1e-6)).any():
             raise InputError(f"weights must lie in balls of radius {radii}, but have norms {norms}")
 
@@ -119,6 +199,23 @@ class Mixed(Hidden):
         """Return the weights of policies, and their weights of features."""
         count = len(self.policies)
         return memory[1 : 1 + count], memory[1 + count :].reshape(count, self._tables, -1)
+
+    # -- what a certificate asks for
+
+    def diameter(self, policy: Policy) -> float:
+        """Return the diameter of the ball in which the weights of a policy lie."""
+        return self._side * policy.diameter
+
+    @abstractmethod
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the losses of scores, a row each, with a column for every part of the label."""
+
+    def _audit_room(self, labels: CheckedLabels) -> Batch:
+        made = self._room(labels)
+        if not self.carriers:
+            return made
+        made = made.beside("noise", np.empty((len(labels), len(self.carriers))))
+        return made.beside("inverse", np.empty((len(labels), self.parts)))
 
     @property
     def shares(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import Mixed
+from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
 from driftline.bandit.clicks_kernel import clicks
 from driftline.bandit.learner import FLOOR, RATE, SHARE
 from driftline.bandit.policy import Policy
@@ -126,16 +126,16 @@ class Clicks(Mixed):
         self._top = float(getattr(task, "highest", 1))
         #: The policies that the theorem holds for.
         self.carriers = [i for i, policy in enumerate(policies) if policy.clip is None]
-        if kind != "tags":
+        if kind == "tags":
+            self.parts = self._tables
+        else:
             self.carriers = []
 
     # -- the memory
 
     def constants(self, width: int) -> list[float]:
         """Return sizes, what weights of policies follow, and what the kernel needs of policies."""
-        own = [
-            [*policy.constants[:5], self._side * policy.constants[5]] for policy in self.policies
-        ]
+        own = [[*policy.constants[:5], 0.5 * self.diameter(policy)] for policy in self.policies]
         sizes = [len(self.policies), self._tables, self._most, self._top]
         return [*sizes, RATE, SHARE, FLOOR, *(number for row in own for number in row)]
 
@@ -153,9 +153,27 @@ class Clicks(Mixed):
         """Why nothing is known beforehand."""
         return "what exploring costs is known when items are shown, not before"
 
+    @property
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+        if self._most:
+            return "none is stated for sets and lists"
+        return "" if self.carriers else "every policy is biased (clip)"
+
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the logistic losses of scores, of every tag."""
+        made: np.ndarray = np.logaddexp2(0.0, np.where(labels, -theta, theta) / np.log(2.0))
+        return made
+
+    def guess_loss(self, labels: CheckedLabels) -> float:
+        """Return the mean target loss of a guess; of sets and lists, of any items in any order."""
+        if not self._most:
+            return super().guess_loss(labels)
+        return float(np.mean([1.0 - np.mean(label) / self._top for label in labels]))
+
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
-        bound = "none is stated for sets and lists"
+        bound = self.no_bound
         if self.carriers:
             bound = (
                 f"of the expected loss, by each of {len(self.carriers)} policies without a clip: "
@@ -203,34 +221,26 @@ class Clicks(Mixed):
         self.check_mapped(mapped)
         return mapped
 
-    def _play(
-        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
-    ) -> None:
-        if self._several and self.mapper is not None:
-            mapper: Any = self.mapper
-            rows.labels = None
-            mapped = mapper.rounds(rows, start, stop)
-            mapped.before = start
-            self.check_mapped(mapped)
-            self._play_mapped(mapped, 0, stop - start, labels, number, room)
-        else:
-            super()._play(rows, start, stop, labels, number, room)
+    def _piece(self, rows: Rows, start: int, stop: int) -> tuple[Rows, int, int]:
+        if not self._several or self.mapper is None:
+            return super()._piece(rows, start, stop)
+        mapper: Any = self.mapper
+        mapped = mapper.rounds(rows, start, stop)
+        mapped.before = start
+        self.check_mapped(mapped)
+        return mapped, 0, stop - start
 
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        if "sample_weight" in room.columns:
-            raise InputError("rounds with clicks count once each: give no sample weights")
         assert room.table is not None
         self._begin(rows)
-        uniforms = self._draws.uniforms(number, stop - start)
-        slack = room.columns.get("slack", np.zeros((stop - start, 0)))
-        made = self._call(
-            rows, start, stop, _flat(labels), uniforms, room.table, slack, learning=True
-        )
+        events = self._schedule(room, labels, number)
+        own = [room.columns.get(name, NO_TABLE) for name in ("slack", "noise", "inverse")]
+        made = self._call(rows, start, stop, _flat(labels), events, (room.table, *own))
         if made.played < stop - start:
             refuse(rows, start + made.played)
-        self._rounds += made.played
+        self._rounds += events.learned
         sizes = [len(label) for label in labels]
         ends = np.cumsum(sizes)
         for t, end in enumerate(ends.tolist()):
@@ -243,16 +253,11 @@ class Clicks(Mixed):
         start: int,
         stop: int,
         labels: np.ndarray,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        slack: np.ndarray,
-        *,
-        learning: bool,
-        told: np.ndarray = NO_TABLE,
-        shown: np.ndarray | None = None,
+        events: Schedule,
+        written: tuple[np.ndarray, ...],
         memory: np.ndarray | None = None,
     ) -> Called:
-        """Call the kernel."""
+        """Call the kernel, which learns if there are labels."""
         if self._several:
             inputs, starts = rows.arrays(start, stop)
             items, largest = int(starts[-1]), int(np.diff(starts).max())
@@ -261,13 +266,13 @@ class Clicks(Mixed):
             items, largest = (stop - start) * self._tables, self._tables
         task: Any = self.task
         discounts = task.discounts(largest) if self._most else np.zeros(1)
-        shown = np.zeros(items, np.int64) if shown is None else shown
-        chances = np.empty(items)
+        shown, chances = np.zeros(items, np.int64), np.empty(items)
         memory = self.memory if memory is None else memory
         constants = np.array(self.constants(inputs.shape[1]))
-        given = (inputs, starts, labels, uniforms, told, constants, np.array(discounts), memory)
-        room, count = self._room_for(largest), len(self.policies)
-        played = self.kernel.compiled(*given, room, learning, trace, slack, shown, chances)
+        given = (inputs, starts, labels, events.uniforms, *events[:3], constants)
+        room, count, learning = self._room_for(largest), len(self.policies), len(labels) > 0
+        rest = (np.array(discounts), memory, room, learning, *written, shown, chances)
+        played = self.kernel.compiled(*given, *rest)
         own = room[count * largest : 2 * count * largest].reshape(count, largest)
         return Called(int(played), shown, chances, own)
 
@@ -285,9 +290,9 @@ class Clicks(Mixed):
         self._check_size(mapped, label)
         self._first(mapped)
         table, slack = np.empty((5, 1)), np.empty((1, len(self.carriers)))
-        made = self._call(
-            mapped, 0, 1, _flat([label]), self._draws.uniform(number), table, slack, learning=True
-        )
+        events = Schedule(*AT_ONCE, self._draws.uniform(number), 1)
+        written = (table, slack, NO_TABLE, NO_TABLE)
+        made = self._call(mapped, 0, 1, _flat([label]), events, written)
         self._count_one(made, mapped, row)
         return self._prediction_of(made.shown), table[:, 0]
 
@@ -316,17 +321,8 @@ class Clicks(Mixed):
     def _look(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         memory = self.memory if self._width is not None else self.started(mapped.features)
-        made = self._call(
-            mapped,
-            0,
-            1,
-            NO_STARTS,
-            self._draws.uniform(number),
-            NO_TABLE,
-            NO_TABLE,
-            learning=False,
-            memory=memory,
-        )
+        events = Schedule(*AT_ONCE, self._draws.uniform(number), 0)
+        made = self._call(mapped, 0, 1, NO_STARTS, events, (NO_TABLE,) * 4, memory)
         if not made.played:
             refuse(mapped, 0)
         prediction: Prediction = self._prediction_of(made.shown)
@@ -344,24 +340,26 @@ class Clicks(Mixed):
         self._check_size(mapped, label)
         if means.shape[1] != len(label):
             raise InputError(f"the ticket is for {means.shape[1]} items, not {len(label)}")
-        chances, shown = np.delete(means, 1, axis=0), means[1].astype(np.int64)
-        good = ((chances >= 0.0) & (chances <= 1.0 + 1e-9)).all() and (shown == means[1]).all()
-        if not good or (shown < 0).any() or (shown > len(label)).any():
-            raise InputError("the ticket does not say which items were shown, by which probability")
+        kept = np.vstack([means[1], means[0], means[2:]]).T.ravel()
+        self._check_kept(kept, label)
         self._first(mapped)
-        made = self._call(
-            mapped,
-            0,
-            1,
-            _flat([label]),
-            np.zeros((1, 1)),
-            np.zeros((5, 0)),
-            np.zeros((1, len(self.carriers))),
-            learning=True,
-            told=np.ascontiguousarray(chances),
-            shown=shown,
-        )
+        events = Schedule(*TOLD, kept[np.newaxis], np.zeros((1, 1)), 1)
+        written = (np.zeros((5, 0)), NO_TABLE, NO_TABLE, NO_TABLE)
+        made = self._call(mapped, 0, 1, _flat([label]), events, written)
         self._count_one(made, mapped, row)
+
+    # -- labels that come late
+
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return room for the place of every item, and its chances by all and by each policy."""
+        return (2 + len(self.policies)) * max(len(label) for label in labels)
+
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        shown, *chances = kept.reshape(len(label), -1).T
+        places = shown.astype(np.int64)
+        good = (places == shown).all() and ((places >= 0) & (places <= len(label))).all()
+        if not good or not are_chances(np.array(chances)):
+            raise InputError("it is not said which items were shown, by which probability")
 
 
 def _flat(labels: CheckedLabels) -> np.ndarray:

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 
-from driftline.bandit.kernel import LEAST, LONGEST_SQ, shrink, square_after, step_of
-from driftline.decoders.exploring import least_chance
+from driftline.bandit.kernel import LONGEST_SQ, shrink, square_after, step_of
+from driftline.decoders.exploring import LEAST, least_chance
 from driftline.kernels import CLICKS, dot, helper, kernel, spread
 
 __all__ = ["HEADER", "OPTIONS", "clicks"]
@@ -93,14 +93,19 @@ def list_chances(losses, others, first, second, size, most, chances):
 
 @kernel(CLICKS)
 def clicks(
-    inputs, starts, labels, uniforms, told, constants, discounts, memory, room, learning, trace,
-    slack, shown, chances,
+    inputs, starts, labels, uniforms, asked, places, kept, constants, discounts, memory, room,
+    learning, trace, slack, noise, inverse, shown, chances,
 ):  # fmt: skip
     """Show some items of every round, and learn from those that were shown.
 
     ``starts`` are where items of each round begin; without items of their own, rounds have as many
     as there are rows of weights. ``shown`` has the place of each item that is shown, from 1, and 0
-    for others; it is given with ``told`` probabilities, of all items, by all and by each policy.
+    for others, and ``chances`` are the probabilities by which items are shown. Where labels come
+    late, each round has a row in ``kept``: of one that is ``asked`` for, and only shown, the place,
+    the probability, and that by each policy are kept for each item. A round that is told is learned
+    from by what is kept of it, at the scores of now.
+    For audits of tags, ``inverse`` is one over the probability of each that is shown, 0 for others,
+    and ``noise`` what chance adds to the bound of every policy, without the comparator's part.
     """
     features = inputs.shape[1]
     policies, scores = int(constants[0]), int(constants[1])
@@ -151,9 +156,19 @@ def clicks(
                 if bounded and size <= most:
                     own[i, j] = 1.0
                 mixed[j] += shares[i] * own[i, j]
+        late = places.size > 0
+        told = late and not asked[t]
         for j in range(size):
-            mixed[j] = min(1.0, told[0, j] if told.shape[1] > 0 else mixed[j])
-        if bounded and told.shape[1] == 0:
+            mixed[j] = min(1.0, mixed[j])
+            chances[base + j] = mixed[j]
+        if told:  # by the probabilities of then
+            for j in range(size):
+                at = j * (2 + policies)
+                shown[base + j] = int(kept[places[t], at])
+                chances[base + j] = min(1.0, kept[places[t], at + 1])
+                for i in range(policies):
+                    own[i, j] = kept[places[t], at + 2 + i]
+        elif bounded:
             total, count = 0.0, 0
             least = min(most, size)
             for j in range(size):
@@ -171,17 +186,25 @@ def clicks(
                 shown[base + best] = -place
             for j in range(size):
                 shown[base + j] = -shown[base + j]
-        elif told.shape[1] == 0:
+        else:
             for j in range(size):
                 shown[base + j] = 1 if spread(uniforms[t, 0], j) < mixed[j] else 0
-        for j in range(size):
-            chances[base + j] = mixed[j]
+        if late and not told:
+            for j in range(size, kept.shape[1] // (2 + policies)):  # of an earlier, longer round
+                for i in range(2 + policies):
+                    kept[places[t], j * (2 + policies) + i] = 0.0
+            for j in range(size):
+                at = j * (2 + policies)
+                kept[places[t], at] = shown[base + j]
+                kept[places[t], at + 1] = mixed[j]
+                for i in range(policies):
+                    kept[places[t], at + 2 + i] = own[i, j]
         if labels.size == 0:
             continue
         if trace.shape[1] > 0:
             loss, risk, target, earned, best = 0.0, 0.0, 0.0, 0.0, 0.0
             for j in range(size):
-                r, p = labels[base + j] / top, chances[base + j]
+                r, p = labels[base + j] / top, mixed[j]
                 for i in range(policies):
                     value = math.log1p(math.exp(-abs(theta[i, j]))) + max(0.0, theta[i, j])
                     loss += shares[i] * (value - r * theta[i, j]) * unit / size
@@ -203,10 +226,14 @@ def clicks(
             trace[TARGET, t] = max(0.0, target)
             trace[ETA, t] = 1.0
             trace[GRAD, t] = 0.0
+            if inverse.shape[0] > 0:
+                for j in range(size):
+                    p = max(chances[base + j], LEAST)
+                    inverse[t, j] = 1.0 / p if shown[base + j] > 0 else 0.0
             place = 0
             for i in range(policies):
                 if options[i, 3] == math.inf and not bounded:
-                    x_sq, total = dot(inputs[t], inputs[t]), 0.0
+                    x_sq, total, by_chance = dot(inputs[t], inputs[t]), 0.0, 0.0
                     half = 0.5 * step_of(options[i], memory[0]) * x_sq
                     for j in range(size):
                         doubt, p = math.exp(-abs(theta[i, j])), chances[base + j]
@@ -215,12 +242,17 @@ def clicks(
                         one = 1.0 - p - small - max(0.0, -theta[i, j]) * unit
                         none = p - small - max(0.0, theta[i, j]) * unit
                         if half > 0.0:
-                            one += half * ((1.0 - q) * unit) ** 2 / p
-                            none += half * (q * unit) ** 2 / p
+                            one += half * ((1.0 - q) * unit) ** 2 / max(p, LEAST)
+                            none += half * (q * unit) ** 2 / max(p, LEAST)
                         total += max(one, none) / size
+                        if noise.shape[0] > 0:  # the target loss minus what is to be covered
+                            value = 1.0 - p - one if labels[base + j] == 1 else p - none
+                            by_chance += (1.0 - inverse[t, j]) * value / size
                     slack[t, place] = total
+                    if noise.shape[0] > 0:
+                        noise[t, place] = by_chance
                     place += 1
-        if not learning:
+        if not learning or (late and not told):
             continue
         total = 0.0
         for i in range(policies):
@@ -228,9 +260,9 @@ def clicks(
             for j in range(size):
                 if shown[base + j] > 0:
                     r = labels[base + j] / top
-                    p = told[1 + i, j] if told.shape[1] > 0 else own[i, j]
+                    p = own[i, j]
                     cost = -r * p if bounded else r * (1.0 - p) + (1.0 - r) * p
-                    paid += cost / max(mixed[j], floor)
+                    paid += cost / max(chances[base + j], floor)
             shares[i] *= math.exp(-rate * paid / (min(most, size) if bounded else size))
             total += shares[i]
         for i in range(policies):
@@ -241,7 +273,7 @@ def clicks(
                     x = inputs[start + j] if several else inputs[t]
                     doubt = math.exp(-abs(theta[i, j]))
                     q = 1.0 / (1.0 + doubt) if theta[i, j] > 0.0 else doubt / (1.0 + doubt)
-                    length = eta * min(1.0 / max(mixed[j], LEAST), options[i, 3])
+                    length = eta * min(1.0 / max(chances[base + j], LEAST), options[i, 3])
                     gradient = q - labels[base + j] / top
                     square_after(weights[i, 0 if several else j], -length * gradient, x)
             square, radius = 0.0, options[i, 5]

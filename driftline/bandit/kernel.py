@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.decoders.exploring import explore, slack_of
+from driftline.decoders.exploring import LEAST, explore, slack_of
 from driftline.kernels import BANDIT, dot, helper, kernel, loose
 
 __all__ = ["HEADER", "OPTIONS", "bandit"]
@@ -21,9 +21,6 @@ HEADER, OPTIONS = 5, 6
 
 #: Rows whose squared norm is not below this are refused, so that no step overflows.
 LONGEST_SQ = 1e200
-
-#: The least probability that an estimate or a step is divided by.
-LEAST = 2.0**-60
 
 #: Columns of the trace.
 LOSS, RISK, TARGET, ETA, GRAD = range(5)
@@ -102,15 +99,18 @@ def move(weights, x, mean, chosen, hit, length, misses, radius):
 
 @kernel(BANDIT)
 def bandit(
-    inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
-    policy_loss, policy_square, predictions,
+    inputs, labels, uniforms, asked, places, kept, constants, memory, room, learning, trace, chance,
+    slack, noise, inverse, predictions,
 ):  # fmt: skip
     """Draw a prediction for every row, and learn from whether it was right.
 
-    Without ``learning`` rows are only predicted, and without labels nothing is recorded. If there
-    are ``told`` probabilities, what was predicted before is given: of the prediction, and of it by
-    each policy. Then the label is -1 after a miss. ``policy_square`` is the squared norm of the
-    gradient over the probability of the label.
+    Without ``learning`` rows are only predicted, and without labels nothing is recorded. Where
+    labels come late, each input has a row in ``kept``: of one that is ``asked`` for, and only
+    predicted, the prediction, its probability by each policy, and those of all classes are kept.
+    One that is told is learned from by what is kept of it, at the scores of now; its label may be
+    -1 after a miss. For audits, ``inverse`` is one over the
+    probability of a hit, 0 after a miss, and ``noise`` what chance adds to the bound of every
+    unbiased policy, without the comparator's part.
     """
     rows, features = inputs.shape
     classes, policies = int(constants[0]), int(constants[1])
@@ -140,8 +140,16 @@ def bandit(
             explore(losses[i], needed, chances[i])
             for k in range(classes):
                 mixed[k] += shares[i] * chances[i, k]
-        if told.shape[0] > 0:
-            chosen, p = predictions[t, 0], told[t, 0]
+        label = labels[t, 0] if labels.shape[0] > 0 else -1
+        risk = max(0.0, 1.0 - mixed[label]) if label >= 0 else 0.0
+        late = places.size > 0
+        told = late and not asked[t]
+        if told:  # by the probabilities of then
+            chosen = int(kept[places[t], 0])
+            for i in range(policies):
+                chances[i, chosen] = kept[places[t], 1 + i]
+            for k in range(classes):
+                mixed[k] = kept[places[t], 1 + policies + k]
         else:
             chosen, below, top = -1, 0.0, 0
             for k in range(classes):
@@ -151,38 +159,42 @@ def bandit(
                 if chosen < 0 and uniforms[t, 0] < below:
                     chosen = k
             chosen = top if chosen < 0 else chosen  # rounding may leave the sum short of 1
-            p = mixed[chosen]
-            predictions[t, 0] = chosen
+        predictions[t, 0] = chosen
+        p = mixed[chosen]
+        if late and not told:
+            kept[places[t], 0] = chosen
+            for i in range(policies):
+                kept[places[t], 1 + i] = chances[i, chosen]
+            for k in range(classes):
+                kept[places[t], 1 + policies + k] = mixed[k]
         if labels.shape[0] == 0:
             continue
-        label = labels[t, 0]
         hit = label == chosen
         if label >= 0 and trace.shape[1] > 0:
             trace[LOSS, t] = 0.0
             for i in range(policies):
                 trace[LOSS, t] += shares[i] * losses[i, label]
-            trace[RISK, t] = max(0.0, 1.0 - mixed[label])
+            trace[RISK, t] = risk
             trace[TARGET, t] = 0.0 if hit else 1.0
             trace[ETA, t] = 1.0
             trace[GRAD, t] = 0.0
             chance[t] = p
             place = 0
+            if inverse.shape[0] > 0:
+                inverse[t, 0] = 1.0 / max(p, LEAST) if hit else 0.0
             for i in range(policies):
                 if options[i, 3] == math.inf and options[i, 4] == 0.0:
                     slack[t, place] = slack_of(losses[i], costs[i], mixed)
+                    if noise.shape[0] > 0:
+                        value = losses[i, label] - costs[i, label] / max(mixed[label], LEAST)
+                        noise[t, place] = (1.0 - inverse[t, 0]) * value
                     place += 1
-                if policy_loss.shape[0] > 0:
-                    policy_loss[t, i] = losses[i, label]
-                    policy_square[t, i] = 0.0
-                    if squares[i, label] > 0.0:  # where it is 0, the label may have no chance
-                        policy_square[t, i] = squares[i, label] * length_sq / mixed[label]
-        if not learning:
+        if not learning or (late and not told):
             continue
         if hit:
             total = 0.0
             for i in range(policies):
-                own = told[t, 1 + i] if told.shape[0] > 0 else chances[i, chosen]
-                shares[i] *= math.exp(rate * own / max(p, floor))
+                shares[i] *= math.exp(rate * chances[i, chosen] / max(p, floor))
                 total += shares[i]
             for i in range(policies):
                 shares[i] = (1.0 - share) * shares[i] / total + share / policies

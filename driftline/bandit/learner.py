@@ -21,7 +21,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import Mixed
+from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
 from driftline.bandit.kernel import bandit
 from driftline.bandit.policy import DEFAULT, Policy
 from driftline.errors import InputError
@@ -116,6 +116,18 @@ class Bandit(Mixed):
         """Why nothing is known beforehand."""
         return "what exploring costs is known when predictions are made, not before"
 
+    @property
+    def no_bound(self) -> str:
+        """Why no policy has a bound, "" if one has."""
+        return "" if self.carriers else "every policy is biased (clip, or steps after misses)"
+
+    def surrogate_losses(self, theta: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the logistic losses of scores, in one column."""
+        shifted = theta - theta.max(axis=1, keepdims=True)
+        true = np.take_along_axis(shifted, np.asarray(labels), axis=1)
+        made: np.ndarray = np.log2(np.exp(shifted).sum(axis=1, keepdims=True)) - true / np.log(2.0)
+        return made
+
     def describe(self) -> str:
         """Say what is learned from, and which bound there is."""
         count = len(self.carriers)
@@ -130,7 +142,7 @@ class Bandit(Mixed):
                 "             for labels and comparators that do not depend on the draws",
             ]
         else:
-            lines.append("bound        none: every policy is biased (clip, or steps after misses)")
+            lines.append(f"bound        none: {self.no_bound}")
         lines += self._words_of_policies()
         if self.map is not None:
             lines.append(f"features {self.map!r}: bounds hold for mapped inputs")
@@ -183,18 +195,10 @@ class Bandit(Mixed):
         assert room.table is not None
         (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)
-        uniforms = self._draws.uniforms(number, stop - start)
-        none = np.zeros((stop - start, 0))
-        audited = [room.columns.get(name, NO_TABLE) for name in ("policy_loss", "policy_square")]
-        played = self._advance_drawn(
-            inputs,
-            np.asarray(labels),
-            uniforms,
-            room.table,
-            (room["chance"], room.columns.get("slack", none)),
-            room["prediction"],
-            (audited[0], audited[1]),
-        )
+        events = self._schedule(room, labels, number)
+        own = [room.columns.get(name, NO_TABLE) for name in ("slack", "noise", "inverse")]
+        written = (room.table, room["chance"], *own, room["prediction"])
+        played = self._advance_drawn(inputs, np.asarray(labels), events, written)
         if played < stop - start:
             refuse(rows, start + played)
 
@@ -202,16 +206,15 @@ class Bandit(Mixed):
         self,
         inputs: np.ndarray,
         labels: np.ndarray,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        own: tuple[np.ndarray, np.ndarray],
-        predictions: np.ndarray,
-        policies: tuple[np.ndarray, np.ndarray] = (NO_TABLE, NO_TABLE),
+        events: Schedule,
+        written: tuple[np.ndarray, ...],
     ) -> int:
         """Play rounds up to the first row that is refused; return how many were played."""
-        given = (inputs, labels, uniforms, NO_TABLE, self._constants, self.memory, self._space)
-        played = int(self.kernel.compiled(*given, True, trace, *own, *policies, predictions))
-        self._rounds += played
+        given = (inputs, labels, events.uniforms, *events[:3])
+        state = (self._constants, self.memory, self._space, True)
+        played = int(self.kernel.compiled(*given, *state, *written))
+        if played == len(inputs):  # else all is taken back
+            self._rounds += events.learned
         return played
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -225,10 +228,10 @@ class Bandit(Mixed):
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        inputs = self._one(row)
-        own = np.empty(1), np.empty((1, len(self.carriers)))
-        given = (inputs, label[np.newaxis], self._draws.uniform(number), self._column, own)
-        if not self._advance_drawn(*given, self._prediction):
+        inputs, slack = self._one(row), np.empty((1, len(self.carriers)))
+        events = Schedule(*AT_ONCE, self._draws.uniform(number), 1)
+        written = (self._column, np.empty(1), slack, NO_TABLE, NO_TABLE, self._prediction)
+        if not self._advance_drawn(inputs, label[np.newaxis], events, written):
             refuse(row, 0)
         return self._prediction[0], self._column[:, 0]
 
@@ -249,7 +252,7 @@ class Bandit(Mixed):
             memory, constants = self.started(width), np.array(self.constants(width))
         room, prediction = np.empty(self.space(width)), np.empty((1, 1), np.int64)
         uniform, nothing = self._draws.uniform(number), np.zeros(0)
-        given = (inputs, NO_LABELS, uniform, NO_TABLE, constants, memory, room, False, NO_TABLE)
+        given = (inputs, NO_LABELS, uniform, *AT_ONCE, constants, memory, room, False, NO_TABLE)
         if not self.kernel.compiled(*given, nothing, NO_TABLE, NO_TABLE, NO_TABLE, prediction):
             refuse(mapped, 0)
         start, size = 4 * len(self.policies) * self._classes, len(self.policies) * self._classes
@@ -273,18 +276,30 @@ class Bandit(Mixed):
     def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
         """Learn from a prediction with the probabilities that it was drawn by."""
         means, predicted = ticket.checked_means(1 + len(self.policies)), ticket.prediction
-        told = means[:, predicted] if predicted < means.shape[1] else np.zeros(1)
-        if not (0.0 < told[0] <= 1.0 + 1e-9 and (told >= 0.0).all() and (told <= 1.0 + 1e-9).all()):
-            raise InputError("the ticket has no probabilities with which its prediction was drawn")
+        if not predicted < means.shape[1] <= self._classes:
+            raise InputError(f"the ticket has no probability of its prediction, {predicted}")
+        kept = np.zeros(self._kept_size([label]))
+        own = np.r_[predicted, means[1:, predicted], means[0]]
+        kept[: len(own)] = own  # the ticket may be from before there were new classes
+        self._check_kept(kept, label)
         self._check_features(row)
         mapped = self._mapped(row)
         inputs = self._one(mapped)
-        self._prediction[0, 0] = predicted
-        given = (inputs, label[np.newaxis], np.zeros((1, 1)), told[np.newaxis].copy())
-        state = (self._constants, self.memory, self._space, True, np.zeros((5, 0)))
-        rest = (np.zeros(0), NO_TABLE, NO_TABLE, NO_TABLE, self._prediction)
-        if not self.kernel.compiled(*given, *state, *rest):
+        events = Schedule(*TOLD, kept[np.newaxis], np.zeros((1, 1)), 1)
+        written = (np.zeros((5, 0)), np.zeros(0), NO_TABLE, NO_TABLE, NO_TABLE, self._prediction)
+        if not self._advance_drawn(inputs, label[np.newaxis], events, written):
             refuse(mapped, 0)
-        self._rounds += 1
         if self.mapper is not None:
             self.mapper.remember(row)
+
+    # -- labels that come late
+
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return room for a prediction, its chance by each policy, and those of all classes."""
+        return 1 + len(self.policies) + self._classes
+
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        predicted, chances = kept[0], kept[1:]
+        good = predicted in range(self._classes) and are_chances(chances)
+        if not good or not chances[len(self.policies) + int(predicted)] > 0.0:
+            raise InputError("there are no probabilities with which the prediction was drawn")

@@ -157,6 +157,13 @@ class LossOnly(Hidden):
         """Why nothing is known beforehand."""
         return "only the loss of what was predicted is seen"
 
+    @property
+    def no_bound(self) -> str:
+        """Why there is no bound."""
+        return (
+            "none is stated: gradients are right on average, with a variance that exploring bounds"
+        )
+
     def config(self) -> Json:
         """Return the loss, the map and the settings as plain data."""
         map_of = None if self.map is None else self.map.config()
@@ -182,8 +189,7 @@ class LossOnly(Hidden):
         """Say what is learned from, and that no bound is stated."""
         return (
             f"{self!r}\nlearns from  the loss of each prediction; labels stay unknown\n"
-            "bound        none is stated: gradients are right on average, with a variance that "
-            "exploration bounds"
+            f"bound        {self.no_bound}"
         )
 
     # -- rounds
@@ -209,25 +215,38 @@ class LossOnly(Hidden):
     ) -> None:
         (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)
-        uniforms = self._draws.uniforms(number, stop - start)[:, 0]
+        events = self._schedule(room, labels, number)
         assert room.table is not None
         for t, x in enumerate(inputs):
             if not x @ x < 1e100:
                 refuse(rows, start + t)
-            row, columns = self._one(x, labels[t], float(uniforms[t]))
+            kept = events.kept[events.places[t]] if room.late is not None else None
+            told = None if kept is None or events.asked[t] else kept
+            row, measured, columns = self._one(x, labels[t], float(events.uniforms[t, 0]), told)
             room["prediction"][t, : len(row)] = row
             room.table[:, t] = columns
+            if kept is not None:
+                kept[: len(row)], kept[len(row) :] = row, measured
+            if kept is None or told is not None:
+                self._step(x, measured, float(columns[2]))
 
-    def _one(self, x: np.ndarray, label: Label, uniform: float) -> tuple[np.ndarray, np.ndarray]:
-        """Play one round; return the prediction as numbers, and a column of the record."""
+    def _one(
+        self, x: np.ndarray, label: Label, uniform: float, told: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the prediction of a round as numbers, what it measures, and the round's record.
+
+        If the round is told, both are those that were kept of it.
+        """
         prediction, measured, mean = self._drawn(x, uniform)
-        task, truth = self.task, self.task.label(label)
-        paid, theta = task.loss(prediction, truth), self._theta(x)
-        value = self.loss.value_and_grad(theta, truth)[0]
-        risk = float(task.encode(truth) @ mean + task.offset(truth))
-        self._step(x, measured, paid)
         row = np.atleast_1d(np.asarray(prediction, dtype=np.int64))
-        return row, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
+        task, truth = self.task, self.task.label(label)
+        if told is not None:
+            row, measured = told[: len(row)].astype(np.int64), told[len(row) :].copy()
+            prediction = task.prediction(row)
+        value = self.loss.value_and_grad(self._theta(x), truth)[0]
+        risk = float(task.encode(truth) @ mean + task.offset(truth))
+        paid = task.loss(prediction, truth)
+        return row, measured, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
 
     def _theta(self, x: np.ndarray) -> np.ndarray:
         theta: np.ndarray = self.memory.reshape(self.task.dim, -1) @ x
@@ -266,10 +285,11 @@ class LossOnly(Hidden):
         row.labels = None
         mapped = self._mapped(row)
         x = self._vector(mapped)
-        played = self._one(x, label, float(self._draws.uniform(number)[0, 0]))
+        made, measured, columns = self._one(x, label, float(self._draws.uniform(number)[0, 0]))
+        self._step(x, measured, float(columns[2]))
         if self.mapper is not None:
             self.mapper.remember(row)
-        return played
+        return made, columns
 
     def _vector(self, mapped: Rows) -> np.ndarray:
         """Return the input of one round, with weights allocated for it."""
@@ -304,13 +324,30 @@ class LossOnly(Hidden):
     def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket) -> None:
         """Learn from the loss of a prediction, by what it measures."""
         measured = ticket.checked_means(1)[0]
-        if measured.shape != (self.task.dim,) or np.abs(measured).max() > MOST:
-            raise InputError("the ticket does not say what its prediction measures")
+        self._check_measured(measured)
         self._check_features(row)
         x = self._vector(self._mapped(row))
         self._step(x, measured, label)
         if self.mapper is not None:
             self.mapper.remember(row)
+
+    def _check_measured(self, measured: np.ndarray) -> None:
+        if measured.shape != (self.task.dim,) or np.abs(measured).max() > MOST:
+            raise InputError("it is not said what the prediction measures")
+
+    # -- labels that come late
+
+    def _kept_size(self, labels: CheckedLabels) -> int:
+        """Return room for a prediction, and for what it measures."""
+        return self.task.prediction_width(labels) + self.task.dim
+
+    def _check_kept(self, kept: np.ndarray, label: Label) -> None:
+        count = len(kept) - self.task.dim
+        prediction = kept[:count].astype(np.int64)
+        if (prediction != kept[:count]).any():
+            raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
+        self.task.check_label(self.task.prediction(prediction))
+        self._check_measured(kept[count:])
 
 
 def _factor(loss: Loss) -> float:

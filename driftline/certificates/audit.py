@@ -76,8 +76,8 @@ def certify(
     The weights are replayed from the steps in the trace. All else is computed anew: losses, risks
     and gradients, predictions and their target losses, the steps of the rate and the alarms of the
     detector. Every difference from the trace is reported. A learner without gradient steps
-    (:mod:`driftline.members`) is played again, and has totals but no bounds. For one with bandit
-    feedback see :class:`~driftline.certificates.BanditCertificate`.
+    (:mod:`driftline.members`) is played again, and has totals but no bounds. For one that
+    does not see labels see :class:`~driftline.certificates.BanditCertificate`.
 
     Parameters
     ----------
@@ -139,13 +139,9 @@ def certify(
         if makes_steps(trace):
             return _with_weights(_certify(trace, *given), trace, sample_weight)
         if feedback_of(trace) != "full":
-            if feedback_of(trace) != "bandit":
-                raise InputError(
-                    f"there is no certificate of runs that see {feedback_of(trace)} alone: where "
-                    "there is a slack in the trace, a bound adds it to the loss of a comparator"
-                )
             if sample_weight is not None:
-                raise InputError("rounds with bandit feedback have no sample weights")
+                words = f"rounds that are learned from {feedback_of(trace)} count once each"
+                raise InputError(f"{words}: give no sample weights")
             return certify_bandit(trace, *given[:3], progress)
         if comparator is not None:
             raise InputError("the learner has no weights, and nothing to compare: give None")

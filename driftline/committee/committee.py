@@ -22,7 +22,7 @@ from driftline.features import Standardiser
 from driftline.inputs import Rows, SparseRows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
-from driftline.learner import Asked, Member, Shell, Shield, Ticket, check_longer
+from driftline.learner import Asked, Member, Shell, Shield, Ticket, Waiting, check_longer
 from driftline.state import State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
@@ -293,6 +293,10 @@ class Committee(Shell):
             given = (first, first + len(risks), risks, len(self.shares.grid))
             paid, counts, asked = late.settle(*given)
         self._weigh(paid, losses, counts, room["weights"], asked)
+
+    def _check_waiting(self, waiting: Waiting) -> None:
+        if waiting.kept is not None and (waiting.kept < 0.0).any():
+            raise InputError(f"members cannot have paid {waiting.kept!r:.60}")
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():

@@ -28,7 +28,10 @@ from driftline.errors import InputError
 from driftline.kernels import MIX, Kernel, helper, kernel
 from driftline.losses import Loss
 
-__all__ = ["Exploring", "explore", "least_chance", "slack_of"]
+__all__ = ["LEAST", "Exploring", "explore", "least_chance", "slack_of"]
+
+#: The least probability that a cost, an estimate or a step is divided by.
+LEAST = 2.0**-60
 
 #: The most steps of Newton's method; about ten are enough.
 MOST_STEPS = 100
@@ -71,12 +74,15 @@ def explore(losses, costs, chances):
 
 @helper
 def slack_of(losses, costs, chances):
-    """Return the least s that any probabilities allow: the largest excess over all labels."""
+    """Return the least s that any probabilities allow: the largest excess over all labels.
+
+    Where a label came late, probabilities are those of then, and may be 0 where costs are not.
+    """
     s = -math.inf
     for k in range(losses.size):
         excess = 1.0 - chances[k] - losses[k]
         if costs[k] > 0.0:
-            excess += costs[k] / chances[k]
+            excess += costs[k] / max(chances[k], LEAST)
         s = max(s, excess)
     return s
 

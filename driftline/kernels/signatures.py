@@ -238,13 +238,15 @@ MEMBER = types.int64(
     predictions,
 )
 
-#: ``bandit(inputs, labels, uniforms, told, constants, memory, room, learning, trace, chance, slack,
-#: policy_loss, policy_square, predictions) -> rows``: see :mod:`driftline.bandit.kernel`; stop at
-#: the first row that is not finite, or too long.
+#: ``bandit(inputs, labels, uniforms, asked, places, kept, constants, memory, room, learning, trace,
+#: chance, slack, noise, inverse, predictions) -> rows``: see :mod:`driftline.bandit.kernel`; stop
+#: at the first row that is not finite, or too long.
 BANDIT = types.int64(
     _input(types.float64, 2),
     labels,
     matrix,
+    flags,
+    integers,
     matrix,
     vector,
     vector,
@@ -258,14 +260,17 @@ BANDIT = types.int64(
     predictions,
 )
 
-#: ``clicks(inputs, starts, labels, uniforms, told, constants, discounts, memory, room, learning,
-#: trace, slack, shown, chances) -> rounds``: see :mod:`driftline.bandit.clicks_kernel`; stop at the
-#: first round with a row that is not finite, or too long.
+#: ``clicks(inputs, starts, labels, uniforms, asked, places, kept, constants, discounts, memory,
+#: room, learning, trace, slack, noise, inverse, shown, chances) -> rounds``: see
+#: :mod:`driftline.bandit.clicks_kernel`; stop at the first round with a row that is not finite, or
+#: too long.
 CLICKS = types.int64(
     _input(types.float64, 2),
     integers,
     integers,
     matrix,
+    flags,
+    integers,
     matrix,
     vector,
     vector,
@@ -273,6 +278,8 @@ CLICKS = types.int64(
     vector,
     types.boolean,
     types.Array(types.float64, 2, "A"),
+    matrix,
+    matrix,
     matrix,
     integers,
     vector,

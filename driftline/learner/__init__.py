@@ -2,6 +2,8 @@
 
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
+from driftline.learner.late import Kept as Kept
+from driftline.learner.late import Waiting as Waiting
 from driftline.learner.member import Member as Member
 from driftline.learner.member import Round as Round
 from driftline.learner.member import check_longer as check_longer

@@ -9,7 +9,7 @@ rounds. Rounds whose label has not come wait for the next run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from driftline.inputs.taking import after, from_arrays, take, take_labels, to_ar
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Saved
 
-__all__ = ["AskedRounds", "LateRun", "Waiting"]
+__all__ = ["AskedRounds", "Kept", "LateRun", "Waiting"]
 
 #: The version of the fields of rounds that wait. A new field has a default for older files.
 VERSION = 1
@@ -33,12 +33,71 @@ class AskedRounds(NamedTuple):
     paid: np.ndarray
 
 
+class Kept:
+    """What a learner must know of rounds when their labels come, a row of numbers for each.
+
+    A place is used again when its round was told: there are as many as rounds wait at a time.
+
+    Parameters
+    ----------
+    rounds, asked
+        The round of every event, and whether it is asked for or told.
+    needed
+        Whether each round must be known after the event in which it is asked for.
+    before
+        The rows of the first rounds, which wait already; None for none.
+
+    >>> kept = Kept(np.array([0, 1, 0, 2]), np.array([True, True, False, True]), np.ones(3, bool))
+    >>> places, table = kept.rows(0, 4, width=2)
+    >>> places.tolist(), table.shape
+    ([0, 1, 0, 0], (2, 2))
+    """
+
+    def __init__(
+        self,
+        rounds: np.ndarray,
+        asked: np.ndarray,
+        needed: np.ndarray,
+        before: np.ndarray | None = None,
+    ):
+        self._table = np.zeros((0, 0)) if before is None else np.array(before, order="C")
+        size, free = len(self._table), list[int]()
+        of_round, places = list(range(size)) + [0] * (len(needed) - size), []
+        for t, begins, wanted in zip(
+            rounds.tolist(), asked.tolist(), needed[rounds].tolist(), strict=True
+        ):
+            if begins:
+                of_round[t] = free.pop() if free else size
+                size = max(size, of_round[t] + 1)
+            if not (begins and wanted):
+                free.append(of_round[t])
+            places.append(of_round[t])
+        self._size, self._of_round = size, np.array(of_round, dtype=np.int64)
+        self._places = np.array(places, dtype=np.int64)
+
+    def rows(self, start: int, stop: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of some events, and the table: of this many numbers or more a row."""
+        rows, columns = self._table.shape
+        if rows < self._size or columns < width:
+            more = (0, self._size - rows), (0, max(0, width - columns))
+            self._table = np.ascontiguousarray(np.pad(self._table, more))
+        return self._places[start:stop], self._table
+
+    def of(self, rounds: np.ndarray) -> np.ndarray:
+        """Return the rows of some rounds, without zeros at the end of all: these are not kept."""
+        made = self._table[self._of_round[rounds]]
+        used = np.flatnonzero(made.any(axis=0))
+        return np.ascontiguousarray(made[:, : used[-1] + 1 if len(used) else 0])
+
+
 @dataclass(frozen=True, eq=False)
 class Waiting:
     """Rounds that were predicted, and whose labels come at known ticks.
 
-    ``paid`` is what the members of a committee paid for each, and then what each set of weights
-    would have: see :mod:`driftline.committee.shares`. None for a single learner.
+    ``kept`` is what must be known of each when its label comes, None for nothing. For a committee
+    that is what its members paid, and then what each set of weights would have: see
+    :mod:`driftline.committee.shares`. For a learner that does not see labels it is what was
+    predicted, by which probabilities.
     """
 
     rows: Rows
@@ -46,7 +105,7 @@ class Waiting:
     numbers: np.ndarray
     due: np.ndarray
     sample_weight: np.ndarray
-    paid: np.ndarray | None = None
+    kept: np.ndarray | None = None
 
     def among(self, outstanding: np.ndarray) -> Waiting | None:
         """Return those of the rounds that are still outstanding, None for none."""
@@ -64,8 +123,8 @@ class Waiting:
             labels = np.concatenate(labels)
         arrays |= {"labels": np.asarray(labels, dtype=np.int64), "numbers": self.numbers}
         arrays |= {"due": self.due, "sample_weight": self.sample_weight}
-        if self.paid is not None:
-            arrays["paid"] = self.paid
+        if self.kept is not None:
+            arrays["kept"] = self.kept
         return {"version": VERSION, **about}, arrays
 
     @classmethod
@@ -88,7 +147,7 @@ class Waiting:
                 arrays["numbers"],
                 arrays["due"],
                 arrays["sample_weight"],
-                arrays.get("paid"),
+                arrays.get("kept"),
             )
             made._check(task, outstanding)
             return made
@@ -110,11 +169,13 @@ class Waiting:
             raise InputError("a label cannot come before its round, or count without end")
         if outstanding is None or not np.isin(self.numbers, outstanding).all():
             raise InputError("rounds wait that are not outstanding")
-        paid = self.paid
-        if paid is not None and (
-            paid.ndim != 2 or len(paid) != count or not np.isfinite(paid).all() or (paid < 0).any()
+        kept = self.kept
+        if kept is not None and not (
+            kept.ndim == 2 and kept.dtype == np.float64 and len(kept) == count
         ):
-            raise InputError(f"members cannot have paid {paid!r:.60}")
+            raise InputError(f"{count} rounds cannot have {kept!r:.60} kept of them")
+        if kept is not None and not np.isfinite(kept).all():
+            raise InputError("what is kept of rounds must be finite")
         if self.rows.first_bad_row() is not None:
             raise InputError("inputs must be finite")
 
@@ -126,7 +187,7 @@ class Waiting:
             self.numbers[index],
             self.due[index],
             self.sample_weight[index],
-            None if self.paid is None else self.paid[index],
+            None if self.kept is None else self.kept[index],
         )
 
 
@@ -160,9 +221,11 @@ class LateRun:
         numbers = first + np.arange(count)
         due = np.where(delays < 0, -1, numbers + np.maximum(delays, 0))
         weights = np.ones(count) if sample_weight is None else sample_weight
-        #: What members have paid for each round, and what each set of weights would have.
-        self.paid: np.ndarray | None = None
-        self.kept: np.ndarray | None = None
+        #: What is kept of rounds that waited; and of all, by a committee what members have paid and
+        #: what each set of weights would have, by others rows of numbers.
+        self._before: np.ndarray | None = None
+        self._paid: tuple[np.ndarray, np.ndarray] | None = None
+        self._kept: Kept | None = None
         if waiting is not None:
             rows, numbers = after(waiting.rows, rows), np.r_[waiting.numbers, numbers]
             due = np.r_[np.maximum(waiting.due, first), due]  # time may have gone on without us
@@ -171,7 +234,7 @@ class LateRun:
             joined = (
                 [*known, *labels] if isinstance(known, list) else np.concatenate([known, labels])
             )
-            labels, self.paid = joined, waiting.paid
+            labels, self._before = joined, waiting.kept
             self.weighted = self.weighted or bool((waiting.sample_weight != 1.0).any())
         self.rows, self.labels, self.numbers, self.due = rows, labels, numbers, due
         self.sample_weight = weights
@@ -213,17 +276,25 @@ class LateRun:
         of ``sets`` would have paid is kept by whoever has their weights.
         """
         members = risks.shape[1]
-        if self.kept is None:
-            before = np.zeros((0, members + sets)) if self.paid is None else self.paid
+        if self._paid is None:
+            before = np.zeros((0, members + sets)) if self._before is None else self._before
             more = np.full((len(self.numbers) - len(before), members + sets), np.nan)
             whole = np.concatenate([before, more])
-            self.paid, self.kept = whole[:, :members].copy(), whole[:, members:].copy()
-        assert self.paid is not None
+            self._paid = whole[:, :members].copy(), whole[:, members:].copy()
+        paid, by_sets = self._paid
         rounds, asked = self.rounds[start:stop], self.asked[start:stop]
-        self.paid[rounds[asked]] = risks[asked]
+        paid[rounds[asked]] = risks[asked]
         counts = np.where(asked, -1.0, self.sample_weight[rounds])
-        given = AskedRounds(np.ascontiguousarray(rounds), self.kept)
-        return np.ascontiguousarray(self.paid[rounds]), counts, given
+        given = AskedRounds(np.ascontiguousarray(rounds), by_sets)
+        return np.ascontiguousarray(paid[rounds]), counts, given
+
+    @property
+    def kept(self) -> Kept:
+        """What is kept of rounds until their labels come, by a learner that does not see these."""
+        if self._kept is None:
+            needed = (self.tell_events >= 0) | (self.due >= 0)
+            self._kept = Kept(self.rounds, self.asked, needed, self._before)
+        return self._kept
 
     @property
     def waiting(self) -> Waiting | None:
@@ -231,11 +302,11 @@ class LateRun:
         left = self.left
         if not len(left):
             return None
-        paid = self.paid
-        if paid is not None and self.kept is not None:
-            paid = np.hstack([paid, self.kept])
-        given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight, paid)
-        return Waiting(*given).taken(left)
+        given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight)
+        made = Waiting(*given).taken(left)
+        if self._paid is not None:
+            return replace(made, kept=np.hstack(self._paid)[left])
+        return made if self._kept is None else replace(made, kept=self._kept.of(left))
 
     @property
     def left(self) -> np.ndarray:

@@ -266,12 +266,16 @@ class Member(Shell):
     def _play(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
-        if self.mapper is not None:
-            mapped = self.mapper.piece(rows, start, stop)
-            mapped.before = start
-            rows, start, stop = mapped, 0, stop - start
-            self.check_mapped(rows)
-        self._play_mapped(rows, start, stop, labels, number, room)
+        self._play_mapped(*self._piece(rows, start, stop), labels, number, room)
+
+    def _piece(self, rows: Rows, start: int, stop: int) -> tuple[Rows, int, int]:
+        """Return mapped rows, and where some of the rows are in them; the map learns from these."""
+        if self.mapper is None:
+            return rows, start, stop
+        mapped = self.mapper.piece(rows, start, stop)
+        mapped.before = start
+        self.check_mapped(mapped)
+        return mapped, 0, stop - start
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
         self._check_features(row)

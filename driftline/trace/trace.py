@@ -63,7 +63,8 @@ class Trace:
     prediction, ``arrival_risk`` what a prediction at the arrival would have cost, and ``carried``
     how many labels of earlier runs came in this one. Where only hits and misses are seen,
     ``chance`` is the probability with which the prediction was drawn, and ``slack`` has a column
-    for each unbiased policy: see :class:`~driftline.bandit.Bandit`. Beside these, the learner's
+    for each unbiased policy: see :class:`~driftline.bandit.Bandit`; of a label that came late, at
+    the scores of the arrival. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -122,6 +123,10 @@ class Trace:
         asked, told = late.ask_events, late.tell_events[late.carried :]
         came = told >= 0
         columns: dict[str, Any] = {"prediction": self.prediction[asked]}
+        if self.chance is not None:
+            columns["chance"] = self.chance[asked]
+        if self.slack is not None:
+            columns["slack"] = np.where(came[:, np.newaxis], self.slack[told], np.nan)
         for name in ("risk", "target_loss"):
             columns[name] = np.where(came, getattr(self, name)[asked], np.nan)
         for name in ("loss", "eta", "grad_sq", *(["gap"] if self.gap is not None else [])):
@@ -281,7 +286,7 @@ class Trace:
             if not ((columns["chance"] > 0.0) & (columns["chance"] <= 1.0 + 1e-9)).all():
                 raise InputError("chances of predictions lie above 0, up to 1")
         if "slack" in arrays:
-            columns["slack"] = column(arrays, "slack", rounds, ndims=(2,))
+            columns["slack"] = column(arrays, "slack", rounds, ndims=(2,), came=came)
         return cls(**columns, origin=origin, config=config, digest=digest)
 
     @classmethod

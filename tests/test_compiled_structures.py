@@ -172,3 +172,95 @@ def test_target_losses_of_many_rounds_are_those_of_each(name):
     assert np.allclose(made, alone, atol=1e-14)
     with pytest.raises(dl.InputError):
         task.losses(rows + 99, labels)
+
+
+# -- documents
+
+RELEVANCE = {
+    "grades": T.NDCG(3),
+    "cutoff": T.NDCG(3, cutoff=2),
+    "from 1": T.NDCG(2, lowest=1),
+    "exponential": T.NDCG(3, gain="exponential", discount="reciprocal"),
+    "own discounts": T.NDCG(2, discount=(1.0, 0.9, 0.2)),
+    "precision": T.PrecisionAtK(3),
+}
+
+
+def documents(task, rng, rounds=40, most=12):
+    queries = [rng.normal(size=(int(n), 3)) for n in rng.integers(1, most + 1, rounds)]
+    edges = np.linspace(-1.0, 2.0, task.highest - task.lowest)
+    return queries, [task.lowest + np.digitize(x[:, 0] + x[:, 1], edges) for x in queries]
+
+
+def sorting(task):
+    loss = L.Scaled(L.PairwiseLogistic(task, most=200), 2.0)
+    rate = R.Polyak(monotone=False, cap=30.0)
+    return dl.OGD(loss, D.Argmax(loss), rate, dl.domains.Ball(60.0))
+
+
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+@pytest.mark.parametrize("name", RELEVANCE)
+def test_pairs_of_documents_run_compiled_as_in_python(name, scale):
+    task, rng = RELEVANCE[name], np.random.default_rng(0)
+    queries, labels = documents(task, rng)
+    queries = [scale * query for query in queries]
+    fast, slow = sorting(task), sorting(task)
+    assert type(fast.engine) is CompiledEngine
+    slow.engine = PlainEngine(slow.parts)
+    one, two = fast.run(queries, labels), slow.run(queries, labels)
+    for column in ("loss", "risk", "grad_sq"):
+        assert np.allclose(getattr(one, column), getattr(two, column), rtol=1e-9, atol=1e-9), column
+    assert np.array_equal(one.prediction, two.prediction)
+    assert dl.certify(one, dl.comparators.Fixed(np.zeros((1, 3))), queries, labels).valid
+
+
+@pytest.mark.parametrize("size", [2, 60, 200])
+def test_pairs_keep_their_digits(size):
+    rng, task = np.random.default_rng(size), T.NDCG(4)
+    loss = L.PairwiseLogistic(task, most=200)
+    for scale in (1e-9, 1.0, 40.0, 290.0, 1e4):
+        theta, label = scale * rng.normal(size=size), rng.integers(0, 5, size)
+        value, grad = loss.value_and_grad(theta, label)
+        target, work, own = task.encode(label), np.empty(loss.workspace(size)), np.empty(size)
+        params = np.array(loss.params(size))
+        assert np.isclose(loss.kernels.loss(theta, target, params, work, own), value, rtol=1e-12)
+        assert np.allclose(own, grad, rtol=1e-10, atol=1e-14)
+        order = 50.0 * np.argsort(np.argsort(target, kind="stable"))  # far apart: a tiny loss
+        value, _ = loss.value_and_grad(order, label)
+        made = loss.kernels.loss(order, target, params, work, own)
+        assert np.isclose(made, value, rtol=1e-9, atol=1e-300)
+
+
+def test_larger_queries_than_stated_are_refused_before_anything_changes():
+    loss = L.Scaled(L.PairwiseLogistic(T.NDCG(2), most=5), 2.0)
+    learner = dl.OGD(loss, D.Argmax(loss))
+    queries, labels = documents(T.NDCG(2), np.random.default_rng(0), rounds=10, most=5)
+    learner.run(queries, labels)
+    before = learner.weights.copy()
+    with pytest.raises(dl.InputError, match="6 documents, but the loss's constant is stated for 5"):
+        learner.run([*queries, np.ones((6, 3))], [*labels, np.ones(6, int)])
+    assert np.array_equal(learner.weights, before)
+    assert len(learner.predict(np.ones((6, 3)))) == 6  # predicting needs no constant
+
+
+@pytest.mark.parametrize("name", [n for n in RELEVANCE if n != "precision"])
+def test_votes_and_losses_of_orders_are_those_of_each(name):
+    task, rng = RELEVANCE[name], np.random.default_rng(1)
+    sizes = rng.integers(1, 8, 20)
+    labels = [rng.integers(task.lowest, task.highest + 1, n) for n in sizes]
+    members = []
+    for _ in range(4):
+        rows = np.full((20, 8), -1)
+        for t, n in enumerate(sizes):
+            rows[t, :n] = rng.permutation(n)
+        members.append(rows)
+    weights = rng.dirichlet(np.ones(4), 20)
+    voted, paid = task.average_rows(members, weights), task.losses(members[0], labels)
+    for t, n in enumerate(sizes):
+        alone = task.average([rows[t, :n] for rows in members], weights[t])
+        assert np.array_equal(voted[t, :n], alone) and (voted[t, n:] == -1).all()
+        assert np.isclose(
+            paid[t], 0.0 if task.idle(labels[t]) else task.loss(members[0][t, :n], labels[t])
+        )
+    with pytest.raises(dl.InputError, match="order of 0, 1"):
+        task.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)

@@ -200,15 +200,16 @@ class Committee(Shell):
             j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
             risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
             return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0], risks)
+        if not self.task.zero_one:  # as in a run, to the last bit
+            rows = vote(self.task, [numbers[np.newaxis] for numbers in made], weights)
+            loss = float(self.task.losses(rows, [checked])[0])
+            return CommitteeRound(self.task.prediction(rows[0]), loss, loss, weights[0], risks)
         if isinstance(made, np.ndarray) and made.shape[1] == 1:  # a quarter faster than one by one
             predictions = self.task.predictions(made).tolist()
         else:
             predictions = [self.task.prediction(numbers) for numbers in made]
         prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
-        if self.task.zero_one:
-            loss = float(prediction != label)
-        else:
-            loss = self.task.loss(prediction, label)
+        loss = float(prediction != label)
         return CommitteeRound(prediction, loss, loss, weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:

@@ -16,7 +16,17 @@ from driftline.decoders.vertices import (
     vertex_scratch,
 )
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, argmax, call_point, dot, kernel
+from driftline.kernels import (
+    DECODE,
+    DRAW,
+    Kernel,
+    argmax,
+    call_point,
+    dot,
+    kernel,
+    sort_decreasing,
+    sorting_room,
+)
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
 from driftline.typing import Label, Prediction
@@ -65,6 +75,25 @@ def decode_vertex(theta, target, offset, params, work, values, loss_params, mix,
     return risk if risk > ROUNDING else 0.0
 
 
+@kernel(DECODE)
+def decode_order(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Sort by score; the parameter is where the discounts of ranks are among those of the loss."""
+    d, first = theta.size, int(params[0])
+    sort_decreasing(theta, scratch[:d], scratch[d:])
+    for i in range(d):
+        mean[int(scratch[i])] = -loss_params[first + i]
+    risk = dot(target, mean) + offset
+    return risk if risk > ROUNDING else 0.0
+
+
+@kernel(DRAW)
+def draw_order(mean, params, uniforms, scratch, prediction, encoded):
+    """Write the ranks by score; beyond a cutoff the mean does not know them."""
+    for i in range(mean.size):
+        prediction[int(scratch[i])] = i
+        encoded[i] = mean[i]
+
+
 @dataclass(frozen=True)
 class Argmax(Decoder):
     r"""The best label in the direction of the scores (MAP), deterministically.
@@ -104,15 +133,27 @@ class Argmax(Decoder):
             return decode_argmax
         if task.kind == "tags":
             return decode_signs
+        if self.loss.discounts_at is not None:
+            return decode_order
         return decode_vertex if finds_vertices(task) else None
 
     @property
     def params(self) -> tuple[float, ...]:
         """What the kernel needs of the polytope."""
+        if self.kernel is decode_order:
+            return (float(self.loss.discounts_at or 0),)
         return vertex_params(self.loss.task) if self.kernel is decode_vertex else ()
 
+    @property
+    def draw_kernel(self) -> Kernel | None:
+        """For ranks, the order that was found."""
+        ranks = self.kernel is decode_order and self.loss.task.predicts_ranks
+        return draw_order if ranks else None
+
     def scratch(self, size: int) -> int:
-        """Return room for a vertex, and for finding it."""
+        """Return room for a vertex, or an order, and for finding it."""
+        if self.kernel is decode_order:
+            return size + sorting_room(size)
         return vertex_scratch(self.loss.task) if self.kernel is decode_vertex else 0
 
     @property

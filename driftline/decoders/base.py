@@ -65,6 +65,14 @@ class Decoder(Part):
         return None
 
     @fact
+    def draw_kernel(self) -> Kernel | None:
+        """A kernel that draws the prediction from what the decoder left in its scratch space.
+
+        By default the task draws one, from the mean loss encoding.
+        """
+        return None
+
+    @fact
     def allow_no_gap(self) -> bool:
         """Whether a pair without a guarantee is explicitly allowed."""
         return False

@@ -42,7 +42,7 @@ class CompiledEngine(Engine):
         program = Program.link(
             (
                 task.kernels.encode,
-                task.kernels.draw,
+                decoder.draw_kernel or task.kernels.draw,
                 loss.kernels.loss,
                 loss.kernels.values,
                 decoder.mix,
@@ -137,6 +137,7 @@ class CompiledEngine(Engine):
         """Hand the rounds to the loop."""
         rows, start, stop, labels, _, trace, predictions, *_ = block
         rows, _, (_, program, _, buffer) = self._ready(rows)
+        self.parts.loss.check_size(rows.largest if isinstance(rows, Items) else 0)
         if solved := bool(program.code[at.GAP] >= 0):
             trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
             trace[: len(block.trace)] = block.trace
@@ -189,7 +190,7 @@ class CompiledEngine(Engine):
             known = label, task.prediction_width([label])
             self._label = None if task.layout.ragged else known
         label, width = known
-        prediction = np.empty((1, width), dtype=np.int64)
+        prediction = np.full((1, width), -1, dtype=np.int64)  # a query may have fewer items
         good = row.loop(self.dtype).compiled(
             program.code,
             program.params,

@@ -174,6 +174,10 @@ AVERAGE = types.void(
 #: ``losses(predictions, labels, code, params, room, out)``: the target loss of every prediction.
 LOSSES = types.void(predictions, labels, integers, vector, vector, vector)
 
+#: ``losses(predictions, labels, starts, params, room, out)``: the same where sizes differ, with
+#: padded predictions, and labels one after the other.
+LISTED_LOSSES = types.void(predictions, integers, integers, vector, vector, vector)
+
 #: ``top(scores, params, out)``: the prediction of highest score, row after row.
 TOP = types.void(matrix, vector, predictions)
 

@@ -121,6 +121,14 @@ class Loss(Part):
         """Return the size of the workspace that the loss passes to ``values`` and the decoder."""
         return 0
 
+    def check_size(self, size: int) -> None:
+        """Refuse rounds of more scores than the loss is stated for; by default there are none."""
+
+    @fact
+    def discounts_at(self) -> int | None:
+        """Where in the parameters the discounts of ranks begin, None where there are none."""
+        return None
+
     def gap_place(self, size: int) -> int:
         """Return where in the workspace the kernel leaves its duality gap, -1 if it has none."""
         return -1

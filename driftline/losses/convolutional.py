@@ -335,6 +335,11 @@ class ConvolutionalFenchelYoung(Loss):
         kernels = self.kernels
         return kernels is not None and kernels.loss in (vertices_entropy, vertices_quadratic)
 
+    @property
+    def discounts_at(self) -> int | None:
+        """Behind the parameters of all kernels, where there are discounts."""
+        return 3 if self.task.kind == "relevance" else None
+
     def workspace(self, size: int) -> int:
         """Return room for the move, and for the buffers to find it."""
         if self.task.kind == "relevance":

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.losses.base import Loss, check_scores
+from driftline.losses.base import Loss, LossKernels, check_scores
 from driftline.losses.logistic import SELF_BOUND
+from driftline.losses.pairwise_kernels import pairwise, pairwise_workspace
 from driftline.tasks import RelevanceTask
 from driftline.typing import Label
 
@@ -57,6 +59,9 @@ class PairwiseLogistic(Loss):
     task: RelevanceTask
     most: int = 100
 
+    kernels: ClassVar[LossKernels] = LossKernels(pairwise)
+    discounts_at: ClassVar[int] = 1
+
     #: A misordered pair costs the surrogate at least as much as the target.
     argmax_ratio: float | None = 1.0
 
@@ -79,12 +84,7 @@ class PairwiseLogistic(Loss):
         theta, target = check_scores(theta, self.task), self.task.encode(label)
         if target.size != theta.size:
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
-        if theta.size > self.most:
-            raise InputError(
-                f"a query has {theta.size} documents, but the loss's constant is stated for "
-                f"{self.most}: give PairwiseLogistic a larger `most` (auto has no such option, and "
-                "takes 1000, or twice as many as are chosen)"
-            )
+        self.check_size(theta.size)
         better, worse = np.nonzero(target[:, np.newaxis] > target)
         if not better.size:
             return 0.0, np.zeros(theta.size)
@@ -93,6 +93,23 @@ class PairwiseLogistic(Loss):
         pulls = weights * np.exp(-np.logaddexp(0.0, margins))
         grad = np.bincount(worse, pulls, theta.size) - np.bincount(better, pulls, theta.size)
         return float(weights @ np.logaddexp(0.0, -margins)), grad
+
+    def check_size(self, size: int) -> None:
+        """Refuse larger queries than the constant is stated for."""
+        if size > self.most:
+            raise InputError(
+                f"a query has {size} documents, but the loss's constant is stated for "
+                f"{self.most}: give PairwiseLogistic a larger `most` (auto has no such option, and "
+                "takes 1000, or twice as many as are chosen)"
+            )
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor of the whole loss, and the discounts."""
+        return (1.0, *self.task.discounts(size))
+
+    def workspace(self, size: int) -> int:
+        """Return room for an order, exponentials, and the sorting."""
+        return pairwise_workspace(size)
 
     def _swap(self, size: int) -> float:
         """Return the largest difference of two neighbouring discounts."""

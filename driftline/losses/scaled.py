@@ -69,6 +69,7 @@ class Scaled(Loss):
     caveat = _inside("caveat")
     bounded_rate = _inside("bounded_rate")
     family = _inside("family")
+    discounts_at = _inside("discounts_at")
 
     def kinks(self, theta: np.ndarray, label: Label) -> tuple[float, ...]:
         """Return where the loss inside has its kinks."""
@@ -77,6 +78,10 @@ class Scaled(Loss):
     def workspace(self, size: int) -> int:
         """Return the workspace of the loss inside."""
         return self.loss.workspace(size)
+
+    def check_size(self, size: int) -> None:
+        """Refuse what the loss inside refuses."""
+        self.loss.check_size(size)
 
     def gap_place(self, size: int) -> int:
         """Return the place of the loss inside."""

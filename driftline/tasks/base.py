@@ -133,6 +133,11 @@ class Task(Part):
         return None
 
     @fact
+    def predicts_ranks(self) -> bool:
+        """Whether a prediction is the rank of every item."""
+        return False
+
+    @fact
     def predicts_top(self) -> bool:
         """Whether to predict by the highest score makes sense, as where scores are of labels."""
         return self.zero_one

@@ -14,14 +14,23 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import DRAW, ENCODE_LOSS, kernel
+from driftline.kernels import DRAW, ENCODE_LOSS, kernel, sorting_room
 from driftline.polytopes import Permutahedron
 from driftline.polytopes.permutahedron import random_ranks, swapping_room
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
-from driftline.tasks.relevance import DISCOUNTS, RelevanceTask, encode
-from driftline.typing import Label, Prediction
+from driftline.tasks.relevance import (
+    DISCOUNTS,
+    RelevanceTask,
+    average_ranks,
+    encode,
+    rank_losses,
+)
+from driftline.typing import CheckedLabels, Label, Prediction
 
 __all__ = ["NDCG"]
+
+
+NO_CODE = np.zeros(0, np.int64)
 
 
 @kernel(ENCODE_LOSS)
@@ -79,6 +88,7 @@ class NDCG(RelevanceTask):
     items: int | None = None
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    predicts_ranks: ClassVar[bool] = True
 
     @property
     def shown(self) -> int | None:
@@ -149,6 +159,33 @@ class NDCG(RelevanceTask):
         ranks = np.empty(np.size(mu), dtype=np.int64)
         ranks[np.argsort(-np.asarray(mu), kind="stable")] = np.arange(ranks.size)
         return ranks
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the orders of mean discounts, padded rows."""
+        rows = np.array(predictions, dtype=np.int64)
+        width = rows.shape[2]
+        out, room = np.empty(rows.shape[1:], np.int64), np.empty(2 * width + sorting_room(width))
+        given = np.ascontiguousarray(weights, np.float64), NO_CODE, self._params(width), room
+        average_ranks(rows, *given, out)
+        return out
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the target losses of many orders; refuse rows that are none."""
+        sizes = np.array([len(label) for label in labels], dtype=np.int64)
+        if rows.shape[1] < sizes.max(initial=0):
+            raise InputError(f"orders of {sizes.max()} documents do not fit into {rows.shape[1]}")
+        kept = np.arange(rows.shape[1]) < sizes[:, np.newaxis]
+        ranked = np.sort(np.where(kept, rows, rows.shape[1] + 1), axis=1)
+        wrong = kept & (ranked != np.arange(rows.shape[1]))
+        if wrong.any():
+            ranks = rows[int(wrong.any(axis=1).argmax())]
+            raise InputError(f"a prediction must be an order of 0, 1, ..., but is {ranks.tolist()}")
+        out, starts = np.empty(len(sizes)), np.r_[0, np.cumsum(sizes)]
+        flat = np.concatenate([np.asarray(label, dtype=np.int64) for label in labels])
+        width = int(sizes.max(initial=1))
+        given = np.ascontiguousarray(rows, np.int64), flat, starts, self._params(width)
+        rank_losses(*given, np.empty(width), out)
+        return out
 
     def decompose(self, mean: np.ndarray) -> Distribution:
         """Return few orders with this mean loss encoding."""

@@ -19,7 +19,14 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import Layout, OneVector, VectorPerItem
-from driftline.kernels import ENCODE, kernel
+from driftline.kernels import (
+    AVERAGE,
+    ENCODE,
+    LISTED_LOSSES,
+    helper,
+    kernel,
+    sort_decreasing,
+)
 from driftline.parts import fact
 from driftline.polytopes import Affine, Polytope, PositiveRelevance, Relevance
 from driftline.tasks.base import whole_numbers
@@ -32,8 +39,8 @@ __all__ = ["RelevanceTask", "encode"]
 EXPONENTIAL, DISCOUNTS = range(2)
 
 
-@kernel(ENCODE)
-def encode(label, params, target):
+@helper
+def write_gains(label, params, target):
     """Write gains over the earnings of their best order; zeros if these are 0."""
     d = label.size
     exponential = params[EXPONENTIAL] > 0.0
@@ -58,6 +65,43 @@ def encode(label, params, target):
     for i in range(d):
         target[i] /= norm
     return 1.0
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write gains over the earnings of their best order."""
+    return write_gains(label, params, target)
+
+
+@kernel(LISTED_LOSSES)
+def rank_losses(predictions, labels, starts, params, room, out):
+    """Write the loss of ranks in every round."""
+    for t in range(out.size):
+        first, stop = starts[t], starts[t + 1]
+        target = room[: stop - first]
+        total = write_gains(labels[first:stop], params, target)
+        for i in range(stop - first):
+            total -= target[i] * params[DISCOUNTS + predictions[t, i]]
+        out[t] = max(0.0, total)
+
+
+@kernel(AVERAGE)
+def average_ranks(predictions, weights, code, params, room, out):
+    """Write the order of the mean discounts that items earn by their ranks; -1 is padding."""
+    members, rounds, width = predictions.shape
+    mean, order, rest = room[:width], room[width : 2 * width], room[2 * width :]
+    for t in range(rounds):
+        size = 0
+        while size < width and predictions[0, t, size] >= 0:
+            mean[size] = 0.0
+            for j in range(members):
+                mean[size] += weights[t, j] * params[DISCOUNTS + predictions[j, t, size]]
+            size += 1
+        sort_decreasing(mean[:size], order[:size], rest)
+        for i in range(width):
+            out[t, i] = -1
+        for i in range(size):
+            out[t, int(order[i])] = i
 
 
 class RelevanceTask(PaddedTask):

@@ -97,7 +97,7 @@ class StructuredTask(Task):
     def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
         """Return the target losses of many predictions; refuse rows that are not predictions."""
         found = Vertices.of(self)
-        if found is None or isinstance(labels, list):
+        if found is None:
             return super().losses(rows, labels)
         known = np.asarray(self.check_labels(rows[:, 0] if self.label_size == 1 else rows))
         return found.losses(known, np.ascontiguousarray(labels, dtype=np.int64))

@@ -177,7 +177,7 @@ REFUSED = {
     "no column": (("--delay-column", "weeks"), "no column 'weeks'"),
     "no numbers": (("--delay-column", "a"), "a whole number"),
     "two uses": (("--delay-column", "days", "--weight", "days"), "it can be one only"),
-    "no label": (("--delay", "1000", "--ignore", "days"), "come later than the last row"),
+    "no label": (("--delay", "1000", "--ignore", "days"), "no label comes by the last"),
 }
 
 
@@ -225,3 +225,20 @@ def test_a_model_that_waits_asks_for_a_delay(tmp_path):
     rows = predictions(tmp_path / "out")
     assert sorted(int(row["round"]) for row in rows) == list(range(1, ROWS + 1))
     assert all(row["label"] for row in rows)
+
+
+def test_a_file_grows_row_by_row_while_no_label_comes(tmp_path):
+    """Rows are predicted, and nothing of those that wait is lost."""
+    delays = np.r_[np.full(40, 3), [9, 9, -1, 0, 9, 9, 9]]
+    path, out = tmp_path / "t.csv", tmp_path / "part"
+    delayed(path, delays, len(delays))
+    lines = path.read_text().splitlines(keepends=True)
+    run(path, tmp_path / "whole", "--delay-column", "days")
+    for rows in range(40, len(delays) + 1):
+        path.write_text("".join(lines[: rows + 1]))
+        output, summary = run(path, out, "--delay-column", "days", "--trace")
+        assert len(predictions(out)) == rows
+        assert ("no label came" in output) == (summary["rounds"] == 0)
+    assert summary["rounds"] == 0 and summary["to_come"] == 5 and summary["never_came"] == 1
+    whole = (tmp_path / "whole" / "predictions.csv").read_bytes()
+    assert (out / "predictions.csv").read_bytes() == whole

@@ -58,6 +58,8 @@ def amount(codec: LabelCodec, share: float) -> str:
 
 def score_lines(run: Run) -> list[str]:
     """Return the score beside those of the baselines; with weights, also what was found."""
+    if not run.rounds:
+        return [f"no score: rows were predicted, {run.rows:,} in all, and no label came meanwhile"]
     codec, lines = run.model.encoder.labels, []
     for name, share in run.scores.items():
         total = f"{short(share * run.weight):>10}" if codec.counts else ""
@@ -73,7 +75,7 @@ def score_lines(run: Run) -> list[str]:
 def set_lines(run: Run) -> list[str]:
     """Return how often sets had the label, and how large they were; nothing without sets."""
     told = run.set_summary()
-    if told is None:
+    if told is None or not run.rounds:
         return []
     goal, covered, size = told["goal"], told["coverage"], told["mean_size"]
     said = f"{covered:.2%} have the label, goal {goal:.4g}; {size:.2f} labels a set"

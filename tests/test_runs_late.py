@@ -242,3 +242,25 @@ def test_a_file_grows_row_by_row_while_no_label_comes(tmp_path):
     assert summary["rounds"] == 0 and summary["to_come"] == 5 and summary["never_came"] == 1
     whole = (tmp_path / "whole" / "predictions.csv").read_bytes()
     assert (out / "predictions.csv").read_bytes() == whole
+
+
+@pytest.mark.parametrize("more", ["1.0,2.0,oops,3,u", "1.0,2.0,3.0,3,"], ids=["bad", "unlabelled"])
+def test_rows_that_wait_stay_if_nothing_can_be_learned(tmp_path, more):
+    path, out = tmp_path / "t.csv", tmp_path / "out"
+    delayed(path, np.full(40, 9), 40)
+    given = (path, "--out", out, "--delay-column", "days", "--unlabelled", "skip")
+    assert call("run", *given).exit_code == 0
+    before = (out / "predictions.csv").read_bytes()
+    path.write_text(f"{path.read_text()}{more}\n")
+    assert call("run", *given).exit_code == 2
+    assert (out / "predictions.csv").read_bytes() == before
+    assert len(predictions(out)) == 40
+
+
+def test_no_round_with_an_answer(tmp_path):
+    """The first label came alone, of a row without an answer, which the baselines predicted."""
+    lines = ["a,b,label", *(f"0.{i},0.1,u" for i in range(1, 7)), "0.9,0.1,v"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    options = ("--delay", "6", "--abstain", "0.3", "--learner", "polyak")
+    output, summary = run(tmp_path / "t.csv", tmp_path / "out", *options)
+    assert summary["rounds"] == summary["unanswered"] == 1 and "not beaten" in output

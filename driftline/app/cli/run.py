@@ -316,8 +316,8 @@ def _end(
     _, run, outputs, notes = started
     if signal and trouble is None and not run.rounds:  # while rows were waited for
         raise click.exceptions.Exit(128 + signal)
-    predicted = run.rows and run.model.rounds  # by what was learned before, and labels come later
-    if not (run.rounds or predicted):
+    predicted = run.rows or (run.unlabelled and options["unlabelled"] == "predict")
+    if not (run.rounds or (predicted and run.model.rounds)):  # by what was learned before
         none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
         if run.rows:
             none = f": no label comes by the last of its {run.rows:,} rows"

@@ -177,6 +177,7 @@ REFUSED = {
     "no column": (("--delay-column", "weeks"), "no column 'weeks'"),
     "no numbers": (("--delay-column", "a"), "a whole number"),
     "two uses": (("--delay-column", "days", "--weight", "days"), "it can be one only"),
+    "too long": (("--delay", str(10**20), "--ignore", "days"), "too long: expected"),
     "no label": (("--delay", "1000", "--ignore", "days"), "no label comes by the last"),
 }
 

@@ -782,6 +782,8 @@ def test_forged_late_traces_are_found(name):
         assert found(known=trace.known + 1)
     else:
         assert found(weights=trace.weights[:, ::-1].copy())
+        assert found(arrival=np.where(trace.arrival == 3, -1, trace.arrival))
+        assert found(arrival=None)
 
 
 def test_a_run_that_was_waited_for_is_not_certified_alone():

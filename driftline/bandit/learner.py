@@ -272,7 +272,8 @@ class Bandit(Mixed):
 
     def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
         """Learn from a prediction with the probabilities that it was drawn by."""
-        means, predicted = ticket.checked_means(1 + len(self.policies)), ticket.prediction
+        means = ticket.checked_means(1 + len(self.policies))
+        predicted = int(self.task.check_label(ticket.prediction)[0])
         told = means[:, predicted] if predicted < means.shape[1] else np.zeros(1)
         if not (0.0 < told[0] <= 1.0 + 1e-9 and (told >= 0.0).all() and (told <= 1.0 + 1e-9).all()):
             raise InputError("the ticket has no probabilities with which its prediction was drawn")

@@ -315,10 +315,9 @@ class LossOnly(Hidden):
             truth = self.task.label(self.task.check_label(label))
             return float(self.task.loss(ticket.prediction, truth))
         most = self.task.largest_loss
-        number = isinstance(loss, (int, float, np.integer, np.floating))
-        if not (number and 0.0 <= loss <= most * (1.0 + 1e-9)):  # losses are rounded
+        if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
             raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
-        return float(loss)
+        return loss
 
     def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket) -> None:
         """Learn from the loss of a prediction, by what it measures."""

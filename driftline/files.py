@@ -182,7 +182,9 @@ def remove(*paths: Path) -> None:
 
 
 class Appended:
-    """A file that only grows; content beyond the last recorded length is cut off.
+    """A file that only grows; content beyond the last recorded length is cut off at the next use.
+
+    Opening changes nothing, so that what was written last stays if nothing more comes.
 
     The length is to be recorded by :func:`replace` in the same folder, which also syncs the name of
     this file.
@@ -201,8 +203,7 @@ class Appended:
         self._handle = disk.open(path)
         try:
             self._check(digest)
-            if os.fstat(self._handle).st_size > length:
-                disk.truncate(self._handle, length)
+            self._longer = os.fstat(self._handle).st_size > length
             os.lseek(self._handle, length, os.SEEK_SET)
         except BaseException:
             os.close(self._handle)
@@ -224,18 +225,29 @@ class Appended:
         """The SHA-256 of all that was written."""
         return self._hash.hexdigest()
 
+    def _cut(self) -> None:
+        """Cut off what does not belong to the file."""
+        if self._longer:
+            disk.truncate(self._handle, self.length)
+            self._longer = False
+
     def write(self, content: bytes) -> None:
         """Write at the end."""
+        if not content:
+            return
+        self._cut()
         disk.write(self._handle, content)
         self._hash.update(content)
         self.length += len(content)
 
     def read(self) -> BinaryIO:
         """Return a reader of the whole file."""
+        self._cut()
         return self.path.open("rb")
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
+        self._cut()
         disk.sync(self._handle)
 
     def close(self) -> None:

@@ -400,3 +400,24 @@ def test_a_state_that_no_rounds_lead_to_is_refused():
         memory[place] = value
         with pytest.raises(dl.InputError):
             learner.restore(state.replaced(memory=memory))
+
+
+@pytest.mark.parametrize("task", [dl.tasks.Multiclass(2), dl.tasks.Multiclass(3)], ids=str)
+def test_a_loss_is_one_number(task):
+    learner = dl.auto(task, effort="fast", feedback="bandit")
+    ticket, tickets = learner.ask([1.0, 2.0]), learner.outstanding
+    for wrong in (np.array([0.0, 1.0]), [1.0], "1", 1.0j, 0.5, float("nan")):
+        with pytest.raises(dl.InputError, match="loss"):
+            learner.tell(ticket, loss=wrong)
+    assert learner.rounds == 0 and learner.outstanding == tickets
+    learner.tell(ticket, loss=np.float32(1.0))
+
+
+def test_a_prediction_in_a_ticket_is_one_class():
+    learner = dl.bandit.Bandit(dl.tasks.Multiclass(3))
+    learner.run(np.ones((3, 2)), [0, 1, 2])
+    ticket = learner.ask([1.0, 2.0])
+    for wrong in (np.array([[0, 1]]), np.array([0, 1]), None, 7):
+        with pytest.raises(dl.InputError):
+            learner.tell(dataclasses.replace(ticket, prediction=wrong), loss=1.0)
+    learner.tell(dataclasses.replace(ticket, prediction=np.array([ticket.prediction])), loss=1.0)

@@ -903,6 +903,21 @@ def test_certificates_hold_where_labels_come_late(name, seed, tmp_path):
         assert again.valid and again.to_dict() == made.to_dict()
 
 
+def test_the_longest_round_may_have_no_label_yet():
+    """Predictions have a column for each of its positions, which no label has that came."""
+    words = dl.streams.PlantedSequences(rounds=12, tags=3, seed=0)
+    sizes = [len(label) for label in words.labels]
+    order = np.argsort(sizes, kind="stable")
+    inputs, labels = [words.inputs[i] for i in order], [words.labels[i] for i in order]
+    assert sizes[order[-1]] > sizes[order[0]]
+    trace = dl.auto(words.task).run(inputs, labels, delay=11)
+    made = dl.certify(trace, None, inputs, labels)
+    assert made.valid and made.outstanding == 11
+    with pytest.raises(dl.InputError, match="numbers here"):
+        cut = [dataclasses.replace(m, prediction=m.prediction[:, 1:]) for m in trace.members]
+        dl.certify(dataclasses.replace(trace, members=cut), None, inputs, labels)
+
+
 @pytest.mark.parametrize("name", ["drawing", "certain", "bayes", "vote"])
 def test_labels_at_once_have_the_certificate_of_a_run(name):
     one, two, rng = LEARNERS[name](), LEARNERS[name](), np.random.default_rng(0)
@@ -941,6 +956,8 @@ def test_forged_late_traces_are_found(name):
         assert found(known=trace.known + 1)
     else:
         assert found(weights=trace.weights[:, ::-1].copy())
+        assert found(arrival=np.where(trace.arrival == 3, -1, trace.arrival))
+        assert found(arrival=None)
 
 
 def test_a_run_that_was_waited_for_is_not_certified_alone():

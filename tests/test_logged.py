@@ -127,3 +127,22 @@ def test_an_estimate_is_for_a_run_with_the_weights_of_these_rounds_and_all_label
         rounds.estimate(learner().run(rounds.inputs, rounds.labels))
     with pytest.raises(dl.InputError, match="labels of 7 rounds have not come"):
         rounds.estimate(learner().run(rounds, delay=7))
+
+
+def test_no_answer_costs_what_it_costs_whatever_was_logged():
+    """Also where several actions are good, or none is."""
+    losses = RNG.random(60)
+    actions, chances = RNG.integers(4, size=60), RNG.random(60) * 0.5 + 0.1
+    loss = dl.losses.Logistic(TASK)
+    doubtful = dl.OGD(loss, dl.decoders.Abstain(loss, cost=0.2))
+    nothing = dl.streams.Logged(np.zeros((60, 2)), actions, chances, losses, classes=4)
+    estimate = nothing.estimate(doubtful.run(nothing))
+    assert estimate.loss == pytest.approx(0.2) and estimate.error == pytest.approx(0.0)
+    rows = dl.streams.Logged(RNG.normal(size=(60, 2)), actions, chances, losses, classes=4)
+    task = dl.tasks.Abstaining(TASK, 0.2)
+    for made in (dl.auto(task, effort="fast"), dl.members.NaiveBayes(task)):
+        trace = made.run(rows)
+        none, hit = trace.prediction < 0, trace.prediction == actions
+        assert none.any()
+        gains = np.where(none, 0.8, rows.sample_weight * hit)
+        assert rows.estimate(trace).loss == pytest.approx(1.0 - gains.mean())

@@ -52,6 +52,57 @@ def test_the_contract_of_learners(loss):
     check_learner(LossOnly(loss, seed=2), stream.inputs, stream.labels)
 
 
+@pytest.mark.parametrize(
+    "task",
+    [T.Ordinal(5), T.Ordinal(30), T.FixedSize(6, 5), T.Matching(3), T.LabelRanking(4)],
+    ids=str,
+)
+def test_random_predictions_span_all(task):
+    """Levels in the middle are never the best ones of a few random directions."""
+    learner = LossOnly(dl.losses.FenchelYoung(task, R.Quadratic()), features=None)
+    directions = np.random.default_rng(1).normal(size=(3000, task.dim))
+    every = task.all_labels if task.kind == "levels" else map(task.top_prediction, directions)
+    encoded = np.array([task.encode_loss(prediction) for prediction in every])
+    basis = learner._basis
+    assert np.allclose(encoded @ basis @ basis.T, encoded)
+    assert np.linalg.matrix_rank(learner._encoded) == basis.shape[1]
+
+
+@pytest.mark.parametrize("exploration", [1.0, 1e-6])
+def test_tickets_are_told_however_much_is_explored(exploration):
+    """Where little is explored, measurements are long."""
+    loss = dl.losses.FenchelYoung(T.Ordinal(12), R.Quadratic())
+    learner = LossOnly(loss, exploration=exploration, features=None)
+    rng = np.random.default_rng(0)
+    learner.run(rng.normal(size=(5, 2)), rng.integers(12, size=5))
+    for x in rng.normal(size=(20, 2)):
+        own = learner.ask(x)
+        forged = dataclasses.replace(own, means=own.means * 1e12)
+        with pytest.raises(dl.InputError, match="what the prediction measures"):
+            learner.tell(forged, loss=0.5)
+        learner.tell(own, loss=0.5)
+
+
+@every_loss
+def test_features_become_more_and_classes_do_not(loss):
+    stream = dl.streams.Planted(loss.task, 20, 0, features=3, seed=0)
+    learner = LossOnly(loss, features=None)
+    learner.run(stream)
+    more = learner.grown(features=5)
+    assert np.allclose(more.scores([1.0, 2.0, 3.0, 9.0, 9.0]), learner.scores([1.0, 2.0, 3.0]))
+    with pytest.raises(dl.InputError, match="more"):
+        learner.grown(classes=7)
+
+
+def test_losses_are_numbers_of_any_type_and_rounded():
+    loss = dl.losses.FenchelYoung(T.FixedSize(6, 5), R.Quadratic())
+    worst = loss.task.loss(np.array([0, 1, 1, 1, 1, 1]), np.array([1, 1, 1, 1, 1, 0]))
+    assert worst > loss.task.largest_loss  # by rounding
+    learner = LossOnly(loss)
+    for paid in (worst, np.float32(0.25), np.int64(0), 0):
+        learner.tell(learner.ask([1.0, 2.0]), loss=paid)
+
+
 def test_only_losses_are_seen():
     """A label of the same loss in place of another changes nothing."""
     task = T.Ordinal(3)

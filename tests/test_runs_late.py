@@ -177,7 +177,8 @@ REFUSED = {
     "no column": (("--delay-column", "weeks"), "no column 'weeks'"),
     "no numbers": (("--delay-column", "a"), "a whole number"),
     "two uses": (("--delay-column", "days", "--weight", "days"), "it can be one only"),
-    "no label": (("--delay", "1000", "--ignore", "days"), "come later than the last row"),
+    "too long": (("--delay", str(10**20), "--ignore", "days"), "too long: expected"),
+    "no label": (("--delay", "1000", "--ignore", "days"), "no label comes by the last"),
 }
 
 
@@ -225,3 +226,42 @@ def test_a_model_that_waits_asks_for_a_delay(tmp_path):
     rows = predictions(tmp_path / "out")
     assert sorted(int(row["round"]) for row in rows) == list(range(1, ROWS + 1))
     assert all(row["label"] for row in rows)
+
+
+def test_a_file_grows_row_by_row_while_no_label_comes(tmp_path):
+    """Rows are predicted, and nothing of those that wait is lost."""
+    delays = np.r_[np.full(40, 3), [9, 9, -1, 0, 9, 9, 9]]
+    path, out = tmp_path / "t.csv", tmp_path / "part"
+    delayed(path, delays, len(delays))
+    lines = path.read_text().splitlines(keepends=True)
+    run(path, tmp_path / "whole", "--delay-column", "days")
+    for rows in range(40, len(delays) + 1):
+        path.write_text("".join(lines[: rows + 1]))
+        output, summary = run(path, out, "--delay-column", "days", "--trace")
+        assert len(predictions(out)) == rows
+        assert ("no label came" in output) == (summary["rounds"] == 0)
+    assert summary["rounds"] == 0 and summary["to_come"] == 5 and summary["never_came"] == 1
+    whole = (tmp_path / "whole" / "predictions.csv").read_bytes()
+    assert (out / "predictions.csv").read_bytes() == whole
+
+
+@pytest.mark.parametrize("more", ["1.0,2.0,oops,3,u", "1.0,2.0,3.0,3,"], ids=["bad", "unlabelled"])
+def test_rows_that_wait_stay_if_nothing_can_be_learned(tmp_path, more):
+    path, out = tmp_path / "t.csv", tmp_path / "out"
+    delayed(path, np.full(40, 9), 40)
+    given = (path, "--out", out, "--delay-column", "days", "--unlabelled", "skip")
+    assert call("run", *given).exit_code == 0
+    before = (out / "predictions.csv").read_bytes()
+    path.write_text(f"{path.read_text()}{more}\n")
+    assert call("run", *given).exit_code == 2
+    assert (out / "predictions.csv").read_bytes() == before
+    assert len(predictions(out)) == 40
+
+
+def test_no_round_with_an_answer(tmp_path):
+    """The first label came alone, of a row without an answer, which the baselines predicted."""
+    lines = ["a,b,label", *(f"0.{i},0.1,u" for i in range(1, 7)), "0.9,0.1,v"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    options = ("--delay", "6", "--abstain", "0.3", "--learner", "polyak")
+    output, summary = run(tmp_path / "t.csv", tmp_path / "out", *options)
+    assert summary["rounds"] == summary["unanswered"] == 1 and "not beaten" in output

@@ -114,6 +114,18 @@ def test_a_table_without_any_label(tmp_path, table):
         assert not (tmp_path / how).exists()
 
 
+def test_rows_without_a_label_are_predicted_after_a_run(tmp_path, table):
+    """Also if none of the new rows has one."""
+    table.write_text(table.read_text() + "0.1,0.2,0.3,u\n")
+    run(table, tmp_path / "out", "--unlabelled", "predict")
+    table.write_text(table.read_text() + "0.3,0.2,0.1,\n")
+    done = run(table, tmp_path / "out", "--unlabelled", "predict")
+    assert "no label came" in done.output
+    last = predictions(tmp_path / "out")[-1]
+    assert last["round"] == last["label"] == "" and last["prediction"] in ("u", "v")
+    assert len(predictions(tmp_path / "out")) == 102
+
+
 def test_compare_leaves_them_out(tmp_path, table):
     expected = call("compare", kept_of(table), "--with", "polyak", "--json")
     done = call("compare", table, "--with", "polyak", "--json", "--unlabelled", "predict")

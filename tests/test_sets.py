@@ -194,6 +194,11 @@ def test_goals_that_are_no_shares_are_refused(coverage):
         dl.sets.Adaptive(coverage)
 
 
+def test_goals_are_numbers_of_any_type():
+    assert repr(dl.sets.Adaptive(np.float64(0.9))) == repr(dl.sets.Adaptive(0.9))
+    assert dl.sets.Adaptive(np.float32(0.5)) == dl.sets.Adaptive(0.5)
+
+
 def test_what_has_no_sets_is_refused():
     part, level = dl.sets.Adaptive(0.9), dl.sets.Adaptive(0.8).level()
     task, X, y = stream(40)

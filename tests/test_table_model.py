@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import dataclasses
 import io
 import json
 import pickle
@@ -545,3 +546,10 @@ def test_models_with_sets(tmp_path):
         )
     with pytest.raises(dl.InputError, match="none that could be its own"):
         two.tell(dl.TableTicket("stay", two.ask(bare[0]).ticket), "stay")
+    ticket, before = two.ask(bare[0]), two._model.sets.to_saved()[0]
+    for forged in ({"chances": np.array(["a", "b"])}, {"inside": np.array(["a", "b"])}):
+        with pytest.raises(dl.InputError, match="none that could be its own"):
+            two.tell(dataclasses.replace(ticket, **forged), "stay")
+    with pytest.raises(dl.InputError, match="do not belong"):
+        two.tell(dataclasses.replace(ticket, inside=np.array([True])), "stay")
+    assert two._model.sets.to_saved()[0] == before

@@ -275,7 +275,8 @@ class Bandit(Mixed):
 
     def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
         """Learn from a prediction with the probabilities that it was drawn by."""
-        means, predicted = ticket.checked_means(1 + len(self.policies)), ticket.prediction
+        means = ticket.checked_means(1 + len(self.policies))
+        predicted = int(self.task.check_label(ticket.prediction)[0])
         if not predicted < means.shape[1] <= self._classes:
             raise InputError(f"the ticket has no probability of its prediction, {predicted}")
         kept = np.zeros(self._kept_size([label]))

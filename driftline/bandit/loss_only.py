@@ -9,8 +9,12 @@ probabilities of predictions,
     \mathbb E \tilde\rho = Q^+ Q \rho(y),
 
 which is :math:`\rho(y)` on the span of loss encodings, if predictions span it: a share of them is
-drawn from a fixed list that does. Gradients of Fenchel-Young losses are affine in
-:math:`\rho(y)`, so that those with :math:`\tilde\rho` in its place are right on average.
+drawn from a fixed list that does (:func:`_spanning`). Gradients of Fenchel-Young losses are affine
+in :math:`\rho(y)`, so that those with :math:`\tilde\rho` in its place are right on average.
+
+With a share s for the list and :math:`Q_0` its own matrix, :math:`Q \succeq s Q_0`: so no
+measurement is longer than :math:`|\ell^\rho(\hat y)| / (s \lambda)`, with :math:`\lambda` the least
+positive eigenvalue of :math:`Q_0`.
 """
 
 from __future__ import annotations
@@ -30,16 +34,17 @@ from driftline.learner import Asked, Ticket
 from driftline.losses import Loss
 from driftline.members.base import check_number, dense
 from driftline.parts import check_plain, from_config
+from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label, Saved
 
 __all__ = ["LossOnly"]
 
-#: How many predictions of the list there are for each entry of an encoding.
+#: How many predictions of the list there are for each entry of an encoding, or some more.
 PER_ENTRY = 4
 
-#: Tickets with larger numbers are refused, as no prediction has them.
-MOST = 1e9
+#: Directions in which the list has less than this share of its largest singular value are none.
+NONE = 1e-9
 
 
 class LossOnly(Hidden):
@@ -109,11 +114,9 @@ class LossOnly(Hidden):
         super().__init__(task, features, settings, seed)
         self.loss, self.decoder = default_decoder(loss)
         self.domain, self._factor = Ball(diameter), _factor(self.loss)
-        count = PER_ENTRY * task.dim
-        directions = np.random.default_rng(0).standard_normal((count, task.dim))
-        self._list = [task.top_prediction(row) for row in directions]
-        self._encoded = np.array([task.encode_loss(prediction) for prediction in self._list])
-        self._second = self._encoded.T @ self._encoded / count
+        self._list, self._encoded, self._basis = _spanning(task)
+        self._second = self._encoded.T @ self._encoded / len(self._list)
+        self._least = float(np.linalg.eigvalsh(self._basis.T @ self._second @ self._basis)[0])
 
     # -- the memory
 
@@ -139,8 +142,17 @@ class LossOnly(Hidden):
             raise InputError(f"weights must lie in {self.domain!r}")
 
     def with_classes(self, memory: np.ndarray, width: int, classes: int) -> np.ndarray:
-        """Refuse: structures do not grow."""
-        raise InputError(f"{self.task!r} has no more classes to learn")
+        """Return the memory: there are never more classes."""
+        return memory
+
+    def _made_of(self, task: Task) -> Loss:
+        """Return the loss; refuse another task than its own."""
+        if task != self.task:
+            raise InputError(
+                f"losses of {self.task!r:.80} do not measure labels of {task!r:.80}: a learner "
+                "from losses can have more features, but no more classes or tags"
+            )
+        return self.loss
 
     def with_features(
         self, memory: np.ndarray, width: int, places: np.ndarray, zero: np.ndarray
@@ -266,7 +278,13 @@ class LossOnly(Hidden):
             left = (uniform - share) / (1.0 - share)
             place = min(int(np.searchsorted(np.cumsum(weights), left, "right")), len(weights) - 1)
             prediction, own = atoms[place], encoded[place]
-        return prediction, np.linalg.pinv(second, rcond=1e-9, hermitian=True) @ own, mean
+        return prediction, self._measured(second, own), mean
+
+    def _measured(self, second: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return the pseudo-inverse of a matrix of the span, times a vector of it."""
+        basis = self._basis
+        made: np.ndarray = basis @ np.linalg.solve(basis.T @ second @ basis, basis.T @ own)
+        return made
 
     def _step(self, x: np.ndarray, measured: np.ndarray, paid: float) -> None:
         """Step along the gradient at the estimated encoding; go back into the ball."""
@@ -317,22 +335,27 @@ class LossOnly(Hidden):
             truth = self.task.label(self.task.check_label(label))
             return float(self.task.loss(ticket.prediction, truth))
         most = self.task.largest_loss
-        if not (isinstance(loss, (int, float)) and 0.0 <= loss <= most):
+        if not 0.0 <= loss <= most * (1.0 + 1e-9):  # losses are rounded
             raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
-        return float(loss)
+        return loss
 
     def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket) -> None:
         """Learn from the loss of a prediction, by what it measures."""
+        task = self.task
+        predicted = task.label(task.check_label(ticket.prediction))
         measured = ticket.checked_means(1)[0]
-        self._check_measured(measured)
+        self._check_measured(measured, predicted)
         self._check_features(row)
         x = self._vector(self._mapped(row))
         self._step(x, measured, label)
         if self.mapper is not None:
             self.mapper.remember(row)
 
-    def _check_measured(self, measured: np.ndarray) -> None:
-        if measured.shape != (self.task.dim,) or np.abs(measured).max() > MOST:
+    def _check_measured(self, measured: np.ndarray, prediction: Any) -> None:
+        """Refuse what a prediction cannot have measured."""
+        own = self.task.encode_loss(prediction)
+        most = float(np.linalg.norm(own)) / (self.settings["exploration"] * self._least)
+        if measured.shape != own.shape or np.linalg.norm(measured) > most * (1.0 + 1e-6):
             raise InputError("it is not said what the prediction measures")
 
     # -- labels that come late
@@ -346,8 +369,32 @@ class LossOnly(Hidden):
         prediction = kept[:count].astype(np.int64)
         if (prediction != kept[:count]).any():
             raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
-        self.task.check_label(self.task.prediction(prediction))
-        self._check_measured(kept[count:])
+        predicted = self.task.label(self.task.check_label(self.task.prediction(prediction)))
+        self._check_measured(kept[count:], predicted)
+
+
+def _spanning(task: Task) -> tuple[list[Any], np.ndarray, np.ndarray]:
+    """Return predictions that span all, their loss encodings, and a basis of these.
+
+    Those of random directions may miss some. In a random direction away from their span every loss
+    encoding outside of it has a part: so the least or the largest of these parts shows one, or that
+    there is none.
+    """
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((PER_ENTRY * task.dim, task.dim))
+    found = [task.top_prediction(row) for row in directions]
+    encoded = np.array([task.encode_loss(prediction) for prediction in found])
+    while True:
+        _, sizes, rows = np.linalg.svd(encoded, full_matrices=False)
+        basis = rows[sizes > NONE * sizes[0]].T
+        away = rng.standard_normal(task.dim)
+        away -= basis @ (basis.T @ away)
+        ends = [task.best_prediction(away), task.best_prediction(-away)]
+        parts = [abs(float(task.encode_loss(end) @ away)) for end in ends]
+        if max(parts) <= NONE * sizes[0] * np.linalg.norm(away) or basis.shape[1] == task.dim:
+            return found, encoded, basis
+        found.append(ends[int(np.argmax(parts))])
+        encoded = np.vstack([encoded, task.encode_loss(found[-1])])
 
 
 def _factor(loss: Loss) -> float:

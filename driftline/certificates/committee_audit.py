@@ -168,6 +168,9 @@ def _members(
     tasks = [learner_of(member).task for member in trace.members]
     if any(task != tasks[0] for task in tasks):
         raise InputError("the members of a committee must have the same task")
+    known = trace.members[0].known
+    if not all(_same(m.arrival, trace.arrival) and _same(m.known, known) for m in trace.members):
+        raise InputError("labels come to all members of a committee at once, and so to itself")
     given: list[Any] = [comparator] * count
     if isinstance(comparator, (list, tuple)):
         given = list(comparator)
@@ -187,6 +190,12 @@ def _members(
         members.append(made)
         shrunk.append(outside)
     return members, shrunk
+
+
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
 
 
 def _scaled_events(trace: CommitteeTrace, task: Task, inputs: Inputs) -> Rows | None:

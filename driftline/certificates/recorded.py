@@ -28,7 +28,7 @@ KINDS: dict[str, type] = {"loss": Loss, "decoder": Decoder, "rate": Rate, "domai
 def stream_of(
     trace: Trace, task: Task, inputs: Inputs, labels: Labels
 ) -> tuple[Rows, CheckedLabels]:
-    """Return the rows and labels of a trace's rounds, if there are as many of each."""
+    """Return the rows and labels of a trace's rounds, if these can be its rounds."""
     rows, labels = task.layout.rows(inputs), task.check_labels(labels)
     if not rows.rounds == len(labels) == len(trace):
         raise InputError(
@@ -36,6 +36,10 @@ def stream_of(
             f"{len(labels)} labels"
         )
     rows.check_labels(labels)
+    if (width := task.prediction_width(labels)) != (own := as_rows(trace.prediction).shape[1]):
+        raise InputError(
+            f"predictions of {task!r} have {width} numbers here, but the trace has {own}"
+        )
     return rows, labels
 
 

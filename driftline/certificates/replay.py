@@ -39,17 +39,12 @@ class Replay:
     ):
         self.learner, self.trace, self.rows, self.labels = learner, trace, rows, labels
         rows.labels = labels
-        engine, task = learner.engine, learner.task
+        engine = learner.engine
         if learner.features not in (None, rows.features):
             raise InputError(
                 f"inputs have {rows.features} features, but the learner had {learner.features}"
             )
         self.predictions = as_rows(trace.prediction)
-        if (width := task.prediction_width(labels)) != self.predictions.shape[1]:
-            raise InputError(
-                f"predictions of {task!r} have {width} numbers here, but the trace has "
-                f"{self.predictions.shape[1]}"
-            )
         if trace.restarted is None and self.learner.parts.restart is not None:
             raise InputError("the trace does not say where the learner started again")
         self.watch = Watch(engine, comparator)

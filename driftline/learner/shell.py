@@ -396,6 +396,10 @@ class Shell(Learner):
         """
         if (label is None) == (loss is None):
             raise InputError("expected a label, or loss=, and not both")
+        if loss is not None:
+            if np.ndim(loss) or np.asarray(loss).dtype.kind not in "biuf":
+                raise InputError(f"loss= must be a number, not {loss!r:.80}")
+            loss = float(loss)
         with self._turn.lock, self._shield():
             self._turn.check()
             self._check_ticket(ticket)

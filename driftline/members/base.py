@@ -23,6 +23,7 @@ from driftline.inputs.flags import every, none
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
 from driftline.learner import MOST_WEIGHT, Member, check_longer
+from driftline.losses import Loss
 from driftline.members.classes import ClassMember
 from driftline.parts import from_config
 from driftline.state import State
@@ -344,7 +345,7 @@ class CountingMember(ClassMember):
                 raise InputError(f"there are {task.dim} classes already, so not only {classes}")
             task = more
         kind: Any = type(self)
-        made = kind(task, features=self.map, **self.settings)
+        made = kind(self._made_of(task), features=self.map, **self.settings)
         if width is not None and classes is not None:
             memory = self.with_classes(memory, width, classes)
         if features is not None:
@@ -365,6 +366,10 @@ class CountingMember(ClassMember):
             state = state.replaced(features=len(places), map=more_map)
         made.restore(state.replaced(memory=None if width is None else memory))
         return made
+
+    def _made_of(self, task: Task) -> Task | Loss:
+        """Return the first argument of a new member of this kind, for a task."""
+        return task
 
     # -- files
 

@@ -81,9 +81,11 @@ class Adaptive(Part):
 
     def __post_init__(self) -> None:
         """Refuse what is no share."""
-        number = isinstance(self.coverage, (int, float)) and not isinstance(self.coverage, bool)
-        if not number or not 0.0 < self.coverage < 1.0:
-            raise InputError(f"coverage must lie between 0 and 1, but is {self.coverage!r:.80}")
+        given = self.coverage
+        number = isinstance(given, (int, float, np.floating)) and not isinstance(given, bool)
+        if not number or not 0.0 < given < 1.0:
+            raise InputError(f"coverage must lie between 0 and 1, but is {given!r:.80}")
+        object.__setattr__(self, "coverage", float(given))
 
     def level(self) -> SetLevel:
         """Return the level of sets before the first round."""

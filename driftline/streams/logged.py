@@ -14,6 +14,9 @@ So every learner learns from such a stream by its sample weights, and every boun
 holds: they are bounds of the estimate. In the worst case a bound's price of start and path is
 multiplied by the largest weight, which is what small probabilities cost.
 
+No answer (:class:`~driftline.tasks.Abstaining`) costs c, whatever was logged; with weights it costs
+:math:`h_t c`, which is c on average only where that number is 0. So an estimate takes c for it.
+
 References
 ----------
 Dudik, Langford and Li (2011), *Doubly robust policy evaluation and learning*; Beygelzimer and
@@ -29,8 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.errors import InputError
+from driftline.parts import from_config
 from driftline.streams.base import Stream
-from driftline.tasks import Multiclass
+from driftline.tasks import Multiclass, Task
 from driftline.typing import Inputs
 
 __all__ = ["Estimate", "Logged"]
@@ -105,8 +109,8 @@ class Logged(Stream):
         try:
             seen = np.asarray(actions)
             most = int(seen.max()) + 1
-        except (TypeError, ValueError) as error:
-            raise InputError(f"actions must be whole numbers from 0: {error}") from None
+        except (TypeError, ValueError):
+            raise InputError(f"actions must be whole numbers from 0, not {actions!r:.80}") from None
         self.task = Multiclass(max(2, most) if classes is None else classes)
         self.labels = self.task.check_labels(actions)[:, 0]
         if len(self.labels) != rounds:
@@ -133,7 +137,7 @@ class Logged(Stream):
         """Return the mean loss that the predictions of a run would have had, by inverse weights.
 
         It has no bias if probabilities are right and none was clipped: a prediction depends on
-        rounds before it alone.
+        rounds before it alone. Of learners that may have no answer, what they predicted counts.
         """
         risk, weights = np.asarray(trace.risk), trace.sample_weight
         if risk.shape != self.losses.shape:
@@ -151,8 +155,21 @@ class Logged(Stream):
                 "one without a delay"
             )
         gains = self.sample_weight - risk  # of a round in which what was done is predicted
+        if (cost := _cost_of_none(trace)) is not None:
+            gains = self.sample_weight - np.asarray(trace.target_loss)
+            gains[np.asarray(trace.prediction) < 0] = 1.0 - cost
         error = float(gains.std(ddof=1) / math.sqrt(len(gains))) if len(gains) > 1 else math.inf
         return Estimate(1.0 - float(gains.mean()), error)
+
+
+def _cost_of_none(trace: Any) -> float | None:
+    """Return what no answer costs in a run, None if there always is one."""
+    config = getattr(getattr(trace, "members", [trace])[0], "config", {})
+    if (saved := config.get("decoder", config.get("task"))) is None:
+        return None
+    part: Any = from_config(saved)
+    task = part if isinstance(part, Task) else part.task
+    return task.doubt.cost if task.kind == "answers" else None
 
 
 def _column(values: npt.ArrayLike, rounds: int, name: str, least: float) -> np.ndarray:

@@ -252,6 +252,7 @@ def refuse_fixed(more: Sequence[str] = ()) -> None:
 
 def check_delay(options: dict[str, Any], model: Model) -> bool:
     """Return whether labels come late, if options and model go together."""
+    from driftline.delays import MOST
     from driftline.errors import InputError
 
     delay, encoder = options["delay"], model.encoder
@@ -267,6 +268,8 @@ def check_delay(options: dict[str, Any], model: Model) -> bool:
             f"labels come as the column {encoder.delay!r} says: leave --delay out, or ignore the "
             "column"
         )
+    if delay is not None and delay > MOST:
+        raise InputError(f"--delay {delay} is too long: expected {MOST:,} rows at most")
     if encoder.query is not None:
         raise InputError("--delay is for rows that are learned from one by one, not for a ranking")
     if model.balance is not None:

@@ -316,10 +316,11 @@ def _end(
     _, run, outputs, notes = started
     if signal and trouble is None and not run.rounds:  # while rows were waited for
         raise click.exceptions.Exit(128 + signal)
-    if not run.rounds:
+    predicted = run.rows or (run.unlabelled and options["unlabelled"] == "predict")
+    if not (run.rounds or (predicted and run.model.rounds)):  # by what was learned before
         none = f": none of {run.unlabelled:,} rows has a label" if run.unlabelled else ""
         if run.rows:
-            none = f": the labels of its {run.rows:,} rows come later than the last row"
+            none = f": no label comes by the last of its {run.rows:,} rows"
         raise trouble or InputError(f"{started.source.table.name} has no rows to learn from{none}")
     if trouble is not None or signal:
         rows = outputs.known.mark.rows
@@ -427,6 +428,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     from driftline.reports import alarms_in_words, inputs_in_words
 
     source, run, outputs, notes = started
+    if run.audit_buffer is not None and not run.rounds:
+        run.audit_buffer.drop("no label came in this run")
     with notes.status("Auditing"):
         guarantee = guarantee_of(run.model, run.audit_buffer, bool(options["certify"]))
     inputs = changed_inputs(run)

@@ -58,6 +58,8 @@ def amount(codec: LabelCodec, share: float) -> str:
 
 def score_lines(run: Run) -> list[str]:
     """Return the score beside those of the baselines; with weights, also what was found."""
+    if not run.rounds:
+        return ["no score: rows were predicted, and no label came"]
     codec, lines = run.model.encoder.labels, []
     for name, share in run.scores.items():
         total = f"{short(share * run.weight):>10}" if codec.counts else ""
@@ -73,7 +75,7 @@ def score_lines(run: Run) -> list[str]:
 def set_lines(run: Run) -> list[str]:
     """Return how often sets had the label, and how large they were; nothing without sets."""
     told = run.set_summary()
-    if told is None:
+    if told is None or not run.rounds:
         return []
     goal, covered, size = told["goal"], told["coverage"], told["mean_size"]
     said = f"{covered:.2%} have the label, goal {goal:.4g}; {size:.2f} labels a set"
@@ -100,7 +102,7 @@ def printable(text: str) -> str:
 def _found_lines(run: Run) -> list[str]:
     """Say how many rows of each class were found, where rows do not all count once."""
     table, codec = run.counts.table, run.model.encoder.labels
-    if not (run.model.weighs and codec.balances) or table is None or not len(table):
+    if not (run.model.weighs and codec.balances) or table is None or not table.any():
         return []
     rows, hits = table.sum(axis=1), table.diagonal()
     order = [k for k in rows.argsort(kind="stable").tolist() if rows[k]]
@@ -141,7 +143,7 @@ def _to_try(run: Run) -> list[str]:
 def _rare(run: Run) -> str:
     """Say which class is rarest and how rare, empty if none is or they are balanced."""
     table, codec = run.counts.table, run.model.encoder.labels
-    if run.model.weighs or not codec.balances or table is None or not len(table):
+    if run.model.weighs or not codec.balances or table is None or not table.any():
         return ""
     rows = table.sum(axis=1)
     seen = [k for k in range(len(rows)) if rows[k]]

@@ -40,10 +40,11 @@ class TableTicket:
     def told(self, label: int) -> tuple[float, bool]:
         """Return the chance that a label had, and whether it is in the set."""
         chances, inside = self.chances, self.inside
-        good = isinstance(chances, np.ndarray) and isinstance(inside, np.ndarray)
-        if not good or chances.ndim != 1 or chances.shape != inside.shape:  # type: ignore[union-attr]
+        if not (_is_row(chances, np.float64) and _is_row(inside, np.bool_)):
             raise InputError("the model has sets, and the ticket has none that could be its own")
         assert chances is not None and inside is not None
+        if chances.shape != inside.shape:
+            raise InputError(f"{len(chances)} chances do not belong to a set of {len(inside)}")
         if not ((chances >= 0.0) & (chances <= 1.0)).all():
             raise InputError(f"chances must lie between 0 and 1, but are {chances!r:.80}")
         return of_label(chances, inside, label)
@@ -65,3 +66,7 @@ class TableTicket:
         sets = [arrays.get(name) for name in ("sets.chances", "sets.inside")]
         ticket = Ticket.from_saved(about["ticket"], arrays)
         return cls(about.get("prediction"), ticket, about.get("set"), *sets)
+
+
+def _is_row(given: object, kind: type) -> bool:
+    return isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype == kind

@@ -248,6 +248,7 @@ class Bound(NamedTuple):
             value = amount(text, decimal)
             if value is None or not abs(value) <= MOST_DELAY or value != int(value):
                 said = "expected after how many more rows the label comes, a whole number"
+                said += f" up to {MOST_DELAY:,}"
                 advice = "empty or negative if it never comes"
                 raise piece.error(row, name, f"{said}, but saw {text[:40]!r}", advice)
             made[row] = max(int(value), -1)

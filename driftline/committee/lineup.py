@@ -162,7 +162,7 @@ def auto(
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
     ``float32`` is faster where rows are wide, see :class:`~driftline.OGD`. Queries may have up to
-    1000 documents, or twice as many as are chosen of them: a round costs as many operations as
+    10,000 documents, or twice as many as are chosen of them: a round costs as many operations as
     there are pairs.
 
     With ``feedback="bandit"`` only whether the prediction was right is seen: the learner is a

@@ -14,7 +14,7 @@ __all__ = ["certain_decoder", "certain_loss", "detector"]
 
 #: Queries may have at least this many documents. A round costs as much as they have pairs, and
 #: bounds grow with their number.
-DOCUMENTS = 1000
+DOCUMENTS = 10_000
 
 
 def certain_loss(task: Any) -> Scaled | None:

@@ -100,7 +100,7 @@ class PairwiseLogistic(Loss):
             raise InputError(
                 f"a query has {size} documents, but the loss's constant is stated for "
                 f"{self.most}: give PairwiseLogistic a larger `most` (auto has no such option, and "
-                "takes 1000, or twice as many as are chosen)"
+                "takes 10,000, or twice as many as are chosen)"
             )
 
     def params(self, size: int) -> tuple[float, ...]:

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import LOSS, helper, kernel, sort_decreasing
+from driftline.kernels import LOSS, helper, kernel, loose_distinct, sort_decreasing
 from driftline.kernels.sorting import sorting_room
 
 __all__ = ["pairwise", "pairwise_workspace"]
 
-#: Exponentials of scores further apart than this may overflow: then each pair has its own.
-WIDE = 600.0
-
-#: Products of ratios become logarithms beyond this; ratios beyond the others are summed alone.
-LARGE, HUGE, SMALL = 1e200, 1e50, 1e-5
+#: Ratios are multiplied in chunks before a logarithm is taken, of as many pairs as have no product
+#: above the exponential of ``MOST``; from ``NEAR`` on scores are too far apart for that. A chunk
+#: whose ratios add up to less than ``SMALL`` is summed, so that small losses keep their digits.
+CHUNK, MOST, NEAR, SMALL = 64, 640.0, 80.0, 1e-3
 
 
 def pairwise_workspace(size: int) -> int:
-    """Return room for an order, exponentials, and the sorting."""
-    return 2 * size + sorting_room(size)
+    """Return room for an order, exponentials and gradients in it, and the sorting."""
+    return 3 * size + sorting_room(size)
 
 
 @helper
@@ -36,64 +35,102 @@ def largest_swap(discounts, d):
     return most
 
 
-@helper
-def pull(theta, i, order, first, stop, powers, wide, weight, grad):
-    """Add the pulls of one document at all of a block; return the logarithms of its pairs."""
+@loose_distinct
+def pull_chunk(powers, slopes, inverse, weight):
+    """Add the pulls of one document at some others.
+
+    Return the sum of the ratios, the product of one plus each, and the sum of the pulls.
+    """
     total, product, pulled = 0.0, 1.0, 0.0
-    inverse = 0.0 if wide else 1.0 / powers[i]
-    for place in range(first, stop):
-        j = int(order[place])
-        if wide:
-            margin = theta[i] - theta[j]
-            small = math.exp(-abs(margin))
-            share = small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small)
-            total += math.log1p(small) + max(0.0, -margin)
-        else:
-            ratio = powers[j] * inverse
-            share = ratio / (1.0 + ratio)
-            if ratio < SMALL:
-                total += ratio * (1.0 - ratio * (0.5 - ratio / 3.0))
-            elif ratio > HUGE:
-                total += math.log1p(ratio)
-            else:
-                product *= 1.0 + ratio
-                if product > LARGE:
-                    total += math.log(product)
-                    product = 1.0
+    for k in range(powers.size):
+        ratio = powers[k] * inverse
+        share = ratio / (1.0 + ratio)
+        slopes[k] += weight * share
+        total += ratio
+        product *= 1.0 + ratio
         pulled += share
-        grad[j] += weight * share
-    grad[i] -= weight * pulled
-    return total + math.log(product)
+    return total, product, pulled
+
+
+@helper
+def logarithms(powers, inverse):
+    """Return the sum of log(1 + ratio) for small ratios, by five terms of its series."""
+    total = 0.0
+    for k in range(powers.size):
+        ratio = powers[k] * inverse
+        total += ratio * (1.0 - ratio * (0.5 - ratio * (1 / 3 - ratio * (0.25 - ratio * 0.2))))
+    return total
+
+
+@helper
+def pull_near(powers, slopes, inverse, weight, chunk):
+    """Add the pulls of one document at a block; return the logarithms of its pairs, its pull."""
+    value, pulled = 0.0, 0.0
+    for first in range(0, powers.size, chunk):
+        stop = min(first + chunk, powers.size)
+        part = powers[first:stop]
+        total, product, own = pull_chunk(part, slopes[first:stop], inverse, weight)
+        value += logarithms(part, inverse) if total < SMALL else math.log(product)
+        pulled += own
+    return value, pulled
+
+
+@helper
+def pull_far(scores, score, slopes, weight):
+    """Do the same where exponentials could overflow: each pair has one of its own."""
+    value, pulled = 0.0, 0.0
+    for k in range(scores.size):
+        margin = score - scores[k]
+        small = math.exp(-abs(margin))
+        share = small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small)
+        slopes[k] += weight * share
+        value += math.log1p(small) + max(0.0, -margin)
+        pulled += share
+    return value, pulled
+
+
+@helper
+def stop_of(order, target, first):
+    """Return where the documents with the gain of this one end."""
+    stop = first
+    while stop < order.size and target[int(order[stop])] == target[int(order[first])]:
+        stop += 1
+    return stop
 
 
 @kernel(LOSS)
 def pairwise(theta, target, params, work, grad):
     """Add up all pairs of different gains; parameters are the factor, and the discounts."""
     d = theta.size
-    order, powers = work[:d], work[d : 2 * d]
+    order, powers, slopes = work[:d], work[d : 2 * d], work[2 * d : 3 * d]
     swap = largest_swap(params[1:], d) * params[0] / math.log(2.0)
-    sort_decreasing(target, order, work[2 * d :])
+    sort_decreasing(target, order, work[3 * d :])
     low, high = theta[0], theta[0]
     for i in range(d):
-        grad[i] = 0.0
         low, high = min(low, theta[i]), max(high, theta[i])
-    wide = not high - low < WIDE
-    for i in range(d):
-        powers[i] = 1.0 if wide else math.exp(theta[i] - 0.5 * (low + high))
+    near = high - low < NEAR
+    chunk = int(min(CHUNK, MOST / (high - low + 1.0))) if near else 1
+    for place in range(d):  # all in the order of gains
+        score = theta[int(order[place])]
+        powers[place] = math.exp(score - 0.5 * (low + high)) if near else score
+        slopes[place] = 0.0
     value, start = 0.0, 0
     while start < d:
-        gain, stop = target[int(order[start])], start
-        while stop < d and target[int(order[stop])] == gain:
-            stop += 1
+        stop = stop_of(order, target, start)
         first = stop
         while first < d:
-            other, last = target[int(order[first])], first
-            while last < d and target[int(order[last])] == other:
-                last += 1
-            weight = swap * (gain - other)
+            last = stop_of(order, target, first)
+            weight = swap * (target[int(order[start])] - target[int(order[first])])
+            others, pulls = powers[first:last], slopes[first:last]
             for place in range(start, stop):
-                i = int(order[place])
-                value += weight * pull(theta, i, order, first, last, powers, wide, weight, grad)
+                if near:
+                    logs, pulled = pull_near(others, pulls, 1.0 / powers[place], weight, chunk)
+                else:
+                    logs, pulled = pull_far(others, powers[place], pulls, weight)
+                value += weight * logs
+                slopes[place] -= weight * pulled
             first = last
         start = stop
+    for place in range(d):
+        grad[int(order[place])] = slopes[place]
     return value

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import driftline as dl
 from driftline.engines import CompiledEngine, PlainEngine
-from tests.howmany import examples
+from tests.howmany import examples, number
 
 T, L, D, R = dl.tasks, dl.losses, dl.decoders, dl.rates
 Q, E = dl.regularizers.Quadratic, dl.regularizers.Entropy
@@ -22,6 +22,7 @@ TASKS = {
     "matchings": T.Matching(3),
     "larger matchings": T.Matching(6),
     "tags": T.Multilabel(4),
+    "one tag": T.Multilabel(1),
     "classes": T.Multiclass(4),
     "sign": T.Binary(),
 }
@@ -140,6 +141,38 @@ def test_items_that_share_their_weights():
     one, two = fast.run(inputs, labels), slow.run(inputs, labels)
     assert np.array_equal(one.prediction, two.prediction)
     assert np.allclose(one.loss, two.loss, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_the_joint_problem_of_matchings_is_solved_as_by_frank_wolfe(n):
+    rng, task = np.random.default_rng(n), T.Matching(n)
+    for k in range(number(6, 40)):
+        scale, theta = float(rng.choice([0.3, 1.0, 3.0])), rng.normal(size=n * n)
+        theta *= 10.0 ** rng.uniform(-3, 2)
+        loss = L.ConvolutionalFenchelYoung(task, Q(scale))
+        label, work, grad = rng.permutation(n), np.empty(loss.workspace(n * n)), np.empty(n * n)
+        params, target = np.array(loss.params(n * n)), task.encode(label)
+        value = loss.kernels.loss(theta, target, params, work, grad)
+        wanted, slope = loss.value_and_grad(theta, label)
+        size = max(1.0, np.abs(theta).max())
+        assert 0.0 <= work[loss.gap_place(n * n)] <= 1e-11 * size, k
+        assert abs(value - wanted) <= 1e-8 * size and np.allclose(grad, slope, atol=1e-4)
+        move = -n * work[: n * n].reshape(n, n)  # the mean matching
+        assert (move >= 0.0).all()
+        assert np.allclose([move.sum(axis=0), move.sum(axis=1)], 1.0, atol=1e-12)
+
+
+def test_convolutional_losses_of_matchings_run_compiled():
+    task = T.Matching(4)
+    loss = L.ConvolutionalFenchelYoung(task, Q(0.5))
+    learner = dl.OGD(loss, seed=0)
+    assert type(learner.engine) is CompiledEngine
+    stream = stream_of(task, rounds=200)
+    trace = learner.run(stream)
+    assert (trace.gap >= 0.0).all() and trace.gap.max() <= 1e-10
+    made = dl.certify(trace, stream.comparator, stream)
+    assert made.valid and trace.risk.sum() <= made.exact + 1e-9
+    assert trace.risk[-60:].mean() < trace.risk[:20].mean()
 
 
 @every_case

@@ -98,7 +98,7 @@ class Convolutional(Decoder):
     def _by_solver(self, theta: np.ndarray) -> Distribution | None:
         """Return the predictions in the solver's mixture, if there is one and they are known."""
         task = self.loss.task
-        if self.loss.kernels is not None or not hasattr(task, "from_loss_encoding"):
+        if not hasattr(task, "from_loss_encoding"):
             return None
         mixture = self._surrogate.solve(theta).mixture
         if mixture is None:

@@ -48,6 +48,11 @@ from driftline.losses.convolutional_kernels import (
 )
 from driftline.losses.fenchel_young import least_curvature
 from driftline.losses.logistic import EXTRA
+from driftline.losses.matching_kernels import (
+    matching_gap,
+    matching_workspace,
+    matchings_quadratic,
+)
 from driftline.polytopes import (
     ActiveSet,
     Affine,
@@ -232,7 +237,7 @@ class ConvolutionalFenchelYoung(Loss):
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
         if self.task.idle(label):
             return 0.0, np.zeros_like(theta)
-        if self.kernels is not None and not self._vertices:
+        if not self._in_python:
             return super().value_and_grad(theta, label)
         found = self.solve(theta)
         risk = max(0.0, float(target @ found.nu) + offset)
@@ -249,7 +254,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return nu, the mean loss encoding of the decoder that belongs to the loss."""
-        if self.kernels is not None and not self._vertices:
+        if not self._in_python:
             theta = check_scores(theta, self.task)
             return self._work(theta)[: theta.size].copy()
         return self.solve(theta).nu.copy()
@@ -289,7 +294,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     @property
     def kernels(self) -> LossKernels | None:
-        """Kernels for classes, tags and relevance grades."""
+        """Kernels for classes, tags, grades and matchings, and where a projection is all."""
         found = self.__dict__.get("_kernels", self)
         if found is self:
             chosen = self._kernel()
@@ -308,6 +313,8 @@ class ConvolutionalFenchelYoung(Loss):
             case "relevance":
                 known = quadratic and (self.whole_space or self.task.lowest == 0)
                 return relevance_quadratic if known else None
+            case "matching" if quadratic and not self.whole_space:
+                return matchings_quadratic
         hull, moves = self.task.label_hull, self.task.loss_hull
         if self.task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
             return None
@@ -336,6 +343,20 @@ class ConvolutionalFenchelYoung(Loss):
         return kernels is not None and kernels.loss in (vertices_entropy, vertices_quadratic)
 
     @property
+    def _solved(self) -> bool:
+        """Whether the kernel is that of matchings, which has a duality gap."""
+        return self.kernels is not None and self.kernels.loss is matchings_quadratic
+
+    @property
+    def _in_python(self) -> bool:
+        """Whether values in Python are found independently of the kernel."""
+        return self.kernels is None or self._vertices or self._solved
+
+    def gap_place(self, size: int) -> int:
+        """Return where the gap of a matching stands; other kernels are exact."""
+        return matching_gap(size) if self._solved else -1
+
+    @property
     def discounts_at(self) -> int | None:
         """Behind the parameters of all kernels, where there are discounts."""
         return 3 if self.task.kind == "relevance" else None
@@ -344,6 +365,8 @@ class ConvolutionalFenchelYoung(Loss):
         """Return room for the move, and for the buffers to find it."""
         if self.task.kind == "relevance":
             return relevance_workspace(size)
+        if self._solved:
+            return matching_workspace(size)
         if self._vertices:
             return 4 * size + self.task.label_hull.scratch
         return 3 * size + EXTRA

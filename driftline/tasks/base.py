@@ -67,6 +67,7 @@ class Task(Part):
     #: the 0-1 loss; ``sign``, -1 or +1 in one score under the 0-1 loss; ``tags``, a sign each under
     #: the share of wrong ones; ``levels``, a sign for each step up, under the distance of levels;
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
+    #: ``matching``, permutation matrices, under the share of rows that are assigned wrongly;
     #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them;
     #: ``answers``, ``classes`` with predictions that may be none.
     kind: ClassVar[str] = ""

@@ -65,6 +65,7 @@ class Matching(VectorTask):
     size: int
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    kind: ClassVar[str] = "matching"
     entries: ClassVar[str] = "columns"
     triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 1.0

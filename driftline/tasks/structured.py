@@ -99,7 +99,7 @@ class StructuredTask(Task):
         found = Vertices.of(self)
         if found is None:
             return super().losses(rows, labels)
-        known = np.asarray(self.check_labels(rows[:, 0] if self.label_size == 1 else rows))
+        known = np.asarray(self.check_labels(self.predictions(rows)))
         return found.losses(known, np.ascontiguousarray(labels, dtype=np.int64))
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:

@@ -147,9 +147,9 @@ def auto(
     most 128 features, and so are neighbours in rows as they are; other members without steps,
     and those without an intercept, are for at most 32. On other rows they are left out.
 
-    ``effort="late"`` is for labels that come a hundred rounds late or more, where members that
-    follow the last rows follow what is over: beside all linear ones, classes have members with
-    small steps and long memories.
+    ``effort="late"`` may be better for labels that come a hundred rounds late or more, where
+    members that follow the last rows follow what is over: beside all linear ones, classes have
+    members with small steps and long memories.
 
     With ``combine="draw"`` a member is drawn by its weight; by default all vote. For classes, signs
     and tags a draw has one more member, whose own theorem bounds what the committee pays before the

@@ -16,14 +16,18 @@ from driftline.kernels.sorting import sorting_room
 __all__ = ["pairwise", "pairwise_workspace"]
 
 #: Ratios are multiplied in chunks before a logarithm is taken, of as many pairs as have no product
-#: above the exponential of ``MOST``; from ``NEAR`` on scores are too far apart for that. A chunk
+#: above the exponential of ``MOST``. Scores that are further apart than ``NEAR`` count by their
+#: distance, beyond which the logarithm is linear; beyond ``FAR`` exponentials overflow. A chunk
 #: whose ratios add up to less than ``SMALL`` is summed, so that small losses keep their digits.
-CHUNK, MOST, NEAR, SMALL = 64, 640.0, 80.0, 1e-3
+CHUNK, MOST, NEAR, FAR, SMALL = 64, 640.0, 37.0, 1400.0, 1e-3
+
+#: The largest ratio of scores that are near.
+LARGE = math.exp(NEAR)
 
 
 def pairwise_workspace(size: int) -> int:
     """Return room for an order, exponentials and gradients in it, and the sorting."""
-    return 3 * size + sorting_room(size)
+    return 4 * size + sorting_room(size)
 
 
 @helper
@@ -52,6 +56,23 @@ def pull_chunk(powers, slopes, inverse, weight):
     return total, product, pulled
 
 
+@loose_distinct
+def pull_wide(powers, slopes, inverse, weight, scores, score):
+    """Do the same with ratios of at most ``LARGE``; return beside it how far scores are beyond."""
+    total, product, pulled, beyond = 0.0, 1.0, 0.0, 0.0
+    for k in range(powers.size):
+        ratio = powers[k] * inverse
+        ratio = ratio if ratio < LARGE else LARGE
+        away = scores[k] - score - NEAR
+        share = ratio / (1.0 + ratio)
+        slopes[k] += weight * share
+        total += ratio
+        product *= 1.0 + ratio
+        pulled += share
+        beyond += away if away > 0.0 else 0.0
+    return total, product, pulled, beyond
+
+
 @helper
 def logarithms(powers, inverse):
     """Return the sum of log(1 + ratio) for small ratios, by five terms of its series."""
@@ -63,30 +84,49 @@ def logarithms(powers, inverse):
 
 
 @helper
-def pull_near(powers, slopes, inverse, weight, chunk):
-    """Add the pulls of one document at a block; return the logarithms of its pairs, its pull."""
-    value, pulled = 0.0, 0.0
-    for first in range(0, powers.size, chunk):
-        stop = min(first + chunk, powers.size)
-        part = powers[first:stop]
-        total, product, own = pull_chunk(part, slopes[first:stop], inverse, weight)
-        value += logarithms(part, inverse) if total < SMALL else math.log(product)
-        pulled += own
-    return value, pulled
+def pull_near(better, own, powers, slopes, weight, chunk, high, scores):
+    """Add the pulls of all documents of a block at those of another; return the logarithms.
+
+    Scores of both are given where some are not near.
+    """
+    value, carried, count = 0.0, 1.0, 0
+    for place in range(better.size):
+        inverse, pulled = 1.0 / better[place], 0.0
+        for first in range(0, powers.size, chunk):
+            stop = min(first + chunk, powers.size)
+            part, pulls = powers[first:stop], slopes[first:stop]
+            if scores.size > 0:
+                given = scores[first:stop], high[place]
+                total, product, pull, beyond = pull_wide(part, pulls, inverse, weight, *given)
+                value += beyond
+            else:
+                total, product, pull = pull_chunk(part, pulls, inverse, weight)
+            pulled += pull
+            if total < SMALL:
+                value += logarithms(part, inverse)
+                continue
+            if count + stop - first > chunk:
+                value += math.log(carried)
+                carried, count = 1.0, 0
+            carried *= product
+            count += stop - first
+        own[place] -= weight * pulled
+    return value + math.log(carried)
 
 
 @helper
-def pull_far(scores, score, slopes, weight):
+def pull_far(better, own, scores, slopes, weight):
     """Do the same where exponentials could overflow: each pair has one of its own."""
-    value, pulled = 0.0, 0.0
-    for k in range(scores.size):
-        margin = score - scores[k]
-        small = math.exp(-abs(margin))
-        share = small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small)
-        slopes[k] += weight * share
-        value += math.log1p(small) + max(0.0, -margin)
-        pulled += share
-    return value, pulled
+    value = 0.0
+    for place in range(better.size):
+        for k in range(scores.size):
+            margin = better[place] - scores[k]
+            small = math.exp(-abs(margin))
+            share = small / (1.0 + small) if margin > 0.0 else 1.0 / (1.0 + small)
+            slopes[k] += weight * share
+            own[place] -= weight * share
+            value += math.log1p(small) + max(0.0, -margin)
+    return value
 
 
 @helper
@@ -103,16 +143,17 @@ def pairwise(theta, target, params, work, grad):
     """Add up all pairs of different gains; parameters are the factor, and the discounts."""
     d = theta.size
     order, powers, slopes = work[:d], work[d : 2 * d], work[2 * d : 3 * d]
+    scores = work[3 * d : 4 * d]
     swap = largest_swap(params[1:], d) * params[0] / math.log(2.0)
-    sort_decreasing(target, order, work[3 * d :])
+    sort_decreasing(target, order, work[4 * d :])
     low, high = theta[0], theta[0]
     for i in range(d):
         low, high = min(low, theta[i]), max(high, theta[i])
-    near = high - low < NEAR
-    chunk = int(min(CHUNK, MOST / (high - low + 1.0))) if near else 1
+    near, far = high - low < NEAR, not high - low < FAR
+    chunk = int(min(CHUNK, MOST / (min(high - low, NEAR) + 1.0)))
     for place in range(d):  # all in the order of gains
-        score = theta[int(order[place])]
-        powers[place] = math.exp(score - 0.5 * (low + high)) if near else score
+        scores[place] = theta[int(order[place])]
+        powers[place] = 0.0 if far else math.exp(scores[place] - 0.5 * (low + high))
         slopes[place] = 0.0
     value, start = 0.0, 0
     while start < d:
@@ -121,14 +162,14 @@ def pairwise(theta, target, params, work, grad):
         while first < d:
             last = stop_of(order, target, first)
             weight = swap * (target[int(order[start])] - target[int(order[first])])
-            others, pulls = powers[first:last], slopes[first:last]
-            for place in range(start, stop):
-                if near:
-                    logs, pulled = pull_near(others, pulls, 1.0 / powers[place], weight, chunk)
-                else:
-                    logs, pulled = pull_far(others, powers[place], pulls, weight)
-                value += weight * logs
-                slopes[place] -= weight * pulled
+            own, pulls = slopes[start:stop], slopes[first:last]
+            better, others = scores[start:stop], scores[first : first if near else last]
+            if far:
+                logs = pull_far(better, own, others, pulls, weight)
+            else:
+                given = powers[first:last], pulls, weight, chunk, better, others
+                logs = pull_near(powers[start:stop], own, *given)
+            value += weight * logs
             first = last
         start = stop
     for place in range(d):

@@ -32,7 +32,7 @@ from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.parts import check_flag
-from driftline.rates import Constant, Decaying, Polyak, Rate
+from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
 from driftline.tasks import Task
 
 __all__ = ["auto"]
@@ -346,7 +346,8 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing.
 
     Scaled documents are longer than documents divided by the longest one, so that the free rate in
-    the small ball makes smaller steps.
+    the small ball makes smaller steps. The loss grows with the number of pairs: in queries of some
+    thousand documents steps of a fixed size are far too long, and AdaGrad's are not.
     """
     loss, change = _loss(task), detector(task)
     scaled = task.layout.ragged and not rest["intercept"]
@@ -356,6 +357,7 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
         (Decaying(1.0), 200.0, change),
         (_free(30.0), 200.0, None),
         (_free(cap), diameter, None),
+        (AdaGrad(), 10.0, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(task, loss, setting, rest) for setting in settings]

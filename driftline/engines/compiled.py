@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.engines.base import Block, Engine, Look
-from driftline.inputs import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
+from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
 from driftline.kernels import Program
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels, Label
@@ -160,13 +160,12 @@ class CompiledEngine(Engine):
                     gaps[:played] = trace[row, :played]
         return played
 
-    def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int, Linked]:
+    def _ready(self, rows: Rows) -> tuple[Rows, int, Linked]:
         """Return rows, how many scores they have at most, and the parts linked for that.
 
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
-        assert not isinstance(rows, Sequences)
-        size = rows.largest if isinstance(rows, Items) else self.parts.task.dim
+        size = rows.most_scores if isinstance(rows, Groups) else self.parts.task.dim
         linked = self._linked
         if linked is None or size > linked.size:
             self._linked = linked = self._link(size, rows.gradient_size)
@@ -185,7 +184,7 @@ class CompiledEngine(Engine):
         buffer = program.buffer(row.gradient_size)
         known = self._label
         if known is None:
-            label = task.any_label(size)
+            label = task.any_label(row.largest if isinstance(row, Groups) else size)
             known = label, task.prediction_width([label])
             self._label = None if task.layout.ragged else known
         label, width = known
@@ -205,5 +204,5 @@ class CompiledEngine(Engine):
         )
         if not good:
             refuse(row, 0)
-        mean = program.mean(buffer, size)
-        return Look(task.prediction(prediction[0]), mean, program.scores(buffer, size))
+        mean, scores = program.mean(buffer, size), program.scores(buffer, size)
+        return Look(task.prediction(prediction[0]), task.unfolded(mean), task.unfolded(scores))

@@ -33,8 +33,9 @@ class Groups:
     group, members = "group", "members"
 
     def __init__(self, inputs: Inputs):
+        whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
         if isinstance(inputs, tuple) and len(inputs) == 2:
-            inputs = _cut(*inputs)
+            inputs, whole = _cut(*inputs)
         try:
             self.groups = [np.asarray(array) for array in inputs]
         except (TypeError, ValueError) as error:
@@ -66,7 +67,7 @@ class Groups:
         self.before = 0
         self.labels: CheckedLabels | None = None
         self.asked: np.ndarray | None = None
-        self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
+        self._whole = whole
 
     def with_members(self, whole: np.ndarray, starts: np.ndarray) -> Self:
         """Return groups of the same kind from an array of our own, which needs no checks."""
@@ -99,11 +100,6 @@ class Groups:
         x = np.ascontiguousarray(self.groups[t], dtype=np.float64)
         return np.column_stack([x, np.ones(len(x))]) if intercept else x
 
-    def largest_sq(self, t: int, intercept: bool) -> float:
-        """Return the squared operator norm of one group, nan if an entry is not finite."""
-        x = self.matrix(t, intercept)
-        return float(np.linalg.norm(x, 2)) ** 2 if np.isfinite(x).all() else float("nan")
-
     def row(self, t: int) -> np.ndarray:
         """Return all entries of one group as a vector."""
         return self.matrix(t, False).ravel()
@@ -131,14 +127,21 @@ class Groups:
                 )
 
 
-def _cut(whole: Inputs, starts: npt.ArrayLike) -> list[np.ndarray]:
-    """Return the groups of one array or CSR matrix, from where each starts to the next."""
+def _cut(
+    whole: Inputs, starts: npt.ArrayLike
+) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray] | None]:
+    """Return the groups of one array or CSR matrix, from where each starts to the next.
+
+    Also an array with the places, a copy of our own.
+    """
     if hasattr(whole, "tocsr"):
         rows = SparseRows(whole).matrix
         places = _places(starts, rows.shape[0])
-        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)]
+        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)], None
     array = np.asarray(whole)
-    return [array[a:b] for a, b in itertools.pairwise(_places(starts, len(array)))]
+    places = _places(starts, len(array))
+    groups = [array[a:b] for a, b in itertools.pairwise(places)]
+    return groups, (array, np.array(places, dtype=np.int64))
 
 
 def _places(starts: npt.ArrayLike, rows: int) -> list[int]:

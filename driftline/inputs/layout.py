@@ -35,6 +35,11 @@ class Layout(ABC):
         return False
 
     @fact
+    def single(self) -> bool:
+        """Whether weights can be in single precision."""
+        return False
+
+    @fact
     def constant(self) -> bool:
         """Whether a constant feature can be useful, as an intercept."""
         return True
@@ -69,6 +74,7 @@ class OneVector(Layout):
     scores: int
     ragged: ClassVar[bool] = False
     scalable: ClassVar[bool] = True
+    single: ClassVar[bool] = True
 
     @property
     def weight_rows(self) -> int:
@@ -117,6 +123,7 @@ class VectorPerPosition(Layout):
     tags: int
     transitions: bool = True
     scalable: ClassVar[bool] = True
+    single: ClassVar[bool] = True
 
     @property
     def constant(self) -> bool:
@@ -138,7 +145,7 @@ class VectorPerPosition(Layout):
         return Sequences(inputs, self.tags, self.transitions)
 
     def norm_in_words(self, intercept: bool) -> str:
-        """Name the sequence, or, without transitions, a position."""
+        """Name the sequence, or, without transitions, all positions together."""
         if self.transitions:
             return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
-        return "a position" + (" with the constant 1" if intercept else "")
+        return "all positions of a sequence" + (" with the constant 1" if intercept else "")

@@ -11,6 +11,8 @@ from driftline.kernels.calls import call_encode_loss as call_encode_loss
 from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
+from driftline.kernels.chains import play_chains as play_chains
+from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
@@ -25,6 +27,12 @@ from driftline.kernels.memory import aligned as aligned
 from driftline.kernels.memory import aligned_zeros as aligned_zeros
 from driftline.kernels.memory import zeros as zeros
 from driftline.kernels.prefetch import prefetch_row as prefetch_row
+from driftline.kernels.products import best_sums as best_sums
+from driftline.kernels.products import exponentials as exponentials
+from driftline.kernels.products import padded as padded
+from driftline.kernels.products import pitch_of as pitch_of
+from driftline.kernels.products import product as product
+from driftline.kernels.products import turn as turn
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE

@@ -107,6 +107,18 @@ TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))
 #: The loop over sets of items (all items, where each set starts); labels one after the other.
 ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 
+#: The loop over sequences of positions (all positions, where each sequence starts), for either
+#: precision; labels one after the other.
+CHAINS, CHAINS_SINGLE = (
+    _loop(
+        _input(number, 2),
+        _input(types.int64, 1),
+        labels=integers,
+        weights=types.Array(number, 2, "A"),
+    )
+    for number in (types.float64, types.float32)
+)
+
 
 def _sparse(number: types.Type, index: types.Type) -> Signature:
     """Values, columns, starts."""

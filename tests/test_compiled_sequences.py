@@ -204,3 +204,25 @@ def test_folded_scores_are_those_of_equal_transitions():
         again = task.folded(task.unfolded(folded))
         assert np.array_equal(again[: 3 * n], folded[: 3 * n])
         assert n == 1 or np.array_equal(again, folded)
+
+
+@pytest.mark.parametrize("transitions", [True, False])
+def test_votes_and_target_losses_of_many_rounds_are_those_of_each(transitions):
+    task, rng = T.Sequence(4, transitions), np.random.default_rng(0)
+    sizes = rng.integers(1, 9, 30)
+    members = [np.full((30, 8), -1) for _ in range(5)]
+    for rows in members:
+        for row, n in zip(rows, sizes, strict=True):
+            row[:n] = rng.integers(0, 4, n)
+    weights = rng.dirichlet(np.ones(5), 30)
+    weights[:5] = 0.2  # votes that are tied
+    voted = task.average_rows(members, weights)
+    labels = [rng.integers(0, 4, n) for n in sizes]
+    losses = task.losses(voted, labels)
+    for t, n in enumerate(sizes):
+        alone = task.average([rows[t, :n] for rows in members], weights[t])
+        assert np.array_equal(task.prediction(voted[t]), alone)
+        assert losses[t] == pytest.approx(task.loss(alone, labels[t]), abs=1e-15)
+    for wrong in (voted[:, :1], voted + 9, voted[:4]):
+        with pytest.raises((dl.InputError, ValueError)):
+            task.losses(wrong, labels)

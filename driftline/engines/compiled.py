@@ -19,9 +19,13 @@ NOBODY = np.empty((0, 0))
 
 
 class Linked(NamedTuple):
-    """The program of the parts for rounds of up to ``size`` scores, and its buffer."""
+    """The program of the parts for rounds of up to ``size`` scores, and its buffer.
+
+    Behind what the program needs, the buffer has room for ``more`` numbers of the loop's own.
+    """
 
     size: int
+    more: int
     program: Program
     looking: Program
     buffer: np.ndarray
@@ -67,7 +71,7 @@ class CompiledEngine(Engine):
             self.replay,
             loss.gap_place(size),
         )
-        return Linked(size, program, program.looking(), program.buffer(more))
+        return Linked(size, more, program, program.looking(), program.buffer(more))
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -118,7 +122,7 @@ class CompiledEngine(Engine):
     ) -> tuple[Any, ...]:
         """Return the arguments of the loop over dense rows, once the parts are linked."""
         assert self._linked is not None
-        _, program, _, buffer = self._linked
+        _, _, program, _, buffer = self._linked
         return (
             program.code,
             program.params,
@@ -136,7 +140,7 @@ class CompiledEngine(Engine):
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         rows, start, stop, labels, _, trace, predictions, *_ = block
-        rows, _, (_, program, _, buffer) = self._ready(rows)
+        rows, _, (_, _, program, _, buffer) = self._ready(rows)
         if solved := bool(program.code[at.GAP] >= 0):
             trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
             trace[: len(block.trace)] = block.trace
@@ -166,9 +170,10 @@ class CompiledEngine(Engine):
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
         size = rows.most_scores if isinstance(rows, Groups) else self.parts.task.dim
-        linked = self._linked
-        if linked is None or size > linked.size:
-            self._linked = linked = self._link(size, rows.gradient_size)
+        linked, more = self._linked, rows.gradient_size
+        if linked is None or size > linked.size or more > linked.more:
+            known = (0, 0) if linked is None else linked[:2]
+            self._linked = linked = self._link(max(size, known[0]), max(more, known[1]))
         return rows, size, linked
 
     def look(self, row: Rows, uniforms: np.ndarray) -> Look:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, row_of, rows_of
 from driftline.inputs.sequences import Sequences
+from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import fact
 from driftline.typing import Input, Inputs
 
@@ -141,7 +142,10 @@ class VectorPerPosition(Layout):
         return self.tags if self.transitions else 0
 
     def rows(self, inputs: Inputs) -> Sequences:
-        """Wrap a list of arrays with a row for each position."""
+        """Wrap a list of arrays or CSR matrices with a row for each position."""
+        found = sparse_positions(inputs)
+        if found is not None:
+            return SparseSequences(*found, self.tags, self.transitions)
         return Sequences(inputs, self.tags, self.transitions)
 
     def norm_in_words(self, intercept: bool) -> str:

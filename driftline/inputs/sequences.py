@@ -43,11 +43,16 @@ class Sequences(Groups):
 
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
         """Return the scores of positions and of transitions."""
-        x = self.matrix(t, intercept)
-        nodes = np.einsum("if,kf->ik", x, stored[:, : x.shape[1]]).ravel()  # equal ones stay equal
+        x, weights = self.matrix(t, intercept), stored.T if transposed else stored
+        nodes = np.einsum("if,kf->ik", x, weights[:, : x.shape[1]])  # equal ones stay equal
+        return self.with_pairs(nodes.ravel(), weights)
+
+    def with_pairs(self, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return scores of positions, and behind them those of all transitions, if there are."""
         if not self.transitions:
             return nodes
-        return np.concatenate([nodes, np.tile(stored[:, -self.tags :].ravel(), len(x) - 1)])
+        pairs = weights[:, -self.tags :].ravel()
+        return np.concatenate([nodes, np.tile(pairs, nodes.size // self.tags - 1)])
 
     def gradient(self, grad: np.ndarray, t: int, intercept: bool) -> np.ndarray:
         """Return the gradient in the weights from the gradient in the scores."""

@@ -61,6 +61,8 @@ from driftline.kernels.signatures import SCALE_ROUNDS_SINGLE as SCALE_ROUNDS_SIN
 from driftline.kernels.signatures import SCALE_SINGLE as SCALE_SINGLE
 from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
+from driftline.kernels.signatures import SCALE_SPARSE_ROUNDS32 as SCALE_SPARSE_ROUNDS32
+from driftline.kernels.signatures import SCALE_SPARSE_ROUNDS64 as SCALE_SPARSE_ROUNDS64
 from driftline.kernels.signatures import SHARES as SHARES
 from driftline.kernels.signatures import TOP as TOP
 from driftline.kernels.signatures import VALUES as VALUES
@@ -72,6 +74,15 @@ from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_32_single as play_sparse_32_single
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
 from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
+from driftline.kernels.sparse_chains import play_sparse_chains_32 as play_sparse_chains_32
+from driftline.kernels.sparse_chains import (
+    play_sparse_chains_32_single as play_sparse_chains_32_single,
+)
+from driftline.kernels.sparse_chains import play_sparse_chains_64 as play_sparse_chains_64
+from driftline.kernels.sparse_chains import (
+    play_sparse_chains_64_single as play_sparse_chains_64_single,
+)
+from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.together import lay_out as lay_out

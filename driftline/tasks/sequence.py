@@ -23,7 +23,7 @@ from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
 from driftline.polytopes.chain_kernels import length_of
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.padded import PaddedTask
-from driftline.typing import Label, Labels, Prediction
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["Sequence"]
 
@@ -235,6 +235,27 @@ class Sequence(PaddedTask):
         if left.shape != right.shape:
             raise InputError(f"a prediction of {left.size} tags for a label of {right.size}")
         return float(np.mean(left != right))
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the shares of wrong tags of many predictions; refuse rows that are none."""
+        sizes = np.array([len(label) for label in labels], dtype=np.int64)
+        held = rows >= 0
+        known = len(sizes) > 0 and rows.dtype.kind in "iu" and len(rows) == len(sizes)
+        if not known or not np.array_equal(held.sum(axis=1), sizes) or rows.max() >= self.tags:
+            return super().losses(rows, labels)
+        wrong = rows[held] != np.concatenate(labels)
+        return np.add.reduceat(wrong, np.cumsum(sizes) - sizes, dtype=np.float64) / sizes
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the tags of most weight at every position, a row for each round."""
+        out = np.full_like(predictions[0], -1)
+        held = predictions[0] >= 0
+        rounds, counts = np.nonzero(held)[0], np.zeros((int(held.sum()), self.tags))
+        places = np.arange(len(counts))
+        for j, member in enumerate(predictions):
+            counts[places, member[held]] += weights[rounds, j]
+        out[held] = counts.argmax(axis=1)
+        return out
 
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Return the most probable tag of every position."""

@@ -77,8 +77,7 @@ def test_the_stated_bound_of_sequences_knows_their_length():
     comparator = dl.comparators.Fixed(np.zeros(learner.weights.shape))
     made = dl.certify(trace, comparator, stream.inputs, stream.labels)
     largest = max(
-        (2 * len(x) - 1) * max(len(x) - 1, float((np.asarray(x) ** 2).sum(axis=1).max()))
-        for x in stream.inputs
+        (2 * len(x) - 1) * max(len(x) - 1, float((np.asarray(x) ** 2).sum())) for x in stream.inputs
     )
     assert learner.largest_input**2 == pytest.approx(largest)
     said = made.comparator_loss + stated(learner, 0.0, largest)

@@ -164,5 +164,5 @@ def test_what_is_not_offered_is_refused():
         dl.OGD(loss, dtype=np.int64)
     with pytest.raises(dl.InputError, match="parts without kernels"):
         dl.OGD(loss, domain=Plain(2.0), dtype=SINGLE)
-    with pytest.raises(dl.InputError, match="not for Sequence"):
-        dl.OGD(dl.losses.CRF(dl.tasks.Sequence(2)), dtype=SINGLE)
+    with pytest.raises(dl.InputError, match="not for NDCG"):
+        dl.OGD(dl.losses.ConvolutionalFenchelYoung(dl.tasks.NDCG(max_relevance=1)), dtype=SINGLE)

@@ -79,12 +79,18 @@ def _check_factor(loss: Loss, theta: np.ndarray, labels: Sequence[Label]) -> Non
     if loss.kernels is None:
         return
     words = "params[0] is a factor of the whole loss, its gradient and its values"
+    task, theta = loss.task, loss.task.folded(theta)
     once, made = np.array(loss.params(theta.size), dtype=np.float64), []
     for params in (once, np.r_[2.0 * once[0], once[1:]]):
         numbers, work = list[float](), np.empty(loss.workspace(theta.size))
         for label in labels:
-            grad = np.empty_like(theta)
-            value = loss.kernels.loss(theta, loss.task.encode(label), params, work, grad)
+            grad, target = np.empty_like(theta), np.empty_like(theta)
+            if task.kernels is None:
+                target = task.encode(label)
+            else:
+                own = np.asarray(task.params(theta.size), dtype=np.float64)
+                task.kernels.encode(task.check_label(label), own, target)
+            value = loss.kernels.loss(theta, target, params, work, grad)
             numbers += [value, *grad]
         if loss.kernels.values is not None:
             values, squares = np.empty((2, len(loss.task.all_labels)))

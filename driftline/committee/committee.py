@@ -19,7 +19,7 @@ from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
-from driftline.inputs import Rows, SparseRows
+from driftline.inputs import Rows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
 from driftline.learner import Asked, Member, Shell, Shield, Ticket, Waiting, check_longer
@@ -158,7 +158,7 @@ class Committee(Shell):
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
-        suited = self._suited(rows.features, isinstance(rows, SparseRows))
+        suited = self._suited(rows.features, rows.transposed)
         if len(suited) < len(self.members):
             self._seat(suited)
 
@@ -219,7 +219,7 @@ class Committee(Shell):
         """Let members learn at the weights of now, and move weights by what they predicted then."""
         count = len(self.members)
         if self.features is None:  # nobody has learned yet, so that members may be left out
-            count = len(self._suited(row.features, isinstance(row, SparseRows)))
+            count = len(self._suited(row.features, row.transposed))
         paid = self._paid_then(ticket, label, count)
         self._play_one(row, label, ticket.number, paid)
 
@@ -314,7 +314,7 @@ class Committee(Shell):
         if self._cut_short:
             self._check_whole()
         mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
-        suited = self._suited(row.features, isinstance(row, SparseRows))
+        suited = self._suited(row.features, row.transposed)
         looks = self._groups.look_at(row, mapped, suited, number)
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
         weights = shares.now

@@ -370,10 +370,14 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
     learned at the cost of the features. A small one beside scaled features costs 2% on planted
     sequences and saves 0.2% on handwritten words. Scaling hardly matters to handwritten words,
     whose pixels are 0 or 1: with it 1500 words have 0.8% fewer mistakes, 800 words 0.7% more.
+
+    Many features that are seldom seen, as words are, need a large ball, and steps that decay
+    slowly: on 100,000 hashed words the member that has both saves a quarter of the mistakes.
     """
     loss, change = _loss(task), detector(task)
     settings: tuple[Setting, ...] = (
         (Decaying(5.0), 200.0, change),
+        (Decaying(5.0, power=0.5), 2000.0, change),
         (Decaying(1.0), 200.0, change),
         (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),

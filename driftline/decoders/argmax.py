@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from driftline.kernels import (
 )
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
+from driftline.polytopes.chain_kernels import best_path, folded_length, length_of, path_room
 from driftline.typing import Label, Prediction
 
 __all__ = ["Argmax"]
@@ -86,6 +87,25 @@ def decode_order(theta, target, offset, params, work, values, loss_params, mix, 
     return risk if risk > ROUNDING else 0.0
 
 
+@kernel(DECODE)
+def decode_path(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Take the best sequence; scores are folded. Without transitions, the best tags."""
+    tags, transitions = int(params[0]), params[1] > 0.0
+    n = length_of(theta.size, tags, transitions)
+    path, room = scratch[:n], scratch[n:]
+    if transitions:
+        best_path(theta, n, tags, room, path)
+    else:
+        for t in range(n):
+            path[t] = argmax(theta[t * tags : (t + 1) * tags])
+    for i in range(mean.size):
+        mean[i] = 1.0 / n if i < n * tags else 0.0
+    for t in range(n):
+        mean[t * tags + int(path[t])] = 0.0
+    risk = dot(target, mean) + offset
+    return risk if risk > ROUNDING else 0.0
+
+
 @kernel(DRAW)
 def draw_order(mean, params, uniforms, scratch, prediction, encoded):
     """Write the ranks by score; beyond a cutoff the mean does not know them."""
@@ -135,13 +155,18 @@ class Argmax(Decoder):
             return decode_signs
         if self.loss.discounts_at is not None:
             return decode_order
+        if task.kind == "chain":
+            return decode_path
         return decode_vertex if finds_vertices(task) else None
 
     @property
     def params(self) -> tuple[float, ...]:
-        """What the kernel needs of the polytope."""
+        """What the kernel needs of the polytope, of ranks, or of the chain."""
+        task: Any = self.loss.task
         if self.kernel is decode_order:
             return (float(self.loss.discounts_at or 0),)
+        if self.kernel is decode_path:
+            return (float(task.tags), float(task.transitions))
         return vertex_params(self.loss.task) if self.kernel is decode_vertex else ()
 
     @property
@@ -151,10 +176,14 @@ class Argmax(Decoder):
         return draw_order if ranks else None
 
     def scratch(self, size: int) -> int:
-        """Return room for a vertex, or an order, and for finding it."""
+        """Return room for a vertex, an order or a path, and for finding it."""
+        task: Any = self.loss.task
         if self.kernel is decode_order:
             return size + sorting_room(size)
-        return vertex_scratch(self.loss.task) if self.kernel is decode_vertex else 0
+        if self.kernel is decode_path:
+            n = folded_length(size, task.tags, task.transitions)
+            return n + path_room(n, task.tags)
+        return vertex_scratch(self.loss.task, size) if self.kernel is decode_vertex else 0
 
     @property
     def kappa(self) -> float:

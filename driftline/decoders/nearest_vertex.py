@@ -53,11 +53,12 @@ def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix
     if params[4] != 1.0:
         distance = math.sqrt(distance)
     q = min(1.0, 2.0 * distance / params[3])
-    risk = 0.0
+    parts = d / params[5] if params[5] > 0.0 else 1.0
+    factor, shift, risk = params[0] / parts, params[1] / parts, 0.0
     for i in range(d):
         point = vertex[i] + q * (mu[i] - vertex[i])
-        mean[i] = params[0] * point + params[1]
-        risk += target[i] * params[0] * (point - target[i])
+        mean[i] = factor * point + shift
+        risk += target[i] * factor * (point - target[i])
     return max(0.0, risk)
 
 
@@ -142,7 +143,7 @@ class NearestVertex(Decoder):
         """Return one number per label, for classes; for others, room for a vertex."""
         if self._of_classes:
             return len(self.loss.task.all_labels)
-        return vertex_scratch(self.loss.task) if self.kernel is nearest_vertex else 0
+        return vertex_scratch(self.loss.task, size) if self.kernel is nearest_vertex else 0
 
     def mean_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return the mean encoding of the prediction at scores ``theta``."""

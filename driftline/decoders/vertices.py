@@ -7,7 +7,7 @@ from driftline.tasks import Task
 __all__ = ["VERTEX_HEADER", "finds_vertices", "vertex_params", "vertex_scratch"]
 
 #: How many parameters there are before those of the polytope: see :func:`vertex_params`.
-VERTEX_HEADER = 5
+VERTEX_HEADER = 6
 
 
 def finds_vertices(task: Task) -> bool:
@@ -17,17 +17,17 @@ def finds_vertices(task: Task) -> bool:
 
 
 def vertex_params(task: Task, separation: float = 0.0, norm: float = 2.0) -> tuple[float, ...]:
-    """Return factor and shift of loss encodings, an address, two numbers, and the polytope's.
+    """Return factor and shift of loss encodings, an address, three numbers, and the polytope's.
 
     The address is that of the kernel that finds the best vertex; the numbers are the separation of
-    vertices in a norm, and which one that is.
+    vertices in a norm, which one that is, and the size of parts, see :attr:`Task.part_size`.
     """
     hull = task.label_hull
     assert hull.maximize_kernel is not None and task.vertex_loss is not None
     address = float(hull.maximize_kernel.address)
-    return (*task.vertex_loss, address, separation, norm, *hull.params)
+    return (*task.vertex_loss, address, separation, norm, float(task.part_size), *hull.params)
 
 
-def vertex_scratch(task: Task) -> int:
-    """Return room for a vertex, and for finding it."""
-    return task.label_hull.dim + task.label_hull.scratch
+def vertex_scratch(task: Task, size: int) -> int:
+    """Return room for a vertex of ``size`` entries, and for finding it."""
+    return size + task.label_hull.scratch

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.engines.base import Block, Engine, Look
-from driftline.inputs import DenseRows, Items, Rows, Sequences, SparseRows, cast, refuse
+from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
 from driftline.kernels import Program
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels, Label
@@ -19,9 +19,13 @@ NOBODY = np.empty((0, 0))
 
 
 class Linked(NamedTuple):
-    """The program of the parts for rounds of up to ``size`` scores, and its buffer."""
+    """The program of the parts for rounds of up to ``size`` scores, and its buffer.
+
+    Behind what the program needs, the buffer has room for ``more`` numbers of the loop's own.
+    """
 
     size: int
+    more: int
     program: Program
     looking: Program
     buffer: np.ndarray
@@ -67,7 +71,7 @@ class CompiledEngine(Engine):
             self.replay,
             loss.gap_place(size),
         )
-        return Linked(size, program, program.looking(), program.buffer(more))
+        return Linked(size, more, program, program.looking(), program.buffer(more))
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -118,7 +122,7 @@ class CompiledEngine(Engine):
     ) -> tuple[Any, ...]:
         """Return the arguments of the loop over dense rows, once the parts are linked."""
         assert self._linked is not None
-        _, program, _, buffer = self._linked
+        _, _, program, _, buffer = self._linked
         return (
             program.code,
             program.params,
@@ -136,8 +140,8 @@ class CompiledEngine(Engine):
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""
         rows, start, stop, labels, _, trace, predictions, *_ = block
-        rows, _, (_, program, _, buffer) = self._ready(rows)
-        self.parts.loss.check_size(rows.largest if isinstance(rows, Items) else 0)
+        rows, _, (_, _, program, _, buffer) = self._ready(rows)
+        self.parts.loss.check_size(rows.largest if isinstance(rows, Groups) else 0)
         if solved := bool(program.code[at.GAP] >= 0):
             trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
             trace[: len(block.trace)] = block.trace
@@ -161,16 +165,16 @@ class CompiledEngine(Engine):
                     gaps[:played] = trace[row, :played]
         return played
 
-    def _ready(self, rows: Rows) -> tuple[DenseRows | SparseRows | Items, int, Linked]:
+    def _ready(self, rows: Rows) -> tuple[Rows, int, Linked]:
         """Return rows, how many scores they have at most, and the parts linked for that.
 
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
-        assert not isinstance(rows, Sequences)
-        size = rows.largest if isinstance(rows, Items) else self.parts.task.dim
-        linked = self._linked
-        if linked is None or size > linked.size:
-            self._linked = linked = self._link(size, rows.gradient_size)
+        size = rows.most_scores if isinstance(rows, Groups) else self.parts.task.dim
+        linked, more = self._linked, rows.gradient_size
+        if linked is None or size > linked.size or more > linked.more:
+            known = (0, 0) if linked is None else linked[:2]
+            self._linked = linked = self._link(max(size, known[0]), max(more, known[1]))
         return rows, size, linked
 
     def look(self, row: Rows, uniforms: np.ndarray) -> Look:
@@ -186,7 +190,7 @@ class CompiledEngine(Engine):
         buffer = program.buffer(row.gradient_size)
         known = self._label
         if known is None:
-            label = task.any_label(size)
+            label = task.any_label(row.largest if isinstance(row, Groups) else size)
             known = label, task.prediction_width([label])
             self._label = None if task.layout.ragged else known
         label, width = known
@@ -206,5 +210,5 @@ class CompiledEngine(Engine):
         )
         if not good:
             refuse(row, 0)
-        mean = program.mean(buffer, size)
-        return Look(task.prediction(prediction[0]), mean, program.scores(buffer, size))
+        mean, scores = program.mean(buffer, size), program.scores(buffer, size)
+        return Look(task.prediction(prediction[0]), task.unfolded(mean), task.unfolded(scores))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator
 from driftline.estimators.labels import Labels
 from driftline.estimators.making import How
+from driftline.estimators.positions import Positions, checked_positions
 from driftline.learner import checked_weights
 from driftline.tasks import Sequence
 from driftline.typing import Inputs, Json
@@ -26,9 +27,11 @@ __all__ = ["DriftTagger"]
 class DriftTagger(DriftEstimator):
     """Tag sequences of any length, under the Hamming loss per position, on a stream that drifts.
 
-    ``X`` is a list of arrays, one for each sequence, with a row of features for every position;
-    ``y`` a list of arrays of tags, strings or numbers. A sequence is a round. Tags are those of the
-    first sequences, or those named by ``classes``: none can be added later.
+    ``X`` is a list of arrays or CSR matrices, one for each sequence, with a row of features for
+    every position; or a list of lists of dicts, one for each position, from the names of features
+    to numbers, True, or strings. ``y`` is a list of arrays of tags, strings or numbers. A sequence
+    is a round. Tags are those of the first sequences, or those named by ``classes``: none can be
+    added later.
 
     Parameters
     ----------
@@ -38,6 +41,9 @@ class DriftTagger(DriftEstimator):
         Whether inputs are standardised as they come, for learners given by name.
     transitions
         Whether pairs of neighbouring tags have scores.
+    columns
+        To how many columns features by name are hashed; a string is a feature of its own, by name
+        and value. Features that share a column are told apart by their signs only.
     epochs
         How often ``fit`` goes through the sequences.
     random_state
@@ -52,6 +58,10 @@ class DriftTagger(DriftEstimator):
     >>> [len(tags) for tags in model.predict(stream.inputs[:3])] == [
     ...     len(tags) for tags in stream.labels[:3]]
     True
+    >>> words = [[{"word": w, "first": i == 0} for i, w in enumerate(s)] for s in ("ab", "ba")]
+    >>> model = DriftTagger().fit(words * 9, [["x", "y"], ["y", "x"]] * 9)
+    >>> model.predict([[{"word": "b"}, {"word": "a"}]])[0].tolist()
+    ['y', 'x']
     """
 
     classes_: np.ndarray
@@ -63,12 +73,14 @@ class DriftTagger(DriftEstimator):
         *,
         scaling: bool = True,
         transitions: bool = True,
+        columns: int = 1 << 17,
         epochs: int = 1,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.learner = learner
         self.scaling = scaling
         self.transitions = transitions
+        self.columns = columns
         self.epochs = epochs
         self.random_state = random_state
 
@@ -81,7 +93,7 @@ class DriftTagger(DriftEstimator):
         weights = checked_weights(sample_weight, len(X))
         self._start(y, None)
         for _ in range(self.epochs):
-            self.learner_.learn_rows(X, self._codes(y), weights)
+            self.learner_.learn_rows(X.inputs, self._codes(y), weights)
         return self
 
     def partial_fit(
@@ -97,13 +109,14 @@ class DriftTagger(DriftEstimator):
         weights = checked_weights(sample_weight, len(X))
         if first:
             self._start(y, classes)
-        self.learner_.learn_rows(X, self._codes(y), weights)
+        self.learner_.learn_rows(X.inputs, self._codes(y), weights)
         return self
 
     def predict(self, X: Inputs) -> list[np.ndarray]:
         """Return the tags of every sequence: of a committee, its vote."""
         check_is_fitted(self)
-        return [self.classes_[self.learner_.predict(x)] for x in self._checked(X, reset=False)]
+        sequences = self._checked(X, reset=False).single
+        return [self.classes_[self.learner_.predict(x)] for x in sequences]
 
     def score(self, X: Inputs, y: Given) -> float:
         """Return the mean over sequences of the share of correct tags."""
@@ -146,20 +159,16 @@ class DriftTagger(DriftEstimator):
             codes.append(own)
         return codes
 
-    def _checked(self, X: Inputs, reset: bool) -> list[np.ndarray]:
-        """Return sequences as arrays, all with the same number of features."""
-        arrays = [check_array(x, dtype=np.float64, input_name=f"X[{t}]") for t, x in enumerate(X)]
-        if not arrays:
-            raise InputError("expected 1 sequence or more, but there is none")
-        expected = arrays[0].shape[1] if reset else self.n_features_in_
-        for t, array in enumerate(arrays):
-            if array.shape[1] != expected:
-                raise InputError(
-                    f"sequence {t} has {array.shape[1]} features, but {expected} were expected"
-                )
+    def _checked(self, X: Inputs, reset: bool) -> Positions:
+        """Return sequences as the learner takes them, all with the same number of features."""
+        made = checked_positions(X, self.columns)
+        if not reset and made.features != self.n_features_in_:
+            raise InputError(
+                f"sequences have {made.features} features, but {self.n_features_in_} were expected"
+            )
         if reset:
-            self.n_features_in_ = expected
-        return arrays
+            self.n_features_in_ = made.features
+        return made
 
     def _to_plain(self) -> Json:
         return self._labels.to_plain()

@@ -20,6 +20,7 @@ from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
+from driftline.inputs.sparse_sequences import SparseSequences
 from driftline.kernels import zeros
 from driftline.typing import Inputs, Json, Labels, Saved
 
@@ -147,9 +148,11 @@ class Standardiser(Mapper):
 
     def remember(self, rows: Rows) -> None:
         """Learn from rounds that were scaled before; the rows of a round one after the other."""
-        plain = isinstance(rows, (DenseRows, SparseRows))
-        single = rows if plain else DenseRows(rows.arrays(0, rows.rounds)[0])
-        self.piece(single, 0, single.rounds)
+        if isinstance(rows, SparseSequences):
+            rows = rows.positions
+        elif not isinstance(rows, (DenseRows, SparseRows)):
+            rows = DenseRows(rows.arrays(0, rows.rounds)[0])
+        self.piece(rows, 0, rows.rounds)
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Scale rows, or rounds of several rows, each by those before it, and learn from them.
@@ -267,7 +270,7 @@ class Standardiser(Mapper):
     def _begun(self, rows: Rows) -> Standardiser:
         """Return a scaling that is prepared for its first rows, which are like these."""
         made = Standardiser(self.constant, self.dtype)
-        made.features, made.sparse = rows.features, isinstance(rows, SparseRows)
+        made.features, made.sparse = rows.features, rows.transposed
         kind = sparse if made.sparse else dense
         made.state = zeros(kind.HEADER + kind.WIDTH * rows.features)
         return made
@@ -280,7 +283,7 @@ class Standardiser(Mapper):
     def _meet(self, rows: Rows) -> None:
         """Refuse rows of another kind or length than those before."""
         self.meet(rows)
-        is_sparse = isinstance(rows, SparseRows)
+        is_sparse = rows.transposed
         if self.features is not None and self.sparse != is_sparse:
             kinds = ("dense", "sparse")
             raise InputError(
@@ -337,6 +340,8 @@ class Standardiser(Mapper):
             first = made._groups(rows, start, stop)
             self._become(made)
             return first
+        if isinstance(rows, SparseSequences):
+            return self._sparse_rounds(rows, start, stop, learned(rows, start, stop))
         inputs, starts = rows.arrays(start, stop)
         if self._room.size < dense.ROOM + self.features:
             self._room = np.empty(dense.ROOM + self.features)
@@ -358,6 +363,8 @@ class Standardiser(Mapper):
         self._meet(rows)
         if self.features is None:
             return self._begun(rows)._look_at_groups(rows)
+        if isinstance(rows, SparseSequences):
+            return self._sparse_rounds(rows, 0, rows.rounds, none(rows.rounds))
         inputs, starts = rows.arrays(0, rows.rounds)
         out = self._empty(len(inputs))
         scale = getattr(dense, "standardise" + self._precision)
@@ -392,6 +399,36 @@ class Standardiser(Mapper):
             )
         self.state = state
         return SparseRows.made(*made, rows.features + extra, rows.kind)
+
+    def _sparse_rounds(
+        self, rows: SparseSequences, start: int, stop: int, learning: np.ndarray
+    ) -> SparseSequences:
+        """Do the same with rounds of several rows; if one is refused, nothing is learned."""
+        values, columns, starts, rounds, features = rows.arrays(start, stop)
+        bad = ~np.isfinite(values[starts[0] : starts[-1]])
+        if bad.any():
+            first = int(np.argmax(bad)) + int(starts[0])
+            row = int(np.searchsorted(starts, first, side="right")) - 1
+            refuse(rows, start + int(np.searchsorted(rounds, row, side="right")) - 1)
+        extra, count = self.constant is not False, len(starts) - 1
+        size = int(starts[-1] - starts[0]) + extra * count
+        longest = int(np.diff(starts).max(initial=0)) + 1
+        out, out_columns = np.empty(size + longest), np.empty(size + longest, columns.dtype)
+        made = (out, out_columns, np.empty_like(starts))
+        narrow = columns.dtype == np.int32
+        scale = sparse.scale_sparse_rounds_32 if narrow else sparse.scale_sparse_rounds_64
+        constant = -1.0 if self.constant is True else float(self.constant)
+        state = self.state.copy() if learning.any() else self.state
+        good = scale(values, columns, starts, rounds, state, constant, learning, *made)
+        if good < stop - start:
+            raise InputError(
+                f"sparse inputs were changed while they were read, at sequence {start + good}"
+            )
+        self.state = state
+        scaled = SparseRows.made(
+            out[:size], out_columns[:size], made[2], features + extra, rows.positions.kind
+        )
+        return rows.with_positions(scaled, rounds)
 
 
 def _several(inputs: Inputs) -> bool:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.inputs.base import check_features
 from driftline.inputs.sparse import SparseRows
-from driftline.typing import CheckedLabels, Inputs
+from driftline.typing import CheckedLabels, Inputs, Saved
 
-__all__ = ["Groups"]
+__all__ = ["Groups", "batch_rounds", "places_of"]
 
 
 class Groups:
@@ -33,8 +33,9 @@ class Groups:
     group, members = "group", "members"
 
     def __init__(self, inputs: Inputs):
+        whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
         if isinstance(inputs, tuple) and len(inputs) == 2:
-            inputs = _cut(*inputs)
+            inputs, whole = _cut(*inputs)
         try:
             self.groups = [np.asarray(array) for array in inputs]
         except (TypeError, ValueError) as error:
@@ -59,21 +60,23 @@ class Groups:
         if self.groups:
             check_features(self.features)
         self.size = sum(array.size for array in self.groups)
-        self.largest = max((len(array) for array in self.groups), default=0)
-        #: Rounds in a batch: some megabytes of them.
-        self.block = max(1, min(1 << 14, (1 << 22) * self.rounds // max(1, self.size)))
+        #: How many members each group has.
+        self.sizes = np.array([len(array) for array in self.groups], dtype=np.int64)
+        self.largest = int(self.sizes.max(initial=0))
+        self.block = batch_rounds(self.rounds, self.size)
         #: How many rounds of the stream came before these, where they are a batch of it.
         self.before = 0
         self.labels: CheckedLabels | None = None
         self.asked: np.ndarray | None = None
-        self._whole: tuple[np.ndarray, np.ndarray] | None = None  # where groups lie side by side
+        self._whole = whole
 
     def with_members(self, whole: np.ndarray, starts: np.ndarray) -> Self:
         """Return groups of the same kind from an array of our own, which needs no checks."""
         made, places = copy.copy(self), starts.tolist()
         made.groups = [whole[a:b] for a, b in itertools.pairwise(places)]
         made.rounds, made.features, made.size = len(made.groups), whole.shape[1], whole.size
-        made.largest, made.before = int(np.diff(starts).max(initial=0)), 0
+        made.sizes = np.diff(starts)
+        made.largest, made.before = int(made.sizes.max(initial=0)), 0
         made._whole = whole, starts
         return made
 
@@ -99,11 +102,6 @@ class Groups:
         x = np.ascontiguousarray(self.groups[t], dtype=np.float64)
         return np.column_stack([x, np.ones(len(x))]) if intercept else x
 
-    def largest_sq(self, t: int, intercept: bool) -> float:
-        """Return the squared operator norm of one group, nan if an entry is not finite."""
-        x = self.matrix(t, intercept)
-        return float(np.linalg.norm(x, 2)) ** 2 if np.isfinite(x).all() else float("nan")
-
     def row(self, t: int) -> np.ndarray:
         """Return all entries of one group as a vector."""
         return self.matrix(t, False).ravel()
@@ -123,25 +121,57 @@ class Groups:
 
     def check_labels(self, labels: CheckedLabels) -> None:
         """Refuse labels of another length than their group."""
-        for t, (array, label) in enumerate(zip(self.groups, labels, strict=True)):
-            if len(array) != len(label):
+        for t, (size, label) in enumerate(zip(self.sizes.tolist(), labels, strict=True)):
+            if size != len(label):
                 raise InputError(
-                    f"{self.group} {t} has {len(array)} {self.members}, but its label has "
+                    f"{self.group} {t} has {size} {self.members}, but its label has "
                     f"{len(label)} entries"
                 )
 
+    @property
+    def entries_arrays(self) -> list[np.ndarray]:
+        """All entries, in arrays."""
+        return self.groups
 
-def _cut(whole: Inputs, starts: npt.ArrayLike) -> list[np.ndarray]:
-    """Return the groups of one array or CSR matrix, from where each starts to the next."""
+    def taken(self, index: np.ndarray) -> Self:
+        """Return groups by their places: a copy."""
+        groups = [np.asarray(self.groups[i], dtype=np.float64) for i in index.tolist()]
+        return self.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
+
+    def followed_by(self, then: Self) -> Self:
+        """Return these groups, and then others."""
+        groups = [np.asarray(group, dtype=np.float64) for group in (*self.groups, *then.groups)]
+        return then.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
+
+    def to_arrays(self) -> Saved:
+        """Return all groups as plain data and arrays."""
+        groups = [np.asarray(group, dtype=np.float64) for group in self.groups]
+        return {}, {"inputs": np.concatenate(groups), "lengths": self.sizes}
+
+
+def batch_rounds(rounds: int, size: int) -> int:
+    """Return how many rounds are in a batch: some megabytes of them."""
+    return max(1, min(1 << 14, (1 << 22) * rounds // max(1, size)))
+
+
+def _cut(
+    whole: Inputs, starts: npt.ArrayLike
+) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray] | None]:
+    """Return the groups of one array or CSR matrix, from where each starts to the next.
+
+    Also an array with the places, a copy of our own.
+    """
     if hasattr(whole, "tocsr"):
         rows = SparseRows(whole).matrix
-        places = _places(starts, rows.shape[0])
-        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)]
+        places = places_of(starts, rows.shape[0])
+        return [rows[a:b].toarray() for a, b in itertools.pairwise(places)], None
     array = np.asarray(whole)
-    return [array[a:b] for a, b in itertools.pairwise(_places(starts, len(array)))]
+    places = places_of(starts, len(array))
+    groups = [array[a:b] for a, b in itertools.pairwise(places)]
+    return groups, (array, np.array(places, dtype=np.int64))
 
 
-def _places(starts: npt.ArrayLike, rows: int) -> list[int]:
+def places_of(starts: npt.ArrayLike, rows: int) -> list[int]:
     """Return where groups start, with the number of rows at the end."""
     places = np.asarray(starts)
     good = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"

@@ -25,6 +25,11 @@ class Items(Groups):
         return play_items
 
     @property
+    def most_scores(self) -> int:
+        """How many scores a round has, at most."""
+        return self.largest
+
+    @property
     def gradient_size(self) -> int:
         """One number for every feature and the intercept."""
         return self.features + 1

@@ -9,6 +9,7 @@ from typing import ClassVar
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, row_of, rows_of
 from driftline.inputs.sequences import Sequences
+from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import fact
 from driftline.typing import Input, Inputs
 
@@ -32,6 +33,11 @@ class Layout(ABC):
 
         Rows of other layouts are not scaled.
         """
+        return False
+
+    @fact
+    def single(self) -> bool:
+        """Whether weights can be in single precision."""
         return False
 
     @fact
@@ -69,6 +75,7 @@ class OneVector(Layout):
     scores: int
     ragged: ClassVar[bool] = False
     scalable: ClassVar[bool] = True
+    single: ClassVar[bool] = True
 
     @property
     def weight_rows(self) -> int:
@@ -117,6 +124,7 @@ class VectorPerPosition(Layout):
     tags: int
     transitions: bool = True
     scalable: ClassVar[bool] = True
+    single: ClassVar[bool] = True
 
     @property
     def constant(self) -> bool:
@@ -134,11 +142,14 @@ class VectorPerPosition(Layout):
         return self.tags if self.transitions else 0
 
     def rows(self, inputs: Inputs) -> Sequences:
-        """Wrap a list of arrays with a row for each position."""
+        """Wrap a list of arrays or CSR matrices with a row for each position."""
+        found = sparse_positions(inputs)
+        if found is not None:
+            return SparseSequences(*found, self.tags, self.transitions)
         return Sequences(inputs, self.tags, self.transitions)
 
     def norm_in_words(self, intercept: bool) -> str:
-        """Name the sequence, or, without transitions, a position."""
+        """Name the sequence, or, without transitions, all positions together."""
         if self.transitions:
             return "a sequence, whose square is (2n - 1) max(n - 1, |x|^2) for n positions"
-        return "a position" + (" with the constant 1" if intercept else "")
+        return "all positions of a sequence" + (" with the constant 1" if intercept else "")

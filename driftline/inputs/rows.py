@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.groups import Groups
 from driftline.inputs.items import Items
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
@@ -16,7 +17,7 @@ from driftline.typing import CheckedLabels, Input, Inputs
 
 __all__ = ["Rows", "fingerprint", "largest_entry", "refuse", "row_of", "rows_of"]
 
-Rows = DenseRows | SparseRows | Sequences | Items
+Rows = DenseRows | SparseRows | Sequences | Items  # sparse sequences are sequences
 
 
 def rows_of(inputs: Inputs) -> DenseRows | SparseRows:
@@ -62,7 +63,7 @@ def fingerprint(rows: Rows, labels: CheckedLabels) -> str:
 
 def largest_entry(rows: Rows) -> float:
     """Return the largest entry of all rows in size, nan if one is not a number."""
-    arrays = rows.groups if isinstance(rows, (Sequences, Items)) else [rows.entries_array]
+    arrays = rows.entries_arrays if isinstance(rows, Groups) else [rows.entries_array]
     sizes = [max(float(a.max()), -float(a.min())) for a in arrays if a.size]
     return float(np.max(sizes, initial=0.0))
 

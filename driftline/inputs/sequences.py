@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.inputs.groups import Groups
+from driftline.kernels import Kernel, play_chains, play_chains_single
+from driftline.kernels.chains import sequence_sq
 from driftline.typing import Inputs
 
 __all__ = ["Sequences"]
@@ -25,13 +27,32 @@ class Sequences(Groups):
         super().__init__(inputs)
         self.tags, self.transitions = tags, transitions
 
+    def loop(self, dtype: np.dtype) -> Kernel:
+        """Return the compiled loop over rows of this kind, for weights of this type."""
+        return play_chains if dtype == np.float64 else play_chains_single
+
+    @property
+    def most_scores(self) -> int:
+        """How many scores the loop has in a round, at most: those of transitions once."""
+        return (self.largest + self.transitions * self.tags) * self.tags
+
+    @property
+    def gradient_size(self) -> int:
+        """One number for every weight."""
+        return self.tags * (self.features + 1 + self.tags)
+
     def scores(self, stored: np.ndarray, transposed: bool, t: int, intercept: bool) -> np.ndarray:
         """Return the scores of positions and of transitions."""
-        x = self.matrix(t, intercept)
-        nodes = (x @ stored[:, : x.shape[1]].T).ravel()
+        x, weights = self.matrix(t, intercept), stored.T if transposed else stored
+        nodes = np.einsum("if,kf->ik", x, weights[:, : x.shape[1]])  # equal ones stay equal
+        return self.with_pairs(nodes.ravel(), weights)
+
+    def with_pairs(self, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return scores of positions, and behind them those of all transitions, if there are."""
         if not self.transitions:
             return nodes
-        return np.concatenate([nodes, np.tile(stored[:, -self.tags :].ravel(), len(x) - 1)])
+        pairs = weights[:, -self.tags :].ravel()
+        return np.concatenate([nodes, np.tile(pairs, nodes.size // self.tags - 1)])
 
     def gradient(self, grad: np.ndarray, t: int, intercept: bool) -> np.ndarray:
         """Return the gradient in the weights from the gradient in the scores."""
@@ -43,13 +64,14 @@ class Sequences(Groups):
         return np.hstack([nodes.T @ x, pairs.sum(axis=0)])
 
     def norm_sq(self, t: int, intercept: bool) -> float:
-        """Return the squared norm of the map from weights to scores, times the encoding's.
+        """Return a bound of the squared norm of the map to scores, times that of the encoding.
 
-        Transitions are shared by all n - 1 pairs. With them an encoding has 2n - 1 ones: this
+        That of the positions is at most the sum of all squares, which costs no more than the scores
+        do. Transitions are shared by all n - 1 pairs. With them an encoding has 2n - 1 ones: this
         factor is not in the loss's own constant, which does not depend on the length. Without
         transitions a loss is a sum over positions, and its constant that of one position.
         """
-        length, largest = len(self.groups[t]), self.largest_sq(t, intercept)
-        if not self.transitions:
-            return largest
-        return np.maximum(largest, length - 1.0) * (2 * length - 1)
+        x = self.matrix(t, intercept)
+        with np.errstate(over="ignore"):
+            entries_sq = float(np.vdot(x, x))
+        return sequence_sq(entries_sq, len(x), self.transitions)

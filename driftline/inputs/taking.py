@@ -25,8 +25,7 @@ def take(rows: Rows, index: np.ndarray) -> Rows:
         return DenseRows(rows.array[index])
     if isinstance(rows, SparseRows):
         return SparseRows(rows.matrix[index])
-    groups = [np.asarray(rows.groups[i], dtype=np.float64) for i in index.tolist()]
-    return rows.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
+    return rows.taken(index)
 
 
 class TakenRows(DenseRows):
@@ -79,9 +78,8 @@ def after(first: Rows, then: Rows) -> Rows:
         from scipy.sparse import vstack
 
         return SparseRows(vstack([first.matrix, then.matrix], format="csr"))
-    groups: list[Any] = [*cast(Any, first).groups, *cast(Any, then).groups]
-    whole = np.concatenate([np.asarray(group, dtype=np.float64) for group in groups])
-    return cast(Any, then).with_members(whole, np.cumsum([0, *map(len, groups)]))
+    followed: Rows = cast(Any, first).followed_by(then)
+    return followed
 
 
 def take_labels(labels: CheckedLabels, index: np.ndarray) -> CheckedLabels:
@@ -99,21 +97,19 @@ def to_arrays(rows: Rows) -> Saved:
         made = rows.matrix
         places = {name: getattr(made, name).astype(np.int64) for name in ("indices", "indptr")}
         return {"features": rows.features}, {"inputs": _plain(made.data), **places}
-    groups = [np.asarray(group, dtype=np.float64) for group in rows.groups]
-    lengths = np.array([len(group) for group in groups], dtype=np.int64)
-    return {}, {"inputs": np.concatenate(groups), "lengths": lengths}
+    return rows.to_arrays()
 
 
 def from_arrays(layout: Layout, about: Json, arrays: Mapping[str, np.ndarray]) -> Rows:
     """Return rounds from what :func:`to_arrays` returned, checked as any inputs are."""
     inputs: Inputs = arrays["inputs"]
-    if "lengths" in arrays:
-        inputs = (inputs, np.cumsum(np.r_[0, arrays["lengths"]]))
-    elif "indptr" in arrays:
+    if "indptr" in arrays:
         from scipy.sparse import csr_array
 
         places = inputs, arrays["indices"], arrays["indptr"]
         inputs = csr_array(places, shape=(len(places[2]) - 1, int(about["features"])))
+    if "lengths" in arrays:
+        inputs = (inputs, np.cumsum(np.r_[0, arrays["lengths"]]))
     return layout.rows(inputs)
 
 

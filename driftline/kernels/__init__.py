@@ -11,6 +11,8 @@ from driftline.kernels.calls import call_encode_loss as call_encode_loss
 from driftline.kernels.calls import call_mix as call_mix
 from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
+from driftline.kernels.chains import play_chains as play_chains
+from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
@@ -25,6 +27,12 @@ from driftline.kernels.memory import aligned as aligned
 from driftline.kernels.memory import aligned_zeros as aligned_zeros
 from driftline.kernels.memory import zeros as zeros
 from driftline.kernels.prefetch import prefetch_row as prefetch_row
+from driftline.kernels.products import best_sums as best_sums
+from driftline.kernels.products import exponentials as exponentials
+from driftline.kernels.products import padded as padded
+from driftline.kernels.products import pitch_of as pitch_of
+from driftline.kernels.products import product as product
+from driftline.kernels.products import turn as turn
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE
@@ -54,6 +62,8 @@ from driftline.kernels.signatures import SCALE_ROUNDS_SINGLE as SCALE_ROUNDS_SIN
 from driftline.kernels.signatures import SCALE_SINGLE as SCALE_SINGLE
 from driftline.kernels.signatures import SCALE_SPARSE32 as SCALE_SPARSE32
 from driftline.kernels.signatures import SCALE_SPARSE64 as SCALE_SPARSE64
+from driftline.kernels.signatures import SCALE_SPARSE_ROUNDS32 as SCALE_SPARSE_ROUNDS32
+from driftline.kernels.signatures import SCALE_SPARSE_ROUNDS64 as SCALE_SPARSE_ROUNDS64
 from driftline.kernels.signatures import SHARES as SHARES
 from driftline.kernels.signatures import TOP as TOP
 from driftline.kernels.signatures import VALUES as VALUES
@@ -65,6 +75,15 @@ from driftline.kernels.sparse import play_sparse_32 as play_sparse_32
 from driftline.kernels.sparse import play_sparse_32_single as play_sparse_32_single
 from driftline.kernels.sparse import play_sparse_64 as play_sparse_64
 from driftline.kernels.sparse import play_sparse_64_single as play_sparse_64_single
+from driftline.kernels.sparse_chains import play_sparse_chains_32 as play_sparse_chains_32
+from driftline.kernels.sparse_chains import (
+    play_sparse_chains_32_single as play_sparse_chains_32_single,
+)
+from driftline.kernels.sparse_chains import play_sparse_chains_64 as play_sparse_chains_64
+from driftline.kernels.sparse_chains import (
+    play_sparse_chains_64_single as play_sparse_chains_64_single,
+)
+from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.together import lay_out as lay_out

@@ -75,6 +75,19 @@ class Lanes:
         self.type = ir.VectorType(number, count) if count > 1 else number
         self.zero = ir.Constant(self.type, [0.0] * count if count > 1 else 0.0)
 
+    @property
+    def integers(self) -> ir.VectorType:
+        """The type of as many integers of 64 bits."""
+        return ir.VectorType(INDEX, self.count)
+
+    def constant(self, number: float) -> ir.Constant:
+        """Return a vector of this one number."""
+        return ir.Constant(self.type, [number] * self.count if self.count > 1 else number)
+
+    def whole(self, number: int) -> ir.Constant:
+        """Return a vector of this one integer."""
+        return ir.Constant(self.integers, [number] * self.count)
+
     def _place(self, start: ir.Value, i: ir.Value) -> ir.Value:
         return self.builder.bitcast(self.builder.gep(start, [i]), self.type.as_pointer())
 

@@ -107,6 +107,18 @@ TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))
 #: The loop over sets of items (all items, where each set starts); labels one after the other.
 ITEMS = _loop(_input(types.float64, 2), _input(types.int64, 1), labels=integers)
 
+#: The loop over sequences of positions (all positions, where each sequence starts), for either
+#: precision; labels one after the other.
+CHAINS, CHAINS_SINGLE = (
+    _loop(
+        _input(number, 2),
+        _input(types.int64, 1),
+        labels=integers,
+        weights=types.Array(number, 2, "A"),
+    )
+    for number in (types.float64, types.float32)
+)
+
 
 def _sparse(number: types.Type, index: types.Type) -> Signature:
     """Values, columns, starts."""
@@ -118,6 +130,20 @@ def _sparse(number: types.Type, index: types.Type) -> Signature:
 SPARSE32, SPARSE64 = _sparse(types.float64, types.int32), _sparse(types.float64, types.int64)
 SPARSE32_SINGLE = _sparse(types.float32, types.int32)
 SPARSE64_SINGLE = _sparse(types.float32, types.int64)
+
+
+def _sparse_chains(number: types.Type, index: types.Type) -> Signature:
+    """Values, columns, where positions start; where sequences start, how many features."""
+    places, weights = _input(index, 1), types.Array(number, 2, "C")
+    inputs = (_input(number, 1), places, places, _input(types.int64, 1), types.int64)
+    return _loop(*inputs, labels=integers, weights=weights)
+
+
+#: The loops over sequences of CSR positions.
+SPARSE_CHAINS32 = _sparse_chains(types.float64, types.int32)
+SPARSE_CHAINS64 = _sparse_chains(types.float64, types.int64)
+SPARSE_CHAINS32_SINGLE = _sparse_chains(types.float32, types.int32)
+SPARSE_CHAINS64_SINGLE = _sparse_chains(types.float32, types.int64)
 
 
 def _total(*inputs: types.Type) -> Signature:
@@ -290,18 +316,22 @@ CLICKS = types.int64(
 )
 
 
-def _scale_sparse(index: types.Type) -> Signature:
+def _scale_sparse(index: types.Type, *rounds: types.Type) -> Signature:
     """``scale(values, columns, starts, state, size, learning, out, out columns, out starts)``.
 
-    Returns the number of rows. ``size`` is the value of the constant feature, 0 for none.
+    Returns the number of rows. ``size`` is the value of the constant feature, 0 for none. For
+    rounds of several rows, where each round starts stands before the state.
     """
     integers = types.Array(index, 1, "C")
-    inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1))
+    inputs = (_input(types.float64, 1), _input(index, 1), _input(index, 1), *rounds)
     sizes = (types.float64, flags)
     return types.int64(*inputs, vector, *sizes, vector, integers, integers)
 
 
 SCALE_SPARSE32, SCALE_SPARSE64 = _scale_sparse(types.int32), _scale_sparse(types.int64)
+SCALE_SPARSE_ROUNDS32, SCALE_SPARSE_ROUNDS64 = (
+    _scale_sparse(index, _input(types.int64, 1)) for index in (types.int32, types.int64)
+)
 
 #: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope
 #: and its gradient, the mean prediction.

@@ -96,3 +96,24 @@ def sweep(weights, steps, old, new, scores):
         else:
             scores[k], square = read_one(weights, k, (steps[k],), old, new)
     return square
+
+
+@intrinsic
+def add_to_row(typing_context, weights, k, step, vector):
+    """``weights[k] += step * vector``, for weights of either precision."""
+
+    def generate(context, builder, signature, given):
+        number = context.get_value_type(signature.args[0].dtype)
+        (start,) = rows_from(context, builder, signature.args[0], given[0], given[1], 1)
+        moves, (size,) = array_of(context, builder, signature.args[3], given[3])
+        most = builder.and_(size, index(-8))
+        for count, first, stop in ((8, index(0), most), (1, most, size)):
+            lanes, wide = Lanes(builder, number, count), Lanes(builder, given[2].type, count)
+            factor, by = wide.spread(given[2]), index(count)
+            with cgutils.for_range_slice(builder, first, stop, by, by.type) as (j, _):
+                w = lanes.widen(lanes.load(start, j))
+                w = wide.add_product(w, factor, wide.load(moves, j))
+                lanes.store(lanes.narrow(w), start, j)
+        return context.get_dummy_value()
+
+    return types.void(weights, types.int64, types.float64, vector), generate

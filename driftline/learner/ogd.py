@@ -659,8 +659,9 @@ class OGD(Member):
     def _check_dtype(self, dtype: npt.DTypeLike) -> np.dtype:
         kind = float_type(dtype, "weights")
         plain = not self.parts.have_kernels or not COMPILES
-        if kind == np.float32 and (self.task.layout.ragged or plain):
+        single = self.task.layout.single
+        if kind == np.float32 and (plain or not single):
             words = "parts without kernels" if COMPILES else f"rounds without Numba ({MISSING})"
-            what = repr(self.task) if self.task.layout.ragged else words
-            raise InputError(f"float32 is for one row of inputs a round, compiled: not for {what}")
+            what = words if single else repr(self.task)
+            raise InputError(f"float32 is for compiled rounds of vectors: not for {what}")
         return kind

@@ -9,14 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Rows, SparseRows
+from driftline.inputs import Rows, SparseRows, SparseSequences
 from driftline.state import archive
 from driftline.typing import Input, Json, Prediction, Saved
 
 __all__ = ["Ticket"]
 
 #: A vector or an array of items; of a sparse row, columns, values and the number of features.
-PlainInput: TypeAlias = np.ndarray | tuple[np.ndarray, np.ndarray, int]
+PlainInput: TypeAlias = (
+    np.ndarray | tuple[np.ndarray, np.ndarray, int] | tuple[np.ndarray, np.ndarray, int, np.ndarray]
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,8 @@ class Ticket:
         for name, given in self._inputs():
             if isinstance(given, tuple):
                 arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
+                if len(given) == 4:
+                    arrays[f"{name}.starts"] = given[3]
             else:
                 arrays[name] = given
         return about, arrays
@@ -99,7 +103,9 @@ class Ticket:
             for name in ("input", "mapped"):
                 if name in about["features"]:
                     pair = arrays[f"{name}.columns"], arrays[f"{name}.values"]
-                    made[name] = (*pair, about["features"][name])
+                    starts = arrays.get(f"{name}.starts")
+                    more = () if starts is None else (starts,)
+                    made[name] = (*pair, about["features"][name], *more)
                 elif name in arrays:
                     made[name] = arrays[name]
             prediction = arrays["prediction"]
@@ -151,6 +157,10 @@ def plain(row: Rows) -> PlainInput:
     if isinstance(row, SparseRows):
         columns, values = row.entries(0)
         return columns.astype(np.int64), values, row.features
+    if isinstance(row, SparseSequences):
+        own = row.of_round(0)
+        starts = own.starts.astype(np.int64)
+        return own.columns.astype(np.int64), own.values.astype(np.float64), row.features, starts
     array = row.array[0] if hasattr(row, "array") else row.groups[0]
     kept = array.dtype in (np.float64, np.float32)
     return np.array(array, dtype=None if kept else np.float64, order="C")
@@ -161,7 +171,7 @@ def unwrapped(given: PlainInput) -> Input:
     if isinstance(given, np.ndarray):
         return given
     try:
-        columns, values, features = given
+        columns, values, features = given[:3]
         columns, values = np.asarray(columns), np.asarray(values)
         if type(features) is not int or columns.ndim != 1 or columns.dtype.kind != "i":
             raise InputError(
@@ -172,6 +182,7 @@ def unwrapped(given: PlainInput) -> Input:
     from scipy.sparse import csr_array
 
     made = csr_array((1, 1))
-    made.data, made.indices, made.indptr = values, columns, np.array([0, len(columns)])
-    made._shape = (1, features)  # checked where it is read, as all of a matrix is
+    starts = np.array([0, len(columns)]) if len(given) == 3 else np.atleast_1d(given[3])
+    made.data, made.indices, made.indptr = values, columns, starts
+    made._shape = (len(starts) - 1, features)  # checked where it is read, as all of a matrix is
     return made

@@ -333,7 +333,8 @@ class ConvolutionalFenchelYoung(Loss):
             task, hull = self.task, self.task.label_hull
             found = (hull.project_kernel, hull.entropy_kernel)
             addresses = [0.0 if kernel is None else float(kernel.address) for kernel in found]
-            more = (task.loss_factor, task.constant_offset, *addresses, *hull.params)
+            offset = 0.0 if task.part_size else task.constant_offset
+            more = (task.loss_factor, offset, *addresses, float(task.part_size), *hull.params)
         return (1.0, self._omega.scale, float(self.whole_space), *more)
 
     @property

@@ -178,20 +178,24 @@ def relevance_quadratic(theta, target, params, work, grad):
 
 
 #: How many parameters there are before those of the polytope: the three of all, the factor of loss
-#: encodings, the offset, and the addresses of the projection and of the entropy's conjugate.
-HEADER = 7
+#: encodings, the offset, the addresses of the projection and of the entropy's conjugate, and the
+#: size of parts (`Task.part_size`), each of which is a simplex.
+HEADER = 8
 
 
 @helper
 def move_vertices(theta, params, work):
     """Write the projection of minus the scores onto loss encodings, and the moved scores."""
-    d, factor = theta.size, params[3]
+    d, factor, shift = theta.size, params[3], 0.0
+    if params[7] > 0.0:  # the projection onto a simplex does not depend on the shift
+        factor *= params[7] / d
+        shift = -factor
     move, moved, point = work[:d], work[d : 2 * d], work[3 * d : 4 * d]
     for i in range(d):
         point[i] = -theta[i] / factor
     call_point(int(params[5]), (point, params[HEADER:], work[4 * d :], move))
     for i in range(d):
-        move[i] *= factor
+        move[i] = factor * move[i] + shift
         moved[i] = theta[i] + move[i]
 
 

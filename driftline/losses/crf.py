@@ -18,18 +18,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.losses.base import Loss, check_scores
+from driftline.kernels import LOSS, kernel
+from driftline.losses.base import Loss, LossKernels, check_scores
 from driftline.losses.fenchel_young import FenchelYoung
+from driftline.losses.fenchel_young_kernels import positive
 from driftline.losses.logistic import SELF_BOUND
+from driftline.polytopes.chain_kernels import folded_length, length_of, marginals, marginals_room
+from driftline.polytopes.positions import softmaxes
 from driftline.regularizers import Entropy
 from driftline.tasks import Task
 from driftline.typing import Label
 
 __all__ = ["CRF"]
+
+
+@kernel(LOSS)
+def crf(theta, target, params, work, grad):
+    """Write marginals minus the label; scores and label are folded, see `Task.folded`.
+
+    Parameters are one over ln b, how many tags there are, and 1 with transitions.
+    """
+    tags, transitions = int(params[1]), params[2] > 0.0
+    if transitions:
+        n = length_of(theta.size, tags, transitions)
+        value = marginals(theta, target, n, tags, work, grad)
+    else:
+        value = softmaxes(theta, target, 1.0, tags, grad)
+    for i in range(grad.size):
+        grad[i] = params[0] * (grad[i] - target[i])
+    return params[0] * positive(value)
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,27 @@ class CRF(Loss):
             )
         if not (math.isfinite(self.base) and self.base > 1.0):
             raise InputError(f"the base of a logarithm must exceed 1, but is {self.base}")
+
+    # -- the compiled side
+
+    @property
+    def kernels(self) -> LossKernels | None:
+        """The kernel of chains."""
+        return LossKernels(crf) if self.task.kind == "chain" else None
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the factor of the loss, the number of tags, and whether there are transitions."""
+        task: Any = self.task
+        return (1.0 / math.log(self.base), float(task.tags), float(task.transitions))
+
+    def workspace(self, size: int) -> int:
+        """Return room for forward and backward sums, where there are transitions."""
+        task: Any = self.task
+        if not task.transitions:
+            return 0
+        return marginals_room(folded_length(size, task.tags, True), task.tags)
+
+    # -- in Python
 
     def value_and_grad(self, theta: np.ndarray, label: Label) -> tuple[float, np.ndarray]:
         """Return the loss at scores ``theta`` and its gradient in them."""

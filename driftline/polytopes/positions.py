@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import POINT, Kernel, argmax, kernel
+from driftline.kernels import CONJUGATE, POINT, Kernel, argmax, dot, helper, kernel
 from driftline.polytopes.base import Mixture, Polytope, keep_positive
 from driftline.polytopes.simplex import onto_simplex
 
-__all__ = ["Positions", "check_tags"]
+__all__ = ["Positions", "check_tags", "softmaxes"]
 
 
 @kernel(POINT)
@@ -33,6 +34,28 @@ def project(point, params, scratch, out):
         onto_simplex(point[start : start + tags], out[start : start + tags])
 
 
+@helper
+def softmaxes(point, target, factor, tags, out):
+    """Write softmaxes; return the log-normaliser minus ``factor`` times the target's score."""
+    value = 0.0
+    for start in range(0, point.size, tags):
+        own, mean = point[start : start + tags], out[start : start + tags]
+        top, total = own[argmax(own)], 0.0
+        for k in range(tags):
+            mean[k] = math.exp(own[k] - top)
+            total += mean[k]
+        for k in range(tags):
+            mean[k] /= total
+        value += math.log(total) + (top - factor * dot(own, target[start : start + tags]))
+    return value
+
+
+@kernel(CONJUGATE)
+def log_normaliser(point, params, scratch, out):
+    """Write the softmax of every position, return the logarithm of the normaliser of all."""
+    return softmaxes(point, point, 0.0, int(params[1]), out)
+
+
 @dataclass(frozen=True)
 class Positions(Polytope):
     """``length`` simplices of ``tags`` entries each, one after the other.
@@ -46,6 +69,7 @@ class Positions(Polytope):
 
     maximize_kernel: ClassVar[Kernel] = maximize
     project_kernel: ClassVar[Kernel] = project
+    entropy_kernel: ClassVar[Kernel] = log_normaliser
     coordinatewise: ClassVar[bool] = True
 
     @property

@@ -139,6 +139,14 @@ class Task(Part):
         return False
 
     @fact
+    def part_size(self) -> int:
+        """How many entries of an encoding a part has, if the loss is a mean over parts; else 0.
+
+        ``vertex_loss`` is then that of one part.
+        """
+        return 0
+
+    @fact
     def predicts_top(self) -> bool:
         """Whether to predict by the highest score makes sense, as where scores are of labels."""
         return self.zero_one
@@ -155,6 +163,17 @@ class Task(Part):
     def params(self, size: int) -> tuple[float, ...]:
         """Return parameters for the kernels in rounds of up to ``size`` scores."""
         return (float(size),)
+
+    def folded(self, scores: np.ndarray) -> np.ndarray:
+        """Return scores, or a loss encoding, as kernels take them: by default all of them.
+
+        Where some of them are always equal, kernels take these once, and encodings have their sums.
+        """
+        return scores
+
+    def unfolded(self, scores: np.ndarray) -> np.ndarray:
+        """Return all scores, from those that kernels take."""
+        return scores
 
     def scratch(self, size: int) -> int:
         """Return how many numbers of scratch space drawing needs at ``size`` scores."""
@@ -218,7 +237,7 @@ class Task(Part):
         raise InputError(f"only classes and tags can become more, not {self!r}")
 
     def any_label(self, size: int) -> Label:
-        """Return some valid label of a round with ``size`` scores, as :meth:`check_label` does.
+        """Return some valid label of ``size`` entries, as :meth:`check_label` does.
 
         Compiled code that only predicts takes it in place of the unknown true label.
         """

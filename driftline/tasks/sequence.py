@@ -18,12 +18,64 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import VectorPerPosition
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
-from driftline.tasks.base import Distribution, whole_numbers
+from driftline.polytopes.chain_kernels import length_of
+from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.padded import PaddedTask
-from driftline.typing import Label, Labels, Prediction
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["Sequence"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write unit vectors, and how often each transition occurs."""
+    tags, n = int(params[0]), label.size
+    for i in range(target.size):
+        target[i] = 0.0
+    for t in range(n):
+        target[t * tags + label[t]] = 1.0
+    if params[1] > 0.0:
+        for t in range(n - 1):
+            target[(n + label[t]) * tags + label[t + 1]] += 1.0
+    return 0.0
+
+
+@helper
+def write_loss(tag, start, tags, share, out):
+    """Write the loss encoding of one position."""
+    for k in range(tags):
+        out[start + k] = share
+    out[start + tag] = 0.0
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the share of a position for every other tag; transitions cost nothing."""
+    tags = int(params[0])
+    n = length_of(out.size, tags, params[1] > 0.0)
+    for t in range(n):
+        write_loss(prediction[t], t * tags, tags, 1.0 / n, out)
+    for i in range(n * tags, out.size):
+        out[i] = 0.0
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Draw the tags of all positions by one uniform number."""
+    tags = int(params[0])
+    n = length_of(mean.size, tags, params[1] > 0.0)
+    for t in range(n):
+        tag, total = 0, 0.0
+        for k in range(tags - 1):
+            total += 1.0 - n * mean[t * tags + k]
+            if total <= uniforms[0]:
+                tag += 1
+        prediction[t] = tag
+        write_loss(tag, t * tags, tags, 1.0 / n, encoded)
+    for i in range(n * tags, mean.size):
+        encoded[i] = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +93,7 @@ class Sequence(PaddedTask):
     tags: int
     transitions: bool = True
 
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "chain"
     predicts_top: ClassVar[bool] = True
     triangle: ClassVar[float] = 1.0
@@ -59,6 +112,16 @@ class Sequence(PaddedTask):
     def guess_loss(self) -> float:
         """The expected loss of guessing uniformly."""
         return 1.0 - 1.0 / self.tags
+
+    @property
+    def vertex_loss(self) -> tuple[float, float] | None:
+        """Without transitions, that of one position."""
+        return None if self.transitions else (-1.0, 1.0)
+
+    @property
+    def part_size(self) -> int:
+        """Without transitions, an entry for each tag."""
+        return 0 if self.transitions else self.tags
 
     #: The loss of one position, the most that a position counts, over its distance.
     loss_factor: ClassVar[float] = -1.0
@@ -95,6 +158,26 @@ class Sequence(PaddedTask):
         most = Positions(hull.length, self.tags).most_vertices
         return Hull(hull.dim, lambda v: self.encode_loss(self.best_prediction(-v)), most=most)
 
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return the number of tags, and whether there are transitions."""
+        return (float(self.tags), float(self.transitions))
+
+    def folded(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores of positions, and those of the first transition."""
+        hull = self.hull_of(scores)
+        if not self.transitions:
+            return np.asarray(scores)
+        nodes, edges = hull.split(np.asarray(scores))
+        pairs = edges[0] if hull.length > 1 else np.zeros((self.tags, self.tags))
+        return np.concatenate([nodes.ravel(), pairs.ravel()])
+
+    def unfolded(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores of positions, and those of all transitions."""
+        if not self.transitions:
+            return scores
+        nodes, pairs = np.split(scores, [scores.size - self.tags**2])
+        return np.concatenate([nodes, np.tile(pairs, nodes.size // self.tags - 1)])
+
     def score_size(self, theta: np.ndarray) -> int:
         """Return the number of scores, if it is that of a sequence."""
         return self.hull_of(theta).dim
@@ -115,7 +198,16 @@ class Sequence(PaddedTask):
 
     def check_labels(self, labels: Labels) -> list[np.ndarray]:
         """Return every label as a vector of integers."""
-        return [self.check_label(label) for label in labels]
+        arrays = [label for label in labels if isinstance(label, np.ndarray)]
+        sizes = [label.size if label.ndim == 1 else 0 for label in arrays]
+        whole = all(label.dtype.kind in "iu" for label in arrays) and len(arrays) == len(labels)
+        if not whole or not arrays or not min(sizes):
+            return [self.check_label(label) for label in labels]
+        try:  # all at once
+            every = self.check_label(np.concatenate(arrays))
+        except InputError:
+            return [self.check_label(label) for label in labels]
+        return np.split(every, np.cumsum(sizes)[:-1])
 
     def encode(self, label: Label) -> np.ndarray:
         """Return unit vectors and pairs."""
@@ -143,6 +235,27 @@ class Sequence(PaddedTask):
         if left.shape != right.shape:
             raise InputError(f"a prediction of {left.size} tags for a label of {right.size}")
         return float(np.mean(left != right))
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the shares of wrong tags of many predictions; refuse rows that are none."""
+        sizes = np.array([len(label) for label in labels], dtype=np.int64)
+        held = rows >= 0
+        known = len(sizes) > 0 and rows.dtype.kind in "iu" and len(rows) == len(sizes)
+        if not known or not np.array_equal(held.sum(axis=1), sizes) or rows.max() >= self.tags:
+            return super().losses(rows, labels)
+        wrong = rows[held] != np.concatenate(labels)
+        return np.add.reduceat(wrong, np.cumsum(sizes) - sizes, dtype=np.float64) / sizes
+
+    def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """Return the tags of most weight at every position, a row for each round."""
+        out = np.full_like(predictions[0], -1)
+        held = predictions[0] >= 0
+        rounds, counts = np.nonzero(held)[0], np.zeros((int(held.sum()), self.tags))
+        places = np.arange(len(counts))
+        for j, member in enumerate(predictions):
+            counts[places, member[held]] += weights[rounds, j]
+        out[held] = counts.argmax(axis=1)
+        return out
 
     def best_prediction(self, mu: np.ndarray) -> np.ndarray:
         """Return the most probable tag of every position."""

@@ -82,6 +82,11 @@ def structures() -> Iterator[Row]:
         yield "structures", f"{name}: rounds a second / {goal:,}", one / goal, ">= 1", one
         six = speed(lambda task=task: dl.auto(task), task)
         yield "structures", f"{name}: auto / a sixth of that", 6 * six / goal, ">= 1", six
+    matching = T.Matching(5)
+    loss = L.ConvolutionalFenchelYoung(matching, dl.regularizers.Quadratic(1.0))
+    one = speed(lambda: dl.OGD(loss), matching)
+    what = "convolutional matchings, 5: rounds a second / 3,000"
+    yield "structures", what, one / 3000, ">= 1", one
 
 
 def slopes() -> Iterator[Row]:

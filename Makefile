@@ -73,7 +73,8 @@ KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.
   passes.py precision.py convolutional.py polytopes.py committee.py committee_fused.py \
   scaling.py restarts.py certificates.py hindsight.py pairwise.py safety.py features.py members.py \
   mixed_committees.py scaled_rounds.py hashing.py lags.py alarms.py \
-  sample_weights.py late_labels.py bandit.py clicks.py compiled_structures.py)
+  sample_weights.py late_labels.py bandit.py clicks.py compiled_structures.py \
+  compiled_sequences.py sparse_sequences.py)
 
 test-hard: setup
 	$(BIN)/pytest -q -s -m hard

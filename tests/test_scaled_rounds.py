@@ -219,9 +219,9 @@ def test_too_many_documents_are_refused_before_they_are_remembered():
     committee = dl.auto(dl.tasks.NDCG(2))
     committee.run(inputs, labels)
     before, rng = bits(committee), np.random.default_rng(0)
-    x, y = rng.standard_normal((1001, len(SCALES))), rng.integers(0, 3, 1001)
+    x, y = rng.standard_normal((10_001, len(SCALES))), rng.integers(0, 3, 10_001)
     for call in (lambda: committee.step(x, y), lambda: committee.run([*inputs, x], [*labels, y])):
-        with pytest.raises(dl.InputError, match="1001 documents"):
+        with pytest.raises(dl.InputError, match="10001 documents"):
             call()
         assert bits(committee) == before
 

@@ -83,7 +83,7 @@ def test_late_tickets(make, inputs, labels):
 def test_the_chance_of_a_tag_needs_the_least_slack(seed):
     rng = np.random.default_rng(seed)
     step = float(10.0 ** rng.uniform(-3, 0.5))
-    learner = Clicks(dl.tasks.Multilabel(1), [Policy(step)], features=None)
+    learner = Clicks(dl.tasks.Multilabel(1), [Policy(step, diameter=100.0)], features=None)
     learner.run([[1.0]], [[0]])
     theta = float(rng.normal() * rng.choice([0.1, 1.0, 5.0]))
     memory = np.r_[learner.memory[:-1], theta]

@@ -343,6 +343,15 @@ def sinkhorn(point, params, scratch, out):
 
 
 @helper
+def between(matrix, n, first, stride, skip):
+    """Return the first place of a row, or a column, with an entry between 0 and 1; -1 for none."""
+    for k in range(n):
+        if k != skip and WHOLE < matrix[first + k * stride] < 1.0 - WHOLE:
+            return k
+    return -1
+
+
+@helper
 def random_matching(mean, divisor, n, uniform, room, columns):
     """Draw the column of every row such that the matrix has the mean ``mean / divisor``."""
     matrix = room[: n * n]
@@ -353,11 +362,7 @@ def random_matching(mean, divisor, n, uniform, room, columns):
         matrix[i] = mean[i] / divisor
     first, drawn = 0, 0
     while first < n and drawn < n * n:
-        start = -1
-        for j in range(n):
-            if WHOLE < matrix[first * n + j] < 1.0 - WHOLE:
-                start = j
-                break
+        start = between(matrix, n, first * n, 1, -1)
         if start < 0:
             first += 1
             continue
@@ -366,28 +371,18 @@ def random_matching(mean, divisor, n, uniform, room, columns):
         row, column, length, cycle = first, -1, 0, -1
         row_at[row] = 0.0
         while cycle < 0:
-            other = -1  # along the row
-            for j in range(n):
-                if j != column and WHOLE < matrix[row * n + j] < 1.0 - WHOLE:
-                    other = j
-                    break
-            if other < 0:
+            column = between(matrix, n, row * n, 1, column)
+            if column < 0:
                 break
-            column = other
             path_rows[length], path_columns[length] = row, column
             length += 1
             if column_at[column] >= 0.0:
                 cycle = int(column_at[column])
                 break
             column_at[column] = length
-            other = -1  # along the column
-            for i in range(n):
-                if i != row and WHOLE < matrix[i * n + column] < 1.0 - WHOLE:
-                    other = i
-                    break
-            if other < 0:
+            row = between(matrix, n, column, n, row)
+            if row < 0:
                 break
-            row = other
             path_rows[length], path_columns[length] = row, column
             length += 1
             if row_at[row] >= 0.0:

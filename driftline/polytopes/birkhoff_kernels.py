@@ -79,7 +79,7 @@ def assign(point, n, room, columns):
         row_of[0] = i
         here = 0
         for j in range(n + 1):
-            least[j], used[j] = math.inf, 0.0
+            least[j], used[j], came[j] = math.inf, 0.0, 0.0  # where no cost is finite, from row i
         while row_of[here] != 0.0:
             used[here] = 1.0
             row, step, following = int(row_of[here]), math.inf, 0

@@ -1,5 +1,7 @@
 """Compiled rounds of every structure are those of the plain engine, and keep all laws."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -300,3 +302,17 @@ def test_votes_and_losses_of_orders_are_those_of_each(name):
         )
     with pytest.raises(dl.InputError, match="order of 0, 1"):
         task.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
+
+
+def test_matchings_refuse_scores_that_overflow_by_their_scale():
+    loss = L.FenchelYoung(T.Matching(3), Q(1e-100))
+    decoder = D.NearestVertex(loss, allow_no_gap=True)
+    learner = dl.OGD(loss, decoder, R.Constant(1e100), domain=dl.domains.Unbounded())
+    rows = np.random.default_rng(0).normal(size=(9, 4))
+    learner.run(1e-70 * rows, np.tile([1, 2, 0], (9, 1)))
+    state = learner.state
+    large = np.random.default_rng(1).normal(size=state.weights.shape) * 1e130
+    given = {"weights": large, "scale": 1.0, "norm_sq": float((large**2).sum())}
+    learner.restore(dataclasses.replace(state, **given))
+    with pytest.raises(dl.InputError, match="too large"):
+        learner.predict(1e130 * rows[0])

@@ -137,7 +137,7 @@ def dual(point, u, v, n, exponential, out):
                 out[i * n + j] = math.exp(min(value, 700.0))
                 total += out[i * n + j]
             else:
-                out[i * n + j] = max(0.0, value)
+                out[i * n + j] = 0.0 if value < 0.0 else value  # NaN stays, to be noticed
                 total += 0.5 * out[i * n + j] * out[i * n + j]
     return total
 

@@ -316,3 +316,16 @@ def test_matchings_refuse_scores_that_overflow_by_their_scale():
     learner.restore(dataclasses.replace(state, **given))
     with pytest.raises(dl.InputError, match="too large"):
         learner.predict(1e130 * rows[0])
+
+
+@pytest.mark.parametrize(
+    "scores", [[5, 6, -1, 7, 4, 10, -5, -4, 6], [7, 0, 0, 0, 7, 10, 10, 10, 0]], ids=str
+)
+def test_the_convolutional_loss_of_matchings_is_exact_where_several_moves_are_best(scores):
+    loss = L.ConvolutionalFenchelYoung(T.Matching(3), Q(0.7))
+    theta, label = np.array(scores) / 10.0, np.arange(3)
+    rest = {"initial": theta[:, np.newaxis], "domain": dl.domains.Unbounded()}
+    learner = dl.OGD(loss, D.Convolutional(loss), **rest)
+    trace = learner.run(np.ones((1, 1)), [label])
+    assert trace.gap.max() < 1e-8
+    assert trace.loss[0] == pytest.approx(loss.value_and_grad(theta, label)[0], abs=1e-8)

@@ -368,6 +368,14 @@ def test_the_assignment_is_one_whatever_stands_in_the_scratch_space(bad):
     assert (out.reshape(n, n).sum(axis=1) == 1.0).all()
 
 
+def test_matchings_are_projected_where_positive_entries_fall_into_blocks():
+    rng = np.random.default_rng(0)
+    for _ in range(100):  # some per cent of such points need it
+        nearest = po.Birkhoff(8).project(10.0 * (rng.random(64) < 0.25)).reshape(8, 8)
+        assert nearest.sum(axis=0) == pytest.approx(1.0, abs=1e-9)
+        assert nearest.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
+
+
 def test_rounding_along_cycles_keeps_the_mean():
     rng, hull = np.random.default_rng(0), po.Birkhoff(4)
     point = hull.project(0.3 * rng.standard_normal(16))

@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 #: Newton steps, and halvings of one; sweeps over rows and columns cost about as much as a step.
-MOST_STEPS, HALVINGS = 300, 30
+#: Where positive entries fall into blocks that balance only together, a step is as long as one
+#: over ``PROXIMAL``: halvings must reach far below it.
+MOST_STEPS, HALVINGS = 300, 60
 
 #: How far sums may be from 1, over the size of entries.
 CLOSE = 2e-15

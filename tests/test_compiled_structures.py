@@ -1,5 +1,7 @@
 """Compiled rounds of every structure are those of the plain engine, and keep all laws."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -300,3 +302,30 @@ def test_votes_and_losses_of_orders_are_those_of_each(name):
         )
     with pytest.raises(dl.InputError, match="order of 0, 1"):
         task.losses(np.zeros((20, 8), int), [np.full(3, task.highest)] * 20)
+
+
+def test_matchings_refuse_scores_that_overflow_by_their_scale():
+    loss = L.FenchelYoung(T.Matching(3), Q(1e-100))
+    decoder = D.NearestVertex(loss, allow_no_gap=True)
+    learner = dl.OGD(loss, decoder, R.Constant(1e100), domain=dl.domains.Unbounded())
+    rows = np.random.default_rng(0).normal(size=(9, 4))
+    learner.run(1e-70 * rows, np.tile([1, 2, 0], (9, 1)))
+    state = learner.state
+    large = np.random.default_rng(1).normal(size=state.weights.shape) * 1e130
+    given = {"weights": large, "scale": 1.0, "norm_sq": float((large**2).sum())}
+    learner.restore(dataclasses.replace(state, **given))
+    with pytest.raises(dl.InputError, match="too large"):
+        learner.predict(1e130 * rows[0])
+
+
+@pytest.mark.parametrize(
+    "scores", [[5, 6, -1, 7, 4, 10, -5, -4, 6], [7, 0, 0, 0, 7, 10, 10, 10, 0]], ids=str
+)
+def test_the_convolutional_loss_of_matchings_is_exact_where_several_moves_are_best(scores):
+    loss = L.ConvolutionalFenchelYoung(T.Matching(3), Q(0.7))
+    theta, label = np.array(scores) / 10.0, np.arange(3)
+    rest = {"initial": theta[:, np.newaxis], "domain": dl.domains.Unbounded()}
+    learner = dl.OGD(loss, D.Convolutional(loss), **rest)
+    trace = learner.run(np.ones((1, 1)), [label])
+    assert trace.gap.max() < 1e-8
+    assert trace.loss[0] == pytest.approx(loss.value_and_grad(theta, label)[0], abs=1e-8)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import polytopes as po
+from driftline.polytopes import birkhoff_kernels
 from driftline.polytopes.frank_wolfe import ActiveSet, nearest_point
 
 
@@ -356,6 +357,23 @@ def test_the_oracle_of_matchings_finds_the_best_assignment(n):
         matrix = rng.integers(-3, 4, (n, n)) * 10.0 ** rng.integers(-2, 3)
         best = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
         assert np.isclose(hull.maximize(matrix.ravel()) @ matrix.ravel(), best)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_the_assignment_is_one_whatever_stands_in_the_scratch_space(bad):
+    n = 4
+    scratch, out = np.full(n + birkhoff_kernels.assign_room(n), 1e6), np.empty(n * n)
+    birkhoff_kernels.maximize(np.full(n * n, bad), np.array([float(n)]), scratch, out)
+    assert (out.reshape(n, n).sum(axis=0) == 1.0).all()
+    assert (out.reshape(n, n).sum(axis=1) == 1.0).all()
+
+
+def test_matchings_are_projected_where_positive_entries_fall_into_blocks():
+    rng = np.random.default_rng(0)
+    for _ in range(100):  # some per cent of such points need it
+        nearest = po.Birkhoff(8).project(10.0 * (rng.random(64) < 0.25)).reshape(8, 8)
+        assert nearest.sum(axis=0) == pytest.approx(1.0, abs=1e-9)
+        assert nearest.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_rounding_along_cycles_keeps_the_mean():

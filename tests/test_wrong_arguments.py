@@ -220,3 +220,11 @@ def test_seeds_of_numpy_are_seeds():
     one.run(X, Y, seed=np.uint8(7))
     other.run(X, Y, seed=7)
     assert saved(one) == saved(other)
+
+
+def test_grades_whose_exponential_gains_overflow_are_refused():
+    for highest in (301, 1023, 5000):
+        with pytest.raises(dl.InputError, match="up to 300"):
+            dl.tasks.NDCG(highest, gain="exponential")
+    task = dl.tasks.NDCG(300, gain="exponential")
+    assert task.loss([1, 0, 2], [300, 0, 300]) == pytest.approx(0.307, abs=1e-3)

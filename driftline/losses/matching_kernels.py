@@ -47,7 +47,7 @@ def matching_gap(size: int) -> int:
 def matching_workspace(size: int) -> int:
     """Return room for move, moved scores, mean prediction, a point, the gap, and the path."""
     n = math.isqrt(size)
-    path = 29 * size + 12 * n
+    path = 30 * size + 12 * n
     return 4 * size + 1 + max(path, balance_room(n), assign_room(n) + n)
 
 
@@ -157,7 +157,10 @@ def furthest(value, step, N):
 
 @helper
 def follow(theta, n, scale, room):
-    """Follow the path; the room begins with mu, alpha, beta and the slack then."""
+    """Follow the path; the room begins with mu, alpha, beta and the slack then.
+
+    Where several moves are best, rounding errors grow towards the end: the beta is the nearest one.
+    """
     N, m = n * n, 4 * n
     mu, alpha, beta, slack = room[:N], room[N : 2 * N], room[2 * N : 3 * N], room[3 * N : 4 * N]
     steps = room[4 * N : 8 * N]
@@ -165,8 +168,8 @@ def follow(theta, n, scale, room):
     rest = room[11 * N :]
     x, lacks, kept = rest[:m], rest[m : 2 * m], rest[2 * m : 3 * m]
     inverse, ratio = rest[3 * m : 3 * m + N], rest[3 * m + N : 3 * m + 2 * N]
-    system = rest[3 * m + 2 * N :]
-    size = scale
+    nearest, system = rest[3 * m + 2 * N : 3 * m + 3 * N], rest[3 * m + 3 * N :]
+    size, least = scale, math.inf
     for e in range(N):
         size = max(size, abs(theta[e]))
     for i in range(n):
@@ -174,6 +177,7 @@ def follow(theta, n, scale, room):
         kept[2 * n + i], kept[3 * n + i] = 0.5 / n + 0.5, 0.5 / n + 0.5
     for e in range(N):
         mu[e], alpha[e], beta[e], slack[e] = 1.0 / n, max(1.0 / n, size / N), 1.0 / N, 1.0
+        nearest[e] = beta[e]
     for _ in range(STEPS):
         for i in range(n):
             lacks[i], lacks[n + i] = 1.0, 1.0
@@ -189,7 +193,12 @@ def follow(theta, n, scale, room):
                 pull[e] = theta[e] + kept[i] + kept[n + j] + alpha[e] - beta[e] - scale * mu[e]
                 total += alpha[e] * mu[e] + beta[e] * slack[e]
                 worst = max(worst, abs(pull[e]))
-        if not total > ENOUGH * size and worst <= 1e-9 * size:
+        nearer = total + worst < least
+        if nearer:
+            least = total + worst
+            for e in range(N):
+                nearest[e] = beta[e]
+        if not total > ENOUGH * size and (worst <= 1e-9 * size or not nearer):
             break
         build(n, scale, mu, alpha, beta, slack, inverse, ratio, system)
         factorise(system, m, 2 * n)
@@ -219,6 +228,8 @@ def follow(theta, n, scale, room):
             room[e] += far * steps[e]
         for i in range(m):
             kept[i] += far * x[i]
+    for e in range(N):
+        beta[e] = nearest[e]
 
 
 @kernel(LOSS)

@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 #: Newton steps, and halvings of one; sweeps over rows and columns cost about as much as a step.
-MOST_STEPS, HALVINGS = 300, 30
+#: Where positive entries fall into blocks that balance only together, a step is as long as one
+#: over ``PROXIMAL``: halvings must reach far below it.
+MOST_STEPS, HALVINGS = 300, 60
 
 #: How far sums may be from 1, over the size of entries.
 CLOSE = 2e-15
@@ -79,7 +81,7 @@ def assign(point, n, room, columns):
         row_of[0] = i
         here = 0
         for j in range(n + 1):
-            least[j], used[j] = math.inf, 0.0
+            least[j], used[j], came[j] = math.inf, 0.0, 0.0  # where no cost is finite, from row i
         while row_of[here] != 0.0:
             used[here] = 1.0
             row, step, following = int(row_of[here]), math.inf, 0
@@ -137,7 +139,7 @@ def dual(point, u, v, n, exponential, out):
                 out[i * n + j] = math.exp(min(value, 700.0))
                 total += out[i * n + j]
             else:
-                out[i * n + j] = max(0.0, value)
+                out[i * n + j] = 0.0 if value < 0.0 else value  # NaN stays, to be noticed
                 total += 0.5 * out[i * n + j] * out[i * n + j]
     return total
 

@@ -32,6 +32,9 @@ __all__ = ["NDCG"]
 
 NO_CODE = np.zeros(0, np.int64)
 
+#: The highest grade with an exponential gain: sums of gains stay far from overflow.
+LARGEST_EXPONENT = 300
+
 
 @kernel(ENCODE_LOSS)
 def encode_loss(prediction, params, out):
@@ -111,6 +114,11 @@ class NDCG(RelevanceTask):
             )
         if self.gain not in ("linear", "exponential"):
             raise InputError(f"gain must be 'linear' or 'exponential', not {self.gain!r}")
+        if self.exponential and self.max_relevance > LARGEST_EXPONENT:
+            raise InputError(
+                f"exponential gains are for grades of up to {LARGEST_EXPONENT}, "
+                f"not {self.max_relevance!r}: sums of larger ones overflow"
+            )
         if self.cutoff is not None and (int(self.cutoff) != self.cutoff or self.cutoff < 1):
             raise InputError(f"a cutoff keeps 1 rank or more, not {self.cutoff!r}")
         if self.items is not None and (int(self.items) != self.items or self.items < 1):

@@ -76,10 +76,10 @@ class Polytope(Part):
 
     @fact
     def coordinatewise(self) -> bool:
-        r"""Whether projections onto multiples of it commute, as where coordinates stand alone.
+        """Whether the best move of scores onto a negative multiple of it is a projection.
 
-        For negative a and b, all points and the quadratic, the best move of scores by a point of a
-        times the polytope is then the projection of minus the scores.
+        It is where coordinates, or blocks of them, stand alone: projecting the moved scores then
+        undoes nothing of the move. See :class:`~driftline.losses.ConvolutionalFenchelYoung`.
         """
         return False
 

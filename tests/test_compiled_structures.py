@@ -29,6 +29,9 @@ TASKS = {
     "sign": T.Binary(),
 }
 
+#: Sets of tags by their F scores.
+SCORES = {"F1": T.FScore(4), "F1 of one tag": T.FScore(1), "F2": T.FScore(3, beta=2.0)}
+
 
 def fenchel_young(task, omega):
     """Return the loss with a scale that gives nearest-vertex decoding a gap."""
@@ -57,6 +60,9 @@ def cases():
                 loss = L.ConvolutionalFenchelYoung(task, omega(0.7), whole_space=whole)
                 words = "whole space" if whole else "convolutional"
                 yield f"{name}, {kind}, {words}", loss, D.Convolutional(loss)
+    for name, task in SCORES.items():
+        loss = L.ConvolutionalFenchelYoung(task, Q(0.7))
+        yield f"{name}, convolutional", loss, D.Convolutional(loss)
 
 
 CASES = {name: (loss, decoder) for name, loss, decoder in cases()}
@@ -178,6 +184,58 @@ def test_convolutional_losses_of_matchings_run_compiled():
     made = dl.certify(trace, stream.comparator, stream)
     assert made.valid and trace.risk.sum() <= made.exact + 1e-9
     assert trace.risk[-60:].mean() < trace.risk[:20].mean()
+
+
+@pytest.mark.parametrize("kind", ["generic", "tied", "sure"])
+@pytest.mark.parametrize("task", [*SCORES.values(), T.FScore(2)], ids=repr)
+def test_the_joint_problem_of_f_scores_is_solved_as_by_frank_wolfe(task, kind):
+    rng = np.random.default_rng(task.labels)
+    for k in range(number(5, 40)):
+        scale = float(rng.choice([0.3, 1.0, 3.0]))
+        theta = rng.normal(size=task.dim) * 10.0 ** rng.uniform(-3, 2)
+        if kind == "tied":
+            theta = rng.integers(-2, 3, task.dim) / 2.0
+        label = rng.integers(0, 2, task.labels)
+        if kind == "sure":
+            theta = 5.0 * task.encode(label)
+        loss = L.ConvolutionalFenchelYoung(task, Q(scale))
+        value, grad = loss.value_and_grad(theta, label)
+        found, size = loss.solve(theta), max(1.0, np.abs(theta).max())  # by Frank-Wolfe
+        target = task.encode(label)
+        rest = loss.regularizer.loss(theta + found.nu, target, found.mu, task.label_hull)
+        wanted = target @ found.nu + task.offset(label) + rest
+        assert loss.solver_gap(theta) <= 1e-8 * size, k
+        assert abs(value - wanted) <= 1e-8 * size + found.gap, k
+        assert np.allclose(grad, found.mu - target, atol=1e-4), k
+
+
+@pytest.mark.parametrize("task", [*SCORES.values(), T.FScore(7)], ids=repr)
+def test_draws_of_sets_have_the_mean_of_the_decoder(task):
+    rng = np.random.default_rng(3)
+    loss = L.ConvolutionalFenchelYoung(task, Q(0.5))
+    decoder = D.Convolutional(loss)
+    for _ in range(3):
+        theta = 0.5 * rng.normal(size=task.dim)
+        mean, (atoms, weights) = decoder.mean_loss_encoding(theta), decoder.distribution(theta)
+        assert weights.sum() == pytest.approx(1.0, abs=1e-12) and (weights >= 0.0).all()
+        encoded = [task.encode_loss(atom) for atom in atoms]
+        assert np.allclose(weights @ np.array(encoded), mean, atol=1e-12)
+        steps = (np.arange(2000) + 0.5) / 2000
+        drawn = [decoder.draw(theta, np.array([u])) for u in steps]
+        assert np.allclose(np.mean([task.encode_loss(p) for p in drawn], axis=0), mean, atol=0.02)
+
+
+@pytest.mark.parametrize("task", SCORES.values(), ids=repr)
+def test_f_scores_are_what_their_formula_says(task):
+    rng, square = np.random.default_rng(0), task.beta**2
+    for _ in range(30):
+        p, y = rng.integers(0, 2, (2, task.labels))
+        right, wrong, missed = (p & y).sum(), (p & ~y & 1).sum(), (~p & y & 1).sum()
+        below = (1 + square) * right + square * missed + wrong
+        wanted = 1.0 - (1 + square) * right / below if below else 0.0
+        assert task.loss(p, y) == pytest.approx(wanted, abs=1e-12)
+        encoded = task.encode(y) @ task.encode_loss(p) + task.offset(y)
+        assert encoded == pytest.approx(wanted, abs=1e-12)
 
 
 @every_case

@@ -11,6 +11,7 @@ from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, dot, kernel
 from driftline.losses import ConvolutionalFenchelYoung, Loss, Scaled
+from driftline.losses.base import check_scores
 from driftline.tasks import Distribution
 from driftline.tasks.base import draw_atom
 from driftline.typing import Label, Prediction
@@ -21,6 +22,17 @@ __all__ = ["Convolutional"]
 @kernel(DECODE)
 def decode(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Take the move that the loss found."""
+    for i in range(theta.size):
+        mean[i] = work[i]
+    return max(0.0, dot(target, mean) + offset)
+
+
+@kernel(DECODE)
+def decode_chances(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Take the move, and leave the chances of predictions for the draw."""
+    first = int(params[0])
+    for i in range(int(params[1])):
+        scratch[i] = work[first + i]
     for i in range(theta.size):
         mean[i] = work[i]
     return max(0.0, dot(target, mean) + offset)
@@ -67,7 +79,17 @@ class Convolutional(Decoder):
     @property
     def kernel(self) -> Kernel | None:
         """The kernel, where the loss has one."""
-        return None if self.loss.kernels is None else decode
+        if self.loss.kernels is None:
+            return None
+        return decode_chances if self._surrogate.finds_chances else decode
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """Where the chances of predictions are, if there are any."""
+        if not self._surrogate.finds_chances:
+            return ()
+        first, count = self._surrogate.chances(self.loss.task.dim)
+        return float(first), float(count)
 
     @property
     def rate_floor(self) -> float:
@@ -87,17 +109,31 @@ class Convolutional(Decoder):
 
     def distribution(self, theta: np.ndarray) -> Distribution:
         """Return few predictions with weights, whose mean loss encoding is that of draws."""
-        found = self._by_solver(theta)
+        found = self._known(theta)
         return super().distribution(theta) if found is None else found
 
     def draw(self, theta: np.ndarray, uniforms: np.ndarray) -> Prediction:
         """Draw a prediction at scores ``theta``."""
-        found = self._by_solver(theta)
+        task = self.loss.task
+        if self._surrogate.finds_chances:
+            chances, row = self._chances(theta), np.empty(task.prediction_size, dtype=np.int64)
+            given = (np.asarray(task.params(theta.size), dtype=np.float64), np.asarray(uniforms))
+            kernels = task._need_kernels("draw")
+            kernels.draw(np.empty(theta.size), *given, chances, row, np.empty(theta.size))
+            return task.prediction(row)
+        found = self._known(theta)
         return super().draw(theta, uniforms) if found is None else draw_atom(found, uniforms[0])
 
-    def _by_solver(self, theta: np.ndarray) -> Distribution | None:
+    def _chances(self, theta: np.ndarray) -> np.ndarray:
+        """Return the chances of predictions that the loss found."""
+        first, count = self._surrogate.chances(theta.size)
+        return self._surrogate._work(check_scores(theta, self.loss.task))[first : first + count]
+
+    def _known(self, theta: np.ndarray) -> Distribution | None:
         """Return the predictions in the solver's mixture, if there is one and they are known."""
-        task = self.loss.task
+        task: Any = self.loss.task
+        if self._surrogate.finds_chances:
+            return task.mixture(self._chances(theta))
         if not hasattr(task, "from_loss_encoding"):
             return None
         mixture = self._surrogate.solve(theta).mixture

@@ -19,6 +19,7 @@ from driftline.kernels.compile import kernel as kernel
 from driftline.kernels.dense import play_dense as play_dense
 from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.items import play_items as play_items
+from driftline.kernels.linalg import add_scaled as add_scaled
 from driftline.kernels.linalg import argmax as argmax
 from driftline.kernels.linalg import dot as dot
 from driftline.kernels.linalg import loose as loose
@@ -86,6 +87,8 @@ from driftline.kernels.sparse_chains import (
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
+from driftline.kernels.systems import factorise as factorise
+from driftline.kernels.systems import solve_factored as solve_factored
 from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import layout_is_known as layout_is_known
 from driftline.kernels.together import play_together as play_together

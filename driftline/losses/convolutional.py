@@ -28,6 +28,7 @@ majorized elements and generalized polymatroids*.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -47,6 +48,12 @@ from driftline.losses.convolutional_kernels import (
     vertices_quadratic,
 )
 from driftline.losses.fenchel_young import least_curvature
+from driftline.losses.fscore_kernels import (
+    fscore_chances,
+    fscore_gap,
+    fscore_quadratic,
+    fscore_workspace,
+)
 from driftline.losses.logistic import EXTRA
 from driftline.losses.matching_kernels import (
     matching_gap,
@@ -80,6 +87,17 @@ class Solution(NamedTuple):
     mu: np.ndarray
     gap: float
     mixture: Mixture | None  # of loss encodings, where a solver found nu
+
+
+class Route(NamedTuple):
+    """A kernel of the loss, and what it needs in rounds of some size."""
+
+    kernel: Kernel
+    more: Callable[[int], tuple[float, ...]] = lambda size: ()
+    room: Callable[[int], int] = lambda size: 3 * size + EXTRA
+    gap: Callable[[int], int] = lambda size: -1
+    chances: Callable[[int], tuple[int, int]] | None = None
+    apart: bool = False  # whether values in Python are found without it
 
 
 @dataclass(frozen=True)
@@ -237,7 +255,7 @@ class ConvolutionalFenchelYoung(Loss):
             raise InputError(f"{theta.size} scores do not fit a label of {target.size} entries")
         if self.task.idle(label):
             return 0.0, np.zeros_like(theta)
-        if not self._in_python:
+        if self._route is not None and not self._route.apart:
             return super().value_and_grad(theta, label)
         found = self.solve(theta)
         risk = max(0.0, float(target @ found.nu) + offset)
@@ -254,14 +272,19 @@ class ConvolutionalFenchelYoung(Loss):
 
     def mean_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return nu, the mean loss encoding of the decoder that belongs to the loss."""
-        if not self._in_python:
+        if self._route is not None and not self._route.apart:
             theta = check_scores(theta, self.task)
             return self._work(theta)[: theta.size].copy()
         return self.solve(theta).nu.copy()
 
     def solver_gap(self, theta: np.ndarray) -> float:
         """Return by how much the value at these scores may be too large."""
-        return self.solve(theta).gap if self.inexact else 0.0
+        if not self.inexact:
+            return 0.0
+        if self._route is None or self._route.apart:
+            return self.solve(theta).gap
+        theta = check_scores(theta, self.task)
+        return float(self._work(theta)[self._route.gap(theta.size)])
 
     @property
     def inexact(self) -> bool:
@@ -293,69 +316,70 @@ class ConvolutionalFenchelYoung(Loss):
     # -- the compiled side
 
     @property
-    def kernels(self) -> LossKernels | None:
-        """Kernels for classes, tags, grades and matchings, and where a projection is all."""
-        found = self.__dict__.get("_kernels", self)
+    def _route(self) -> Route | None:
+        """How the loss is computed by a kernel, None where there is none."""
+        found = self.__dict__.get("_found", self)
         if found is self:
-            chosen = self._kernel()
-            found = self.__dict__["_kernels"] = None if chosen is None else LossKernels(chosen)
+            found = self.__dict__["_found"] = self._find_route()
         return found
 
-    def _kernel(self) -> Kernel | None:
-        quadratic = type(self._omega) is Quadratic
+    def _find_route(self) -> Route | None:
+        task, quadratic = self.task, type(self._omega) is Quadratic
         if not quadratic and type(self._omega) is not Entropy:
             return None
-        match self.task.kind:
+        match task.kind:
             case "classes":
-                return classes_quadratic if quadratic else classes_entropy
+                return Route(classes_quadratic if quadratic else classes_entropy)
             case "sign" | "tags":
-                return tags_quadratic if quadratic else tags_entropy
+                return Route(tags_quadratic if quadratic else tags_entropy)
             case "relevance":
-                known = quadratic and (self.whole_space or self.task.lowest == 0)
-                return relevance_quadratic if known else None
+                known = quadratic and (self.whole_space or task.lowest == 0)
+                room = relevance_workspace
+                return Route(relevance_quadratic, task.discounts, room) if known else None
             case "matching" if quadratic and not self.whole_space:
-                return matchings_quadratic
-        hull, moves = self.task.label_hull, self.task.loss_hull
-        if self.task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
+                gap = matching_gap
+                return Route(matchings_quadratic, room=matching_workspace, gap=gap, apart=True)
+            case "f-score" if not self.whole_space:
+                more = (float(task.labels), *task.shares.ravel())
+                given = (fscore_workspace, fscore_gap, fscore_chances)
+                return Route(fscore_quadratic, lambda size: more, *given)
+        hull, moves = task.label_hull, task.loss_hull
+        if task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
             return None
         if hull.project_kernel is None or not self._closed(self._hull(hull), moves):
             return None
-        if quadratic:
-            return vertices_quadratic
-        return None if hull.entropy_kernel is None else vertices_entropy
+        if not quadratic and hull.entropy_kernel is None:
+            return None
+        found = (hull.project_kernel, hull.entropy_kernel)
+        addresses = [0.0 if kernel is None else float(kernel.address) for kernel in found]
+        offset = 0.0 if task.part_size else task.constant_offset
+        more = (task.loss_factor, offset, *addresses, float(task.part_size), *hull.params)
+        chosen = vertices_quadratic if quadratic else vertices_entropy
+        return Route(chosen, lambda size: more, lambda size: 4 * size + hull.scratch, apart=True)
+
+    @property
+    def kernels(self) -> LossKernels | None:
+        """Kernels of classes, tags, grades, matchings, F scores, and where a projection is all."""
+        return None if self._route is None else LossKernels(self._route.kernel)
 
     def params(self, size: int) -> tuple[float, ...]:
-        """Return the factor of the whole loss, the scale, ``whole_space``, and the discounts."""
-        more: tuple[float, ...] = ()
-        if self.task.kind == "relevance":
-            more = self.task.discounts(size)
-        elif self._vertices:
-            task, hull = self.task, self.task.label_hull
-            found = (hull.project_kernel, hull.entropy_kernel)
-            addresses = [0.0 if kernel is None else float(kernel.address) for kernel in found]
-            offset = 0.0 if task.part_size else task.constant_offset
-            more = (task.loss_factor, offset, *addresses, float(task.part_size), *hull.params)
+        """Return the factor of the loss, the scale, ``whole_space``, and those of the kernel."""
+        more = () if self._route is None else self._route.more(size)
         return (1.0, self._omega.scale, float(self.whole_space), *more)
 
-    @property
-    def _vertices(self) -> bool:
-        """Whether the kernel is one for polytopes of any kind, which it calls by address."""
-        kernels = self.kernels
-        return kernels is not None and kernels.loss in (vertices_entropy, vertices_quadratic)
-
-    @property
-    def _solved(self) -> bool:
-        """Whether the kernel is that of matchings, which has a duality gap."""
-        return self.kernels is not None and self.kernels.loss is matchings_quadratic
-
-    @property
-    def _in_python(self) -> bool:
-        """Whether values in Python are found independently of the kernel."""
-        return self.kernels is None or self._vertices or self._solved
-
     def gap_place(self, size: int) -> int:
-        """Return where the gap of a matching stands; other kernels are exact."""
-        return matching_gap(size) if self._solved else -1
+        """Return where the gap of a solver stands; other kernels are exact."""
+        return -1 if self._route is None else self._route.gap(size)
+
+    @property
+    def finds_chances(self) -> bool:
+        """Whether the kernel leaves chances of predictions, which their mean does not say."""
+        return self._route is not None and self._route.chances is not None
+
+    def chances(self, size: int) -> tuple[int, int]:
+        """Return where in the workspace the chances of predictions are, and how many."""
+        assert self._route is not None and self._route.chances is not None
+        return self._route.chances(size)
 
     @property
     def discounts_at(self) -> int | None:
@@ -364,13 +388,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     def workspace(self, size: int) -> int:
         """Return room for the move, and for the buffers to find it."""
-        if self.task.kind == "relevance":
-            return relevance_workspace(size)
-        if self._solved:
-            return matching_workspace(size)
-        if self._vertices:
-            return 4 * size + self.task.label_hull.scratch
-        return 3 * size + EXTRA
+        return 0 if self._route is None else self._route.room(size)
 
 
 def default_regularizer(task: Task) -> Regularizer:

@@ -13,7 +13,7 @@ interior-point method with Mehrotra's corrector follows the path on which
 :math:`\alpha_{ij} \mu_{ij} = \beta_{ij} (p_i + q_j - \mu_{ij}) = \tau` to :math:`\tau = 0`, with
 :math:`\alpha` the multipliers of the first. Both constraints of an entry are eliminated, so that a
 step solves a system for the 4 n multipliers u, v of the sums of :math:`\mu`, and p, q. Its matrix is
-quasi-definite: it has a Cholesky factor with signs, in any order (Vanderbei, 1995).
+quasi-definite, see :mod:`driftline.kernels.systems`.
 
 In the end the move is made feasible by a projection, and its duality gap follows from the best
 assignment: whatever the path came to, the gap is that of the move.
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import LOSS, dot, helper, kernel
+from driftline.kernels import LOSS, dot, factorise, helper, kernel, solve_factored
 from driftline.losses.fenchel_young_kernels import positive, quadratic_loss
 from driftline.polytopes.birkhoff_kernels import assign, assign_room, balance, balance_room
 
@@ -34,9 +34,8 @@ __all__ = ["matching_gap", "matching_workspace", "matchings_quadratic"]
 STEPS, ENOUGH, NEARLY = 60, 1e-13, 0.995
 
 #: Added to the diagonal for the last columns, whose multipliers stay: nothing depends on constants
-#: that move from rows to columns. And the least size of a pivot, also over what it is a difference
-#: of: what rounding leaves of it decides no step.
-PINNED, LEAST, ROUNDED = 1e30, 1e-300, 1e-14
+#: that move from rows to columns.
+PINNED = 1e30
 
 
 def matching_gap(size: int) -> int:
@@ -49,38 +48,6 @@ def matching_workspace(size: int) -> int:
     n = math.isqrt(size)
     path = 30 * size + 12 * n
     return 4 * size + 1 + max(path, balance_room(n), assign_room(n) + n)
-
-
-@helper
-def factorise(system, m, half):
-    """Factorise a quasi-definite matrix: positive in the first half of its rows, then negative."""
-    for j in range(m):
-        sign = 1.0 if j < half else -1.0
-        pivot, size = system[j * m + j], LEAST
-        for k in range(j):
-            part = system[j * m + k] * system[j * m + k] * system[k * m + k]
-            pivot -= part
-            size = max(size, abs(part))
-        pivot = sign * max(sign * pivot, ROUNDED * max(size, abs(system[j * m + j])))
-        system[j * m + j] = pivot
-        for i in range(j + 1, m):
-            total = system[i * m + j]
-            for k in range(j):
-                total -= system[i * m + k] * system[j * m + k] * system[k * m + k]
-            system[i * m + j] = total / pivot
-
-
-@helper
-def solve(system, m, x):
-    """Solve with the factors, in place."""
-    for i in range(m):
-        for k in range(i):
-            x[i] -= system[i * m + k] * x[k]
-    for i in range(m):
-        x[i] /= system[i * m + i]
-    for i in range(m - 1, -1, -1):
-        for k in range(i + 1, m):
-            x[i] -= system[k * m + i] * x[k]
 
 
 @helper
@@ -132,7 +99,7 @@ def direct(n, mu, alpha, beta, slack, inverse, ratio, system, lacks, pull, first
             part = gb + ratio[e] * part
             x[2 * n + i] -= part
             x[3 * n + j] -= part
-    solve(system, 4 * n, x)
+    solve_factored(system, 4 * n, x)
     for i in range(n):
         for j in range(n):
             e = i * n + j
@@ -201,7 +168,7 @@ def follow(theta, n, scale, room):
         if not total > ENOUGH * size and (worst <= 1e-9 * size or not nearer):
             break
         build(n, scale, mu, alpha, beta, slack, inverse, ratio, system)
-        factorise(system, m, 2 * n)
+        factorise(system, m, 2 * n, m, x)
         for e in range(N):
             first[e], second[e] = 0.0, 0.0
         given = (inverse, ratio, system, lacks, pull, first, second, x, steps)

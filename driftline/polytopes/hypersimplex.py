@@ -9,7 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import CONJUGATE, POINT, Kernel, kernel, sort_decreasing, sorting_room
+from driftline.kernels import (
+    CONJUGATE,
+    POINT,
+    Kernel,
+    helper,
+    kernel,
+    sort_decreasing,
+    sorting_room,
+)
 from driftline.polytopes.base import Mixture, Polytope
 
 __all__ = ["Hypersimplex"]
@@ -26,9 +34,9 @@ def maximize(point, params, scratch, out):
         out[int(order[i])] = 1.0
 
 
-@kernel(POINT)
-def project(point, params, scratch, out):
-    """Find the threshold t with sum of clip(point - t, 0, 1) equal to the size.
+@helper
+def threshold(point, most, total):
+    """Return t with the sum of clip(point - t, 0, most) equal to the total.
 
     The sum falls piecewise linearly; Newton's method inside a shrinking bracket.
     """
@@ -37,19 +45,19 @@ def project(point, params, scratch, out):
     for i in range(point.size):
         low = min(low, point[i])
         high = max(high, point[i])
-    low -= 1.0
+    low -= most
     t = 0.5 * (low + high)
     for _ in range(200):
-        total = 0.0
+        reached = 0.0
         free = 0
         for i in range(point.size):
             gap = point[i] - t
-            if gap >= 1.0:
-                total += 1.0
+            if gap >= most:
+                reached += most
             elif gap > 0.0:
-                total += gap
+                reached += gap
                 free += 1
-        excess = total - params[0]
+        excess = reached - total
         if excess > 0.0:
             low = t
         elif excess < 0.0:
@@ -62,6 +70,13 @@ def project(point, params, scratch, out):
         if step == t:
             break
         t = step
+    return t
+
+
+@kernel(POINT)
+def project(point, params, scratch, out):
+    """Move all entries by the same number, and cut them at 0 and 1."""
+    t = threshold(point, 1.0, params[0])
     for i in range(point.size):
         out[i] = min(1.0, max(0.0, point[i] - t))
 

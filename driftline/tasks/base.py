@@ -69,6 +69,8 @@ class Task(Part):
     #: ``chain``, tags of positions as :class:`~driftline.tasks.Sequence` encodes them;
     #: ``matching``, permutation matrices, under the share of rows that are assigned wrongly;
     #: ``relevance``, gains as :class:`~driftline.tasks.RelevanceTask` encodes them;
+    #: ``f-score``, sets of tags as :class:`~driftline.tasks.FScore` encodes them;
+    #: ``costs``, listed labels and predictions, whose losses are a matrix;
     #: ``answers``, ``classes`` with predictions that may be none.
     kind: ClassVar[str] = ""
 

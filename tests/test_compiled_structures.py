@@ -32,6 +32,14 @@ TASKS = {
 #: Sets of tags by their F scores.
 SCORES = {"F1": T.FScore(4), "F1 of one tag": T.FScore(1), "F2": T.FScore(3, beta=2.0)}
 
+#: Costs by a matrix: with an answer for doubt, and with more predictions than labels; and the
+#: distance, under which several mixtures of predictions are best.
+COSTS = {
+    "doubt": T.CostSensitive([[0, 1, 0.3], [5, 0, 0.3]]),
+    "many": T.CostSensitive([[0, 2.1, 1.3, 3, 1.2], [2.2, 0, 1, 0.1, 0.7], [1.4, 0.9, 1, 2, 0]]),
+}
+DISTANCE = T.CostSensitive(np.abs(np.subtract.outer(range(5), range(5))) / 4)
+
 
 def fenchel_young(task, omega):
     """Return the loss with a scale that gives nearest-vertex decoding a gap."""
@@ -63,6 +71,10 @@ def cases():
     for name, task in SCORES.items():
         loss = L.ConvolutionalFenchelYoung(task, Q(0.7))
         yield f"{name}, convolutional", loss, D.Convolutional(loss)
+    for name, task in COSTS.items():
+        for omega, whole in ((Q(0.5), False), (E(0.3), False), (Q(0.5), True)):
+            loss = L.ConvolutionalFenchelYoung(task, omega, whole_space=whole)
+            yield f"{name}, {omega!r}{', whole' * whole}", loss, D.Convolutional(loss)
 
 
 CASES = {name: (loss, decoder) for name, loss, decoder in cases()}
@@ -209,8 +221,48 @@ def test_the_joint_problem_of_f_scores_is_solved_as_by_frank_wolfe(task, kind):
         assert np.allclose(grad, found.mu - target, atol=1e-4), k
 
 
-@pytest.mark.parametrize("task", [*SCORES.values(), T.FScore(7)], ids=repr)
-def test_draws_of_sets_have_the_mean_of_the_decoder(task):
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("omega", [Q(0.5), E(0.3)], ids=repr)
+@pytest.mark.parametrize("task", [*COSTS.values(), DISTANCE], ids=[*COSTS, "distance"])
+def test_the_joint_problem_of_costs_is_solved_as_by_frank_wolfe(task, omega, whole):
+    rng, whole = np.random.default_rng(0), whole and isinstance(omega, Q)
+    loss = L.ConvolutionalFenchelYoung(task, omega, whole_space=whole)
+    hull = loss._hull(task.label_hull)
+    for k in range(number(10, 100)):
+        theta = rng.normal(size=task.dim) * 10.0 ** rng.uniform(-3, 2)
+        if k % 4 == 0:
+            theta = rng.integers(-2, 3, task.dim) / 2.0
+        label, found = int(rng.integers(task.dim)), loss.solve(theta)
+        value, grad = loss.value_and_grad(theta, label)
+        target, size = task.encode(label), max(1.0, np.abs(theta).max())
+        wanted = target @ found.nu + loss.regularizer.loss(theta + found.nu, target, found.mu, hull)
+        assert loss.solver_gap(theta) <= 1e-9
+        assert abs(value - wanted) <= 1e-10 * size + found.gap
+        assert np.allclose(grad, found.mu - target, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", examples(3, 40))
+def test_costs_of_many_kinds_are_solved(seed):
+    rng = np.random.default_rng(seed)
+    for k in range(200):
+        rows, columns = rng.integers(2, 9, 2)
+        costs = rng.random((rows, columns)) * rng.choice([0.5, 1.0, 5.0])
+        if k % 3 == 1:
+            costs = np.abs(np.subtract.outer(np.arange(rows), np.arange(columns))) / 8.0
+        if k % 3 == 2:
+            costs = rng.integers(0, 4, (rows, columns)).astype(float)
+        costs -= costs.min(axis=1, keepdims=True)
+        omega = (Q, E)[k % 2](float(rng.choice([0.03, 0.1, 0.3, 1.0, 3.0])))
+        whole = k % 4 == 0
+        loss = L.ConvolutionalFenchelYoung(T.CostSensitive(costs), omega, whole_space=whole)
+        theta = rng.normal(size=rows) * 10.0 ** rng.uniform(-3, 2)
+        assert loss.solver_gap(theta) <= 1e-8, (seed, k)
+
+
+@pytest.mark.parametrize(
+    "task", [*SCORES.values(), *COSTS.values(), DISTANCE, T.FScore(7)], ids=repr
+)
+def test_draws_by_chances_have_the_mean_of_the_decoder(task):
     rng = np.random.default_rng(3)
     loss = L.ConvolutionalFenchelYoung(task, Q(0.5))
     decoder = D.Convolutional(loss)
@@ -223,6 +275,21 @@ def test_draws_of_sets_have_the_mean_of_the_decoder(task):
         steps = (np.arange(2000) + 0.5) / 2000
         drawn = [decoder.draw(theta, np.array([u])) for u in steps]
         assert np.allclose(np.mean([task.encode_loss(p) for p in drawn], axis=0), mean, atol=0.02)
+
+
+def test_runs_with_tied_costs_are_certified():
+    learner = dl.OGD(L.ConvolutionalFenchelYoung(DISTANCE), seed=1)
+    assert type(learner.engine) is CompiledEngine
+    stream = stream_of(DISTANCE, rounds=300)
+    trace = learner.run(stream)
+    assert (trace.gap >= 0.0).all() and trace.gap.max() <= 1e-9
+    made = dl.certify(trace, stream.comparator, stream)
+    assert made.valid and trace.risk.sum() <= made.exact + 1e-9
+
+
+def test_losses_of_predictions_that_do_not_exist_are_refused():
+    with pytest.raises(dl.InputError, match="prediction 3"):
+        COSTS["doubt"].losses(np.array([[0], [3]]), np.array([[0], [1]]))
 
 
 @pytest.mark.parametrize("task", SCORES.values(), ids=repr)

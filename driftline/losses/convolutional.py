@@ -30,6 +30,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ from driftline.losses.convolutional_kernels import (
     vertices_entropy,
     vertices_quadratic,
 )
+from driftline.losses.cost_kernels import cost_chances, cost_gap, cost_workspace, costs
 from driftline.losses.fenchel_young import least_curvature
 from driftline.losses.fscore_kernels import (
     fscore_chances,
@@ -343,6 +345,11 @@ class ConvolutionalFenchelYoung(Loss):
                 more = (float(task.labels), *task.shares.ravel())
                 given = (fscore_workspace, fscore_gap, fscore_chances)
                 return Route(fscore_quadratic, lambda size: more, *given)
+            case "costs" if isinstance(task.label_hull, Simplex) and not any(task.offsets):
+                columns = len(task.prediction_matrix)
+                more = (float(columns), float(not quadratic), *task.loss_matrix.ravel())
+                room, chances = partial(cost_workspace, columns), partial(cost_chances, columns)
+                return Route(costs, lambda size: more, room, cost_gap, chances)
         hull, moves = task.label_hull, task.loss_hull
         if task.kernels is None or not isinstance(moves, Affine) or moves.hull != hull:
             return None
@@ -359,7 +366,7 @@ class ConvolutionalFenchelYoung(Loss):
 
     @property
     def kernels(self) -> LossKernels | None:
-        """Kernels of classes, tags, grades, matchings, F scores, and where a projection is all."""
+        """Kernels by the kind of task, and where a projection is all."""
         return None if self._route is None else LossKernels(self._route.kernel)
 
     def params(self, size: int) -> tuple[float, ...]:

@@ -7,19 +7,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from driftline.errors import InputError
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hull, Polytope, Simplex
-from driftline.tasks.base import Distribution
+from driftline.tasks.base import Distribution, TaskKernels, draw_atom
 from driftline.tasks.multiclass import check_class, check_classes
 from driftline.tasks.plurality import PluralityTask
-from driftline.typing import Label, Labels, Prediction
+from driftline.typing import CheckedLabels, Label, Labels, Prediction
 
 __all__ = ["Finite"]
+
+
+@kernel(ENCODE)
+def encode(label, params, target):
+    """Write the row of a label; the first parameter is how many there are."""
+    K, d = int(params[0]), target.size
+    row = params[1 + label[0] * d :]
+    for i in range(d):
+        target[i] = row[i]
+    return params[1 + K * d + label[0]]
+
+
+@kernel(ENCODE_LOSS)
+def encode_loss(prediction, params, out):
+    """Write the row of a prediction, which stand behind the offsets of labels."""
+    K, d = int(params[0]), out.size
+    row = params[1 + K * (d + 1) + prediction[0] * d :]
+    for i in range(d):
+        out[i] = row[i]
+
+
+@kernel(DRAW)
+def draw(mean, params, uniforms, scratch, prediction, encoded):
+    """Walk along the chances of predictions, which are in the scratch space."""
+    K, d, below = int(params[0]), mean.size, 0.0
+    predictions = (params.size - 1 - K * (d + 1)) // d
+    for j in range(predictions):
+        if scratch[j] > 0.0:
+            prediction[0] = j  # kept if rounding leaves the sum short of 1
+            below += scratch[j]
+            if uniforms[0] < below:
+                break
+    row = params[1 + K * (d + 1) + prediction[0] * d :]
+    for i in range(d):
+        encoded[i] = row[i]
 
 
 @dataclass(frozen=True)
@@ -45,6 +81,9 @@ class Finite(PluralityTask):
     encodings: npt.ArrayLike
     loss_encodings: npt.ArrayLike
     offsets: Any = None
+
+    kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
+    kind: ClassVar[str] = "costs"
 
     def __post_init__(self) -> None:
         """Refuse matrices of other shapes, and losses that are negative or never 0."""
@@ -73,6 +112,15 @@ class Finite(PluralityTask):
         for name, value in (("encodings", labels), ("loss_encodings", predictions)):
             object.__setattr__(self, name, tuple(map(tuple, value.tolist())))
         object.__setattr__(self, "offsets", tuple(given.tolist()))
+
+    def params(self, size: int) -> tuple[float, ...]:
+        """Return how many labels there are, their rows, their offsets, and rows of predictions."""
+        labels, predictions = self.label_matrix.ravel(), self.prediction_matrix.ravel()
+        return (float(len(self.label_matrix)), *labels, *self.offsets, *predictions)
+
+    def scratch(self, size: int) -> int:
+        """Return room for the chances of predictions."""
+        return len(self.prediction_matrix)
 
     @cached_property
     def label_matrix(self) -> np.ndarray:
@@ -128,31 +176,30 @@ class Finite(PluralityTask):
         losses = self.loss_matrix
         return float(min(losses.mean(axis=1).max(), losses.max(axis=0).min()))
 
-    def check_label(self, label: Label) -> int:
-        """Return the label as an integer."""
-        return int(check_class(label, len(self.label_matrix), "label")[0])
+    def check_label(self, label: Label) -> np.ndarray:
+        """Return the label as a row of one integer."""
+        return check_class(label, len(self.label_matrix), "label")
 
     def check_labels(self, labels: Labels) -> np.ndarray:
-        """Return the labels as a vector of integers."""
-        return check_classes(labels, len(self.label_matrix))[:, 0]
+        """Return the labels as rows of one integer."""
+        return check_classes(labels, len(self.label_matrix))
 
-    def encode(self, label: Label) -> np.ndarray:
-        """Return the row of a label."""
-        return self.label_matrix[self.check_label(label)].copy()
-
-    def encode_loss(self, prediction: Prediction) -> np.ndarray:
-        """Return the row of a prediction."""
-        row = check_class(prediction, len(self.prediction_matrix), "prediction")[0]
-        return self.prediction_matrix[row].copy()
-
-    def offset(self, label: Label) -> float:
-        """Return the offset of a label."""
-        return self.offsets[self.check_label(label)]
+    def _prediction_row(self, prediction: Prediction) -> np.ndarray:
+        return check_class(prediction, len(self.prediction_matrix), "prediction")
 
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the entry of the loss matrix."""
-        row = check_class(prediction, len(self.prediction_matrix), "prediction")[0]
-        return float(self.loss_matrix[self.check_label(label), row])
+        row, column = self.check_label(label)[0], self._prediction_row(prediction)[0]
+        return float(self.loss_matrix[row, column])
+
+    def losses(self, rows: np.ndarray, labels: CheckedLabels) -> np.ndarray:
+        """Return the entries of the loss matrix; refuse rows that are not predictions."""
+        if rows.ndim != 2 or rows.shape[1] != 1:
+            raise InputError(f"predictions of {self!r} are single numbers, not {rows.shape[1:]}")
+        wrong = (rows < 0) | (rows >= len(self.prediction_matrix))
+        if wrong.any():
+            self._prediction_row(int(rows[wrong][0]))
+        return self.loss_matrix[np.asarray(labels)[:, 0], rows[:, 0]]
 
     def best_prediction(self, mu: np.ndarray) -> int:
         """Return the prediction of least mean loss, the lowest of several."""
@@ -170,5 +217,13 @@ class Finite(PluralityTask):
         weights, error = nnls(system, np.append(mean, 1.0))
         if error > 1e-8 * (1.0 + np.abs(mean).max()):
             raise InputError(f"no distribution over predictions has the mean encoding {mean}")
-        atoms = np.flatnonzero(weights)
-        return Distribution(atoms, weights[atoms] / weights.sum())
+        return self.mixture(weights / weights.sum())
+
+    def draw(self, mean: np.ndarray, uniforms: np.ndarray) -> Prediction:
+        """Draw a prediction whose expected loss encoding is ``mean``."""
+        return draw_atom(self.decompose(mean), uniforms[0])
+
+    def mixture(self, chances: np.ndarray) -> Distribution:
+        """Return predictions with these chances, as kernels have them."""
+        atoms = np.flatnonzero(chances)
+        return Distribution(atoms, chances[atoms])

@@ -25,15 +25,30 @@ TOP = 10
 Queries = tuple[list[np.ndarray], list[np.ndarray]]
 
 
-def made_up(documents: int, rounds: int, flips: int, seed: int) -> Queries:
+#: Documents, queries, flips, features and noise of made-up streams.
+MADE_UP = (
+    (50, 500, 2, 8, 0.2),
+    (50, 500, 0, 60, 0.8),
+    (200, 300, 0, 20, 0.5),
+    (200, 300, 3, 20, 0.5),
+    (500, 120, 1, 20, 0.5),
+    (500, 100, 0, 60, 0.8),
+    (2000, 30, 0, 50, 0.2),
+    (2000, 30, 1, 20, 0.5),
+)
+
+
+def made_up(
+    documents: int, rounds: int, flips: int, features: int, noise: float, seed: int
+) -> Queries:
     """Return queries of random documents with five grades, whose weights change at flips."""
     rng = np.random.default_rng(seed)
-    inputs = rng.standard_normal((rounds, documents, 20))
-    weights = rng.standard_normal((flips + 1, 20))
+    inputs = rng.standard_normal((rounds, documents, features))
+    weights = rng.standard_normal((flips + 1, features))
     labels = []
     for t in range(rounds):
-        scores = inputs[t] @ weights[t * (flips + 1) // rounds] / math.sqrt(20.0)
-        scores += 0.5 * rng.standard_normal(documents)
+        scores = inputs[t] @ weights[t * (flips + 1) // rounds] / math.sqrt(features)
+        scores += noise * rng.standard_normal(documents)
         labels.append(np.digitize(scores, [0.5, 1.0, 1.5, 2.0]))
     return list(inputs), labels
 
@@ -113,14 +128,16 @@ def play(name: str, streams: list[Queries]) -> None:
 
 @click.command()
 @click.option("--seeds", default=4, show_default=True)
-def main(seeds: int) -> None:
+@click.option("--first", default=100, show_default=True, help="The first seed.")
+def main(seeds: int, first: int) -> None:
     """Print one table a stream."""
+    chosen = range(first, first + seeds)
     if os.environ.get("DRIFTLINE_DATA"):
-        play("LightGBM's example", [lightgbm(seed) for seed in range(100, 100 + seeds)])
-    for flips in (0, 3):
-        streams = [made_up(200, 300, flips, seed) for seed in range(100, 100 + seeds)]
-        play(f"200 documents, {flips} flips", streams)
-    play("2000 documents, 1 flip", [made_up(2000, 30, 1, seed) for seed in (100, 101)])
+        play("LightGBM's example", [lightgbm(seed) for seed in chosen])
+    for setting in MADE_UP:
+        documents, rounds, flips, features, noise = setting
+        name = f"{rounds} queries of {documents}, {flips} flips, {features} features, noise {noise}"
+        play(name, [made_up(*setting, seed) for seed in chosen])
 
 
 if __name__ == "__main__":

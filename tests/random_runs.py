@@ -51,7 +51,7 @@ class Run:
 
 
 def _rate(random, floor):
-    kind = random.integers(8)
+    kind = random.integers(9)
     cap = floor * float(random.choice([1.0, 1.0 + 1e-9, 2.0, 10.0, 1e3]))
     return [
         R.Polyak(),
@@ -62,6 +62,7 @@ def _rate(random, floor):
         R.Constant(float(random.choice([0.01, 0.5, 3.0]))),
         R.AdaGrad(),
         R.Decaying(float(random.choice([0.3, 2.0])), float(random.choice([5.0, 50.0]))),
+        R.Relative(float(random.choice([0.3, 2.0])), float(random.choice([5.0, np.inf]))),
     ][kind]
 
 

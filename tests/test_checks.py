@@ -13,7 +13,7 @@ from driftline.checks import BrokenLawError
 from driftline.kernels import LOSS, kernel
 from driftline.losses.base import LossKernels
 
-T = dl.tasks
+R, T = dl.rates, dl.tasks
 COST = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
 TASKS = [
     *(T.Multiclass(4), T.Binary(), T.Multilabel(3), T.FixedSize(4, 2), T.Ordinal(4)),
@@ -72,7 +72,8 @@ def test_our_decoders_pass(decoder):
 
 
 def test_our_rates_and_detectors_pass():
-    for rate in (dl.rates.Constant(), dl.rates.AdaGrad(), dl.rates.Polyak(), dl.rates.Decaying()):
+    rates = (R.Constant(), R.AdaGrad(), R.Polyak(), R.Decaying(), R.Relative())
+    for rate in rates:
         checks.check_rate(rate)
     checks.check_rate(dl.rates.Polyak(monotone=False, cap=3.0))
     checks.check_detector(dl.detectors.Cusum(0.5))

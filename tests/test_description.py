@@ -133,6 +133,7 @@ RATES = {
     "large": dl.rates.Constant(50.0),
     "adagrad": dl.rates.AdaGrad(),
     "decaying": dl.rates.Decaying(),
+    "relative": dl.rates.Relative(),
     "own": OwnPolyak(),
     "silent": OwnPolyak(says=False),
     "cautious": Cautious(),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.detectors import Cusum
 from driftline.errors import InputError
-from driftline.rates import Decaying
+from driftline.rates import Decaying, Relative
 from tests import naive
 
 
@@ -60,6 +60,26 @@ def test_losses_outside_their_range_are_refused():
 def test_decaying_rates_need_positive_numbers(setting):
     with pytest.raises(InputError, match="must be positive"):
         Decaying(*setting)
+    with pytest.raises(InputError, match="must be positive"):
+        Relative(*setting)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_relative_steps_are_the_same_for_every_multiple_of_a_loss(factor):
+    """Queries of 3 and of 60 documents; a multiple of the loss divides all steps by itself."""
+    task, rng = dl.tasks.NDCG(2), np.random.default_rng(0)
+    inputs = [rng.standard_normal((size, 4)) for size in (3, 60) * 10]
+    labels = [np.digitize(x[:, 0], [0.0, 1.0]) for x in inputs]
+    made = []
+    for scale in (2.0, 2.0 * factor):
+        loss = dl.losses.Scaled(dl.losses.PairwiseLogistic(task), scale)
+        learner = dl.OGD(loss, dl.decoders.Argmax(loss), Relative(3.0, after=5.0), intercept=False)
+        trace = learner.run(inputs, labels)
+        moved = trace.loss > 0.0
+        steps = (trace.eta * trace.loss)[moved]
+        np.testing.assert_allclose(steps, 3.0 / (1.0 + np.arange(moved.sum()) / 5.0))
+        made.append(learner.weights)
+    np.testing.assert_allclose(*made, rtol=1e-9)
 
 
 def test_steps_decay_as_stated():

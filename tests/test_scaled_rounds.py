@@ -12,6 +12,7 @@ from driftline.app.tables import Encoder
 from driftline.app.tables.labels import GradeCodec
 from driftline.committee import named
 from driftline.features import Standardiser
+from driftline.features.scaling import HEADER, INVERSE, SHOWN, WINDOW
 from driftline.inputs import Items, Layout, Sequences
 
 #: Of a stream of queries, and of one of words.
@@ -58,12 +59,21 @@ def of(name):
 
 
 def by_hand(inputs, constant):
-    """Vectors of every round by those before it, with the scaling of plain rows."""
-    scaling, made = Standardiser(constant), []
+    """Vectors of every round by those before it, with the scaling of plain rows.
+
+    A round with more vectors than all before it counts itself: its cells lie in the state.
+    """
+    scaling, made, before = Standardiser(constant), [], 0
     for vectors in inputs:
         row = dl.tasks.Multiclass(3).layout.rows(vectors)
-        made.append(scaling.look_at(row).array.copy())
+        seen = scaling.look_at(row).array.copy()
         scaling.piece(row, 0, len(vectors))
+        if len(vectors) > before < WINDOW:
+            about = scaling.state[HEADER:].reshape(-1, vectors.shape[1])
+            cells = np.clip((vectors - about[SHOWN]) * about[INVERSE], -3.0, 3.0)
+            seen[:, : vectors.shape[1]] = cells * (1.0 / np.sqrt(vectors.shape[1]))
+        made.append(seen)
+        before += len(vectors)
     return made, scaling
 
 
@@ -86,14 +96,16 @@ def test_rounds_are_scaled_as_written_out():
     inputs[200][:, 1] += 1e6
     for x in inputs[250:]:
         x[:, 2] *= 50.0
-    columns, wanted = [naive.Column() for _ in SCALES], []
+    columns, wanted, before = [naive.Column() for _ in SCALES], [], 0
     for vectors in inputs:
-        wanted.append(
-            np.array([[c.next(x) for c, x in zip(columns, v, strict=True)] for v in vectors])
-        )
+        seen = [[c.next(x) for c, x in zip(columns, v, strict=True)] for v in vectors]
         for vector in vectors:
             for column, x in zip(columns, vector, strict=True):
                 column.scale(x)
+        if len(vectors) > before < 64:  # a round with more vectors than all before counts itself
+            seen = [[c.away(x) for c, x in zip(columns, v, strict=True)] for v in vectors]
+        wanted.append(np.clip(seen, -3.0, 3.0))
+        before += len(vectors)
     made = Standardiser(constant=False)
     for scaled, values in zip(made.transform(inputs), wanted, strict=True):
         np.testing.assert_allclose(scaled, values / np.sqrt(len(SCALES)), atol=1e-7)
@@ -122,6 +134,15 @@ def test_rounds_in_pieces_looked_at_and_as_plain_rows_are_the_same_bits(constant
     for form in (pair, (sparse.csr_array(pair[0]), pair[1])):
         for own, wanted in zip(Standardiser(constant, dtype).transform(form), made, strict=True):
             np.testing.assert_array_equal(own, wanted)
+
+
+def test_the_first_round_is_scaled_by_itself():
+    """Otherwise all of its documents would be zeros, and nothing could be learned from them."""
+    first = np.random.default_rng(0).normal(5.0, 1e3, (500, 3))
+    (made,) = Standardiser(constant=False).transform([first])
+    made *= np.sqrt(3.0)
+    np.testing.assert_allclose(made.std(axis=0), 1.0, atol=0.15)
+    assert np.corrcoef(made[:, 0], first[:, 0])[0, 1] > 0.99
 
 
 def test_rounds_of_one_row_are_those_rows():

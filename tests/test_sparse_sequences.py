@@ -105,6 +105,13 @@ def test_certificates_replay_sparse_sequences():
     assert certificate.valid, str(certificate)
 
 
+def test_audits_of_scaled_committees_take_lists_of_sparse_sequences():
+    inputs, labels = words(3, rounds=20)
+    trace = dl.auto(T.Sequence(3)).run(sparse(inputs), labels, audit=True)
+    certificate = dl.certify(trace, None, sparse(inputs), labels)
+    assert certificate.valid, certificate.findings
+
+
 def test_committees_scale_sparse_sequences_as_rows_are_scaled():
     inputs = [x[:1] for x in words(3)[0]]  # one position each: rounds are rows
     rows = csr_array(np.concatenate(inputs))

@@ -11,7 +11,7 @@ from driftline.bandit import Bandit, Clicks
 from driftline.committee.committee import Committee
 from driftline.committee.suited import certain_decoder, certain_loss, detector
 from driftline.decoders import Answer, default_decoder
-from driftline.detectors import Detector
+from driftline.detectors import Cusum, Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.features import (
@@ -32,7 +32,7 @@ from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.parts import check_flag
-from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate
+from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate, Relative
 from driftline.tasks import Task
 
 __all__ = ["auto"]
@@ -345,19 +345,17 @@ def _tags(task: Task, rest: Rest) -> list[OGD]:
 def _relevance(task: Task, rest: Rest) -> list[OGD]:
     """Return members that sort by score; an intercept would change nothing.
 
-    Scaled documents are longer than documents divided by the longest one, so that the free rate in
-    the small ball makes smaller steps. The loss grows with the number of pairs: in queries of some
-    thousand documents steps of a fixed size are far too long, and AdaGrad's are not.
+    The loss grows with the number of pairs, so that no step of a fixed size fits both short and
+    long queries: all steps are in units of the loss or of its gradients. An order does not depend
+    on the length of the weights. So steps that decay are near an average from the first query on;
+    AdaGrad's, in a large ball, are long enough to turn the weights round in one query; and the
+    free rate, which has a guarantee, is for grades without noise.
     """
-    loss, change = _loss(task), detector(task)
-    scaled = task.layout.ragged and not rest["intercept"]
-    cap, diameter = (2.5, 30.0) if scaled else (10.0, 60.0)
+    loss, change = _loss(task), Cusum(threshold=1.5, more=0.2)
     settings: tuple[Setting, ...] = (
-        (Decaying(5.0), 200.0, change),
-        (Decaying(1.0), 200.0, change),
+        (Relative(10.0), 1000.0, change),
+        (AdaGrad(), 100.0, None),
         (_free(30.0), 200.0, None),
-        (_free(cap), diameter, None),
-        (AdaGrad(), 10.0, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(task, loss, setting, rest) for setting in settings]

@@ -12,6 +12,7 @@ import numpy as np
 from driftline.committee.state import CommitteeState
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
+from driftline.inputs import SparseSequences
 from driftline.parts import from_config
 from driftline.state import archive
 from driftline.trace import Trace, column, joined, read_file, rounds_that_came, with_suffix
@@ -113,7 +114,14 @@ class CommitteeTrace:
         """Return the inputs of the run as members saw them, which comparators act on."""
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
-        return self.origin.state.scaling.copy().transform(inputs)
+        scaling, task = self.origin.state.scaling.copy(), self.members[0].task
+        if task is None or not task.layout.ragged:
+            return scaling.transform(inputs)
+        rows = task.layout.rows(inputs)
+        made: Any = scaling.rounds(rows, 0, rows.rounds)
+        if isinstance(made, SparseSequences):
+            return [made.of_round(t).matrix for t in range(made.rounds)]
+        return [vectors.copy() for vectors in made.groups]
 
     def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return the inputs of the run as a member saw them: after its map, or scaled.

@@ -14,6 +14,7 @@ from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.making import How
 from driftline.estimators.queries import starts_of
+from driftline.inputs import WIDE, SparseRows
 from driftline.learner import checked_weights
 from driftline.tasks import NDCG
 from driftline.tasks.base import whole_numbers
@@ -30,7 +31,9 @@ class DriftRanker(DriftEstimator):
 
     A row is a document, its label a relevance grade 0, 1, 2 and so on. A query is a round: its rows
     are consecutive, and given by an id for every row (``qid``) or by the sizes of all queries
-    (``group``). Features may be of any scale: documents are standardised online.
+    (``group``); scikit-learn's ``load_svmlight_file(..., query_id=True)`` returns all three.
+    Features may be of any scale: documents are standardised online. CSR matrices of more than 1024
+    columns, such as hashed words, stay sparse; narrower ones are made dense, to be centred.
 
     Parameters
     ----------
@@ -127,12 +130,13 @@ class DriftRanker(DriftEstimator):
         """
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
-        rows = X.toarray() if issparse(X) else X
+        rows = X.toarray() if issparse(X) and X.shape[1] <= WIDE else X
         learner = self.learner_
         if not isinstance(learner, Committee):
             return learner.scores(rows)
         if learner.scaling is not None:
-            rows = learner.scaling.look(rows).whole
+            seen = learner.scaling.look(rows)
+            rows = seen.matrix if isinstance(seen, SparseRows) else seen.whole
         scores = np.array([member.scores(rows) for member in learner.members])
         return learner.weights @ scores
 

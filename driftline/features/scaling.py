@@ -38,7 +38,9 @@ others are measured by it until there are more.
 
 *Several rows a round* (documents of a query, positions of a sequence). All are scaled by the state
 before the round, and only then learned from, one after the other: the state is then the same as
-after single rows.
+after single rows. In the beginning a round may have more rows than all before it. It is scaled by
+the state after it: otherwise all of the first round would be zeros, which a round of 2000 documents
+is too valuable for.
 """
 
 from __future__ import annotations
@@ -421,24 +423,46 @@ def standardise(inputs, state, room, learning, out):
     return rows
 
 
+@helper
+def learn_and_write(inputs, first, stop, state, factor, room, out):
+    """Learn from all rows of a round, and then scale them by the state that counts them."""
+    features = inputs.shape[1]
+    about = state[HEADER:].reshape(WIDTH, features)
+    for i in range(first, stop):
+        write_and_learn(inputs[i], state, about, factor, room, room[ROOM : ROOM + features])
+    for i in range(first, stop):
+        place(inputs[i], about[SHOWN], about[INVERSE], factor, out[i, :features])
+
+
 @kernel(SCALE_ROUNDS)
 def standardise_rounds(inputs, starts, state, room, learning, out):
     """Do the same with rounds of several rows; return how many came before one not finite.
 
     ``room`` has one more number for each feature: the row that is scaled while learning is not the
-    one that was written.
+    one that was written. A round of more rows than came before counts itself; if it is not to be
+    learned from, on a copy of the state, for which ``room`` has to suffice in the beginning.
     """
     features = inputs.shape[1]
     about = state[HEADER:].reshape(WIDTH, features)
     factor = 1.0 / math.sqrt(features)
     for t in range(starts.size - 1):
-        for i in range(starts[t], starts[t + 1]):
+        first, stop = starts[t], starts[t + 1]
+        early = state[ROWS] < WINDOW and stop - first > state[ROWS]
+        for i in range(first, stop):
             if count_bad(inputs[i]) > 0.0:
                 return t
-            write(inputs[i], state, about, factor, out[i, :features])
-        if not learning[t]:
+            if not early:
+                write(inputs[i], state, about, factor, out[i, :features])
+        if early:
+            own = state
+            if not learning[t]:
+                own = room[ROOM + features : ROOM + features + state.size]
+                for k in range(state.size):
+                    own[k] = state[k]
+            learn_and_write(inputs, first, stop, own, factor, room, out)
+        if early or not learning[t]:
             continue
-        for i in range(starts[t], starts[t + 1]):
+        for i in range(first, stop):
             write_and_learn(inputs[i], state, about, factor, room, room[ROOM : ROOM + features])
     return starts.size - 1
 

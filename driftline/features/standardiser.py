@@ -51,7 +51,8 @@ class Standardiser(Mapper):
     comparators that act on them: what a weight means may change as scales are learned.
 
     Where a round has several vectors, as documents of a query or positions of a sequence, all are
-    scaled by what was known before the round, and then remembered one after the other.
+    scaled by what was known before the round, and then remembered one after the other. In the first
+    64 rows a round with more vectors than all before it also counts itself.
 
     Parameters
     ----------
@@ -311,6 +312,13 @@ class Standardiser(Mapper):
         return self.constant if self.constant is not True else 1.0 / math.sqrt(self.features)
 
     @property
+    def _rounds_room(self) -> int:
+        """The size of the buffer for rounds: in the beginning the state is copied, too."""
+        assert self.features is not None
+        early = self.state[dense.ROWS] < dense.WINDOW
+        return dense.ROOM + self.features + (self.state.size if early else 0)
+
+    @property
     def _precision(self) -> str:
         """The suffix of the names of kernels."""
         return "" if self.dtype == np.float64 else "_single"
@@ -343,8 +351,8 @@ class Standardiser(Mapper):
         if isinstance(rows, SparseSequences):
             return self._sparse_rounds(rows, start, stop, learned(rows, start, stop))
         inputs, starts = rows.arrays(start, stop)
-        if self._room.size < dense.ROOM + self.features:
-            self._room = np.empty(dense.ROOM + self.features)
+        if self._room.size < self._rounds_room:
+            self._room = np.empty(self._rounds_room)
         saved = stop - start > 1  # a round is read to its end before any of it is learned
         if saved:
             self._save()
@@ -366,11 +374,11 @@ class Standardiser(Mapper):
         if isinstance(rows, SparseSequences):
             return self._sparse_rounds(rows, 0, rows.rounds, none(rows.rounds))
         inputs, starts = rows.arrays(0, rows.rounds)
-        out = self._empty(len(inputs))
-        scale = getattr(dense, "standardise" + self._precision)
-        good = scale(inputs, self.state, self._room, none(len(inputs)), out)
-        if good < len(inputs):
-            refuse(rows, int(np.searchsorted(starts, good, side="right")) - 1)
+        out, room = self._empty(len(inputs)), np.empty(self._rounds_room)
+        scale = getattr(dense, "standardise_rounds" + self._precision)
+        good = scale(inputs, starts, self.state, room, none(rows.rounds), out)
+        if good < rows.rounds:
+            refuse(rows, good)
         return rows.with_members(out, starts)
 
     def _save(self) -> None:

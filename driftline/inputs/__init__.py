@@ -20,4 +20,6 @@ from driftline.inputs.rows import row_of as row_of
 from driftline.inputs.rows import rows_of as rows_of
 from driftline.inputs.sequences import Sequences as Sequences
 from driftline.inputs.sparse import SparseRows as SparseRows
+from driftline.inputs.sparse_items import WIDE as WIDE
+from driftline.inputs.sparse_items import SparseItems as SparseItems
 from driftline.inputs.sparse_sequences import SparseSequences as SparseSequences

@@ -9,6 +9,7 @@ from typing import ClassVar
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, row_of, rows_of
 from driftline.inputs.sequences import Sequences
+from driftline.inputs.sparse_items import WIDE, SparseItems
 from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import fact
 from driftline.typing import Input, Inputs
@@ -105,9 +106,18 @@ class VectorPerItem(Layout):
     scalable: ClassVar[bool] = True
     constant: ClassVar[bool] = False
 
-    def rows(self, inputs: Inputs) -> Items:
-        """Wrap a list of arrays with a row for each item."""
-        return Items(inputs)
+    def rows(self, inputs: Inputs) -> Items | SparseItems:
+        """Wrap a list of arrays or CSR matrices with a row for each item.
+
+        CSR matrices of up to ``WIDE`` columns are made dense.
+        """
+        found = sparse_positions(inputs, Items.group)
+        if found is None:
+            return Items(inputs)
+        items, places = found
+        return (
+            SparseItems(items, places) if items.features > WIDE else Items((items.matrix, places))
+        )
 
     def norm_in_words(self, intercept: bool) -> str:
         """Name all documents."""

@@ -26,10 +26,13 @@ from driftline.typing import Inputs, Saved
 __all__ = ["SparseSequences", "sparse_positions"]
 
 
-def sparse_positions(inputs: Inputs) -> tuple[SparseRows, np.ndarray] | None:
+def sparse_positions(
+    inputs: Inputs, group: str = "sequence"
+) -> tuple[SparseRows, np.ndarray] | None:
     """Return all positions and where sequences start, if inputs are sparse; else None.
 
-    They are a CSR matrix with the places, or a list of CSR matrices.
+    They are a CSR matrix with the places, or a list of CSR matrices. ``group`` is what a round is
+    called, for messages.
     """
     if isinstance(inputs, tuple) and len(inputs) == 2 and hasattr(inputs[0], "tocsr"):
         rows = SparseRows(inputs[0])
@@ -41,7 +44,7 @@ def sparse_positions(inputs: Inputs) -> tuple[SparseRows, np.ndarray] | None:
         if part is None or part.features != parts[0].features:  # type: ignore[union-attr]
             seen = "is not sparse" if part is None else f"has {part.features} features"
             raise InputError(
-                f"sequence {t} {seen}, but sequence 0 is a sparse matrix of "
+                f"{group} {t} {seen}, but {group} 0 is a sparse matrix of "
                 f"{parts[0].features} features"  # type: ignore[union-attr]
             )
     places = np.cumsum([0, *(part.rounds for part in parts)])  # type: ignore[union-attr]
@@ -81,7 +84,7 @@ class SparseSequences(Sequences):
         self._take(positions, places)
         empty = np.flatnonzero(self.sizes == 0)
         if empty.size:
-            raise InputError(f"sequence {empty[0]} is empty: it has no positions")
+            raise InputError(f"{self.group} {empty[0]} is empty: it has no {self.members}")
 
     def _take(self, positions: SparseRows, places: np.ndarray) -> None:
         self.positions, self.places = positions, places

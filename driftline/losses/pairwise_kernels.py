@@ -21,6 +21,9 @@ __all__ = ["pairwise", "pairwise_workspace"]
 #: whose ratios add up to less than ``SMALL`` is summed, so that small losses keep their digits.
 CHUNK, MOST, NEAR, FAR, SMALL = 64, 640.0, 37.0, 1400.0, 1e-3
 
+#: Up to this many different gains are sorted by a pass for each, which is faster than sorting.
+FEW_GAINS = 8
+
 #: The largest ratio of scores that are near.
 LARGE = math.exp(NEAR)
 
@@ -130,6 +133,26 @@ def pull_far(better, own, scores, slopes, weight):
 
 
 @helper
+def sort_gains(target, order, room):
+    """Write the indices of gains, largest first, equal ones in their order."""
+    placed, gain = 0, target[0]
+    for i in range(target.size):
+        gain = max(gain, target[i])
+    for _ in range(FEW_GAINS):
+        below = -1.0
+        for i in range(target.size):
+            if target[i] == gain:
+                order[placed] = i
+                placed += 1
+            elif target[i] < gain:
+                below = max(below, target[i])
+        if placed == target.size:
+            return
+        gain = below
+    sort_decreasing(target, order, room)
+
+
+@helper
 def stop_of(order, target, first):
     """Return where the documents with the gain of this one end."""
     stop = first
@@ -145,7 +168,7 @@ def pairwise(theta, target, params, work, grad):
     order, powers, slopes = work[:d], work[d : 2 * d], work[2 * d : 3 * d]
     scores = work[3 * d : 4 * d]
     swap = largest_swap(params[1:], d) * params[0] / math.log(2.0)
-    sort_decreasing(target, order, work[4 * d :])
+    sort_gains(target, order, work[4 * d :])
     low, high = theta[0], theta[0]
     for i in range(d):
         low, high = min(low, theta[i]), max(high, theta[i])

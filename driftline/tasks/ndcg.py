@@ -35,6 +35,9 @@ NO_CODE = np.zeros(0, np.int64)
 #: The highest grade with an exponential gain: sums of gains stay far from overflow.
 LARGEST_EXPONENT = 300
 
+#: The largest discount, for the same reason.
+LARGEST_DISCOUNT = 1e100
+
 
 @kernel(ENCODE_LOSS)
 def encode_loss(prediction, params, out):
@@ -220,6 +223,11 @@ def _discounts(discount: str | tuple[float, ...], cutoff: int | None, size: int)
                 raise InputError(
                     "discounts must fall from rank to rank and never be negative, but are "
                     f"{list(discount)}"
+                )
+            if not all(weight <= LARGEST_DISCOUNT for weight in discount):
+                raise InputError(
+                    f"discounts must be numbers of up to {LARGEST_DISCOUNT:g}, but are "
+                    f"{list(discount)}: sums of larger ones overflow"
                 )
             kept = discount[:size]
             weights[: len(kept)] = kept

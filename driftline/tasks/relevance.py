@@ -12,6 +12,7 @@ no step.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -223,6 +224,9 @@ class RelevanceTask(PaddedTask):
 
     def check_labels(self, labels: Labels) -> CheckedLabels:
         """Return every query's grades: a list, or rows where the documents are fixed."""
+        together = self._checked_together(labels) if self.items is None else None
+        if together is not None:
+            return together
         checked = []
         for t, label in enumerate(labels):
             try:
@@ -230,6 +234,25 @@ class RelevanceTask(PaddedTask):
             except InputError as error:
                 raise InputError(f"query {t}: {error}") from None
         return checked if self.items is None else np.array(checked).reshape(-1, self.items)
+
+    def _checked_together(self, labels: Labels) -> CheckedLabels | None:
+        """Return the grades of all queries if they are arrays of good ones, else None.
+
+        The rules are those of :meth:`check_label`, which also says what is wrong.
+        """
+        if not isinstance(labels, list) or not labels:
+            return None
+        for label in labels:
+            good = type(label) is np.ndarray and label.ndim == 1 and label.dtype.kind in "iub"
+            if not good or not label.size:
+                return None
+        flat = np.concatenate(labels)
+        if flat.dtype.kind not in "iub" or flat.min() < self.lowest or flat.max() > self.highest:
+            return None
+        flat, places = flat.astype(np.int64, copy=False), [0]
+        for label in labels:
+            places.append(places[-1] + len(label))
+        return [flat[a:b] for a, b in itertools.pairwise(places)]
 
     def top_loss_encoding(self, theta: np.ndarray) -> np.ndarray:
         """Return minus the discount of every document's rank by score."""

@@ -128,7 +128,8 @@ def test_sparse_rows_and_steps_have_the_same_rounds(name):
     other = sparse.run(csr_array(stream.inputs), stream.labels)
     assert np.array_equal(trace.prediction, other.prediction)
     assert np.array_equal(whole.weights, steps.weights)
-    assert np.allclose(whole.weights, sparse.weights, rtol=1e-9, atol=1e-12)
+    error = 1e-9 if whole.loss.inexact else 1e-12  # a solver's last digits are its own
+    assert np.allclose(whole.weights, sparse.weights, rtol=1e-9, atol=error)
 
 
 @every_case

@@ -33,6 +33,7 @@ from driftline.kernels.products import exponentials as exponentials
 from driftline.kernels.products import padded as padded
 from driftline.kernels.products import pitch_of as pitch_of
 from driftline.kernels.products import product as product
+from driftline.kernels.products import product_from as product_from
 from driftline.kernels.products import turn as turn
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
@@ -89,6 +90,7 @@ from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
 from driftline.kernels.systems import factorise as factorise
 from driftline.kernels.systems import solve_factored as solve_factored
+from driftline.kernels.systems import system_room as system_room
 from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import layout_is_known as layout_is_known
 from driftline.kernels.together import play_together as play_together

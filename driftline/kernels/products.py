@@ -17,7 +17,16 @@ from driftline.kernels.backend import COMPILES, cgutils, intrinsic, types
 from driftline.kernels.compile import helper
 from driftline.kernels.lanes import DOUBLE, INDEX, Lanes, array_of, index
 
-__all__ = ["LEAST_EXPONENT", "best_sums", "exponentials", "padded", "pitch_of", "product", "turn"]
+__all__ = [
+    "LEAST_EXPONENT",
+    "best_sums",
+    "exponentials",
+    "padded",
+    "pitch_of",
+    "product",
+    "product_from",
+    "turn",
+]
 
 #: How many entries a padded row is a multiple of.
 WIDTH = 8
@@ -89,13 +98,13 @@ def build_block(vectors: int, width: int, sums: bool) -> Callable[..., None]:
 
 
 def build_pass(sums: bool) -> Callable[..., None]:
-    """Make ``run(a, stride, rows, matrix, pitch, out)``, for all columns of a flat matrix."""
+    """Make ``run(a, stride, rows, matrix, pitch, k, out)``, from column k of a flat matrix on."""
     if not COMPILES:
 
-        def plainly(a, stride, rows, matrix, pitch, out):
-            x = a[: (rows - 1) * stride + 1 : stride, np.newaxis]
-            entries = matrix[: rows * pitch].reshape(rows, pitch)
-            out[:pitch] = (x * entries).sum(axis=0) if sums else (x + entries).max(axis=0)
+        def plainly(a, stride, rows, matrix, pitch, k, out):
+            x = a[: max(0, (rows - 1) * stride + 1) : stride, np.newaxis]
+            entries = matrix[: rows * pitch].reshape(rows, pitch)[:, k:]
+            out[k:pitch] = (x * entries).sum(axis=0) if sums else (x + entries).max(axis=0)
 
         return plainly
 
@@ -103,8 +112,7 @@ def build_pass(sums: bool) -> Callable[..., None]:
     single = build_block(1, 1, sums)
 
     @helper
-    def run(a, stride, rows, matrix, pitch, out):
-        k = 0
+    def run(a, stride, rows, matrix, pitch, k, out):
         while pitch - k >= 32:
             most(a, stride, rows, matrix, pitch, k, out)
             k += 32
@@ -124,8 +132,25 @@ def build_pass(sums: bool) -> Callable[..., None]:
     return run
 
 
-#: Write ``sum of a[i stride] matrix[i]``; write the largest ``a[i stride] + matrix[i]``.
-product, best_sums = build_pass(sums=True), build_pass(sums=False)
+_product_from, _best_sums_from = build_pass(sums=True), build_pass(sums=False)
+
+
+@helper
+def product(a, stride, rows, matrix, pitch, out):
+    """Write ``sum of a[i stride] matrix[i]``."""
+    _product_from(a, stride, rows, matrix, pitch, 0, out)
+
+
+@helper
+def product_from(a, stride, rows, matrix, pitch, k, out):
+    """Write the same from column k on, and a few columns before it."""
+    _product_from(a, stride, rows, matrix, pitch, k // WIDTH * WIDTH, out)
+
+
+@helper
+def best_sums(a, stride, rows, matrix, pitch, out):
+    """Write the largest ``a[i stride] + matrix[i]``."""
+    _best_sums_from(a, stride, rows, matrix, pitch, 0, out)
 
 
 @intrinsic

@@ -23,7 +23,16 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import LOSS, dot, factorise, helper, kernel, solve_factored
+from driftline.kernels import (
+    LOSS,
+    dot,
+    factorise,
+    helper,
+    kernel,
+    pitch_of,
+    solve_factored,
+    system_room,
+)
 from driftline.losses.fenchel_young_kernels import positive, quadratic_loss
 from driftline.polytopes.simplex import onto_simplex
 
@@ -32,6 +41,9 @@ __all__ = ["cost_chances", "cost_gap", "cost_workspace", "costs"]
 #: Steps of the path, the products at its end over the size of costs, and the change of chances
 #: below which they are found: where several are best, nearly equal scores have nearly equal ends.
 STEPS, ENOUGH, SAME = 80, 1e-18, 1e-13
+
+#: Products of this sum over the size of costs, which no longer fall, are rounding errors.
+ROUNDED = 1e-12
 
 #: How far a step goes of what keeps all numbers positive, by how much a logarithm may grow in one,
 #: from which share of the last sum on a step was slow, how small products may be beside what sums
@@ -53,7 +65,7 @@ def cost_chances(predictions: int, size: int) -> tuple[int, int]:
 
 def cost_workspace(predictions: int, size: int) -> int:
     """Return room for move, moved scores, mean label, a point, gap, chances, and the path."""
-    path = 7 * size + 5 * predictions + 6 + (predictions + 2) ** 2
+    path = 7 * size + 4 * predictions + 4 + system_room(predictions + 2)
     return 4 * size + 1 + predictions + path
 
 
@@ -100,11 +112,11 @@ def expect(costs, mu, paid):
 
 
 @helper
-def build(costs, scale, kind, mu, alpha, q, r, inverse, system, row):
+def build(costs, scale, kind, mu, alpha, q, r, inverse, system):
     """Write the factors of the matrix of a step, for q, z and t; and inverse curvatures."""
     K, N = mu.size, q.size
-    m = N + 2
-    for j in range(m * m):
+    m, pitch = N + 2, pitch_of(N + 2)
+    for j in range(m * pitch):
         system[j] = 0.0
     for k in range(K):
         here = costs[k * N : (k + 1) * N]
@@ -114,16 +126,16 @@ def build(costs, scale, kind, mu, alpha, q, r, inverse, system, row):
             inverse[k] = mu[k] / scale if kind == 1 else 1.0 / scale
         for j in range(N):
             part = inverse[k] * here[j]
-            for i in range(j + 1):
-                system[j * m + i] += part * here[i]
-            system[N * m + j] -= part
-        system[N * m + N] += inverse[k]
+            for i in range(j, N):
+                system[j * pitch + i] += part * here[i]
+            system[j * pitch + N] -= part
+        system[N * pitch + N] += inverse[k]
     for j in range(N):
-        system[j * m + j] += r[j] / q[j]
-        system[(N + 1) * m + j] = 1.0
+        system[j * pitch + j] += r[j] / q[j]
+        system[j * pitch + N + 1] = 1.0
         if kind == 2:
-            system[N * m + j] = 0.0
-    factorise(system, m, N + 1, m, row)
+            system[j * pitch + N] = 0.0
+    factorise(system, m, N + 1, m)
 
 
 @helper
@@ -191,8 +203,8 @@ def follow(theta, costs, scale, kind, size, q, room):
     inverse, steps = room[3 * K : 4 * K], room[4 * K : 6 * K + N]
     rest = room[6 * K + N :]
     r, free = rest[:N], rest[N : N + 2]
-    x, row, goal = rest[N + 2 : 2 * N + 4], rest[2 * N + 4 : 3 * N + 6], rest[3 * N + 6 :]
-    goal, system = goal[: K + N], goal[K + N : K + N + (N + 2) * (N + 2)]
+    x, rest = rest[N + 2 : 2 * N + 4], rest[2 * N + 4 :]
+    goal, system = rest[: K + N], rest[K + N :]
     free[0], free[1] = 0.0, -size
     for k in range(K):
         mu[k], logs[k], alpha[k] = 1.0 / K, -math.log(K), size
@@ -202,7 +214,9 @@ def follow(theta, costs, scale, kind, size, q, room):
     pairs, end = N + (K if kind == 0 else 0), ENOUGH * size
     for _ in range(STEPS):
         total = dot(q, r) + (dot(mu, alpha) if kind == 0 else 0.0)
-        build(costs, scale, kind, mu, alpha, q, r, inverse, system, row)
+        if ROUNDED * size > total > SLOW * last:
+            break  # what is left is rounding
+        build(costs, scale, kind, mu, alpha, q, r, inverse, system)
         centre, bend, ending = end, 0.0, total <= 2.0 * pairs * end
         if not ending:
             for j in range(K + N):

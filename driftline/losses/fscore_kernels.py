@@ -41,9 +41,11 @@ from driftline.kernels import (
     padded,
     pitch_of,
     product,
+    product_from,
     solve_factored,
     sort_decreasing,
     sorting_room,
+    system_room,
 )
 from driftline.losses.fenchel_young_kernels import positive, quadratic_loss
 from driftline.polytopes.hypersimplex import threshold
@@ -76,7 +78,8 @@ def fscore_workspace(size: int) -> int:
     d = math.isqrt(size - 1)
     inner, m = d * (d - 1), 4 * d + 2
     pairs = 4 * inner + d + 3
-    path = 5 * pairs + 3 * d + m + inner + padded(m) + m * m + inner * (d - 1 + padded(m))
+    path = 5 * pairs + 3 * d + m + inner + padded(m) + inner * (d - 1 + padded(m))
+    path += system_room(m)
     return sum(fscore_chances(size)) + path + 4 * d + sorting_room(d)
 
 
@@ -98,21 +101,21 @@ def build(d, scale, shares, X, Z, factors, columns, system, row):
     N, o = d * D, 4 * d * D + D
     full, none = 2 * D, 2 * D + 1
     ys, qs, qfull, qnone, z, t = 2 * D + 2, 3 * D + 2, 4 * D + 2, 4 * D + 3, 4 * D + 4, 4 * D + 5
-    for j in range(m * m):
+    for j in range(m * pitch):
         system[j] = 0.0
     for s in range(D):
-        system[(ys + s) * m + s] = -(s + 1.0)
-        system[z * m + s] = 1.0
-        system[(qs + s) * m + D + s] = s + 1.0
-        system[(qs + s) * m + qs + s] = -X[4 * N + s] / Z[4 * N + s]
-        system[t * m + qs + s] = -1.0
-    system[full * m + full] = scale * d + Z[o + 1] / X[o + 1]
-    system[none * m + none] = scale + Z[o] / X[o]
-    system[z * m + full], system[z * m + none], system[qnone * m + none] = 1.0, 1.0, 1.0
-    system[qfull * m + full] = d * shares[d * d - 1]
-    system[qfull * m + qfull] = -X[o + 3] / Z[o + 3]
-    system[qnone * m + qnone] = -X[o + 2] / Z[o + 2]
-    system[t * m + qfull], system[t * m + qnone] = -1.0, -1.0
+        system[s * pitch + ys + s] = -(s + 1.0)
+        system[s * pitch + z] = 1.0
+        system[(D + s) * pitch + qs + s] = s + 1.0
+        system[(qs + s) * pitch + qs + s] = -X[4 * N + s] / Z[4 * N + s]
+        system[(qs + s) * pitch + t] = -1.0
+    system[full * pitch + full] = scale * d + Z[o + 1] / X[o + 1]
+    system[none * pitch + none] = scale + Z[o] / X[o]
+    system[full * pitch + z], system[none * pitch + z], system[none * pitch + qnone] = 1.0, 1.0, 1.0
+    system[full * pitch + qfull] = d * shares[d * d - 1]
+    system[qfull * pitch + qfull] = -X[o + 3] / Z[o + 3]
+    system[qnone * pitch + qnone] = -X[o + 2] / Z[o + 2]
+    system[qfull * pitch + t], system[qnone * pitch + t] = -1.0, -1.0
     for i in range(d):
         factor = factors[i * D * D : (i + 1) * D * D]
         own = columns[i * D * pitch : (i + 1) * D * pitch]
@@ -124,12 +127,12 @@ def build(d, scale, shares, X, Z, factors, columns, system, row):
             e = i * D + k
             inverse, part = harmonic(Z[2 * N + e] / X[2 * N + e], Z[3 * N + e] / X[3 * N + e])
             bend, last = part * Z[2 * N + e] / X[2 * N + e], shares[D * d + k]
-            system[(D + k) * m + D + k] += bend
-            system[full * m + D + k] -= bend * last
-            system[full * m + full] += bend * last * last
-            system[(qs + k) * m + D + k] -= part
-            system[(qs + k) * m + full] += part * last
-            system[(qs + k) * m + qs + k] -= inverse
+            system[(D + k) * pitch + D + k] += bend
+            system[(D + k) * pitch + full] -= bend * last
+            system[full * pitch + full] += bend * last * last
+            system[(D + k) * pitch + qs + k] -= part
+            system[full * pitch + qs + k] += part * last
+            system[(qs + k) * pitch + qs + k] -= inverse
             for s in range(D):
                 share = shares[s * d + k]
                 own[s * pitch + D + k] = -bend * share
@@ -141,7 +144,7 @@ def build(d, scale, shares, X, Z, factors, columns, system, row):
             e = i * D + s
             ratio = Z[N + e] / X[N + e]
             factor[s * D + s] += scale + Z[e] / X[e] + ratio
-            system[s * m + s] += ratio
+            system[s * pitch + s] += ratio
             own[s * pitch + s] = -ratio
             own[s * pitch + ys + s] = 1.0
             own[s * pitch + qfull] = shares[s * d + D]
@@ -159,10 +162,10 @@ def build(d, scale, shares, X, Z, factors, columns, system, row):
             for j in range(pitch):
                 here[j] = (here[j] - row[j]) / factor[s * D + s]
     for j in range(m):
-        product(columns[j:], pitch, N, columns, pitch, row)
-        for k in range(j + 1):
-            system[j * m + k] -= row[k]
-    factorise(system, m, ys, t, row)
+        product_from(columns[j:], pitch, N, columns, pitch, j, row)
+        for k in range(j, m):
+            system[j * pitch + k] -= row[k]
+    factorise(system, m, ys, t)
 
 
 @helper
@@ -318,8 +321,8 @@ def follow(theta, d, scale, shares, room):
     rest = room[5 * P :]
     free, x, rest = rest[: 3 * D + 2], rest[3 * d : 3 * d + m], rest[3 * d + m :]
     bends, row, rest = rest[:N], rest[N : N + pitch], rest[N + pitch :]
-    system, factors = rest[: m * m], rest[m * m : m * m + N * D]
-    columns = rest[m * m + N * D : m * m + N * (D + pitch)]
+    factors, columns = rest[: N * D], rest[N * D : N * (D + pitch)]
+    system = rest[N * (D + pitch) :]
     size = scale
     for j in range(theta.size):
         size = max(size, abs(theta[j]))

@@ -23,7 +23,16 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import LOSS, dot, factorise, helper, kernel, solve_factored
+from driftline.kernels import (
+    LOSS,
+    dot,
+    factorise,
+    helper,
+    kernel,
+    pitch_of,
+    solve_factored,
+    system_room,
+)
 from driftline.losses.fenchel_young_kernels import positive, quadratic_loss
 from driftline.polytopes.birkhoff_kernels import assign, assign_room, balance, balance_room
 
@@ -46,15 +55,15 @@ def matching_gap(size: int) -> int:
 def matching_workspace(size: int) -> int:
     """Return room for move, moved scores, mean prediction, a point, the gap, and the path."""
     n = math.isqrt(size)
-    path = 30 * size + 12 * n
+    path = 14 * size + 12 * n + system_room(4 * n)
     return 4 * size + 1 + max(path, balance_room(n), assign_room(n) + n)
 
 
 @helper
 def build(n, scale, mu, alpha, beta, slack, inverse, ratio, system):
-    """Write the matrix of a step: blocks of u, v against p, q, symmetric; the lower half."""
-    m = 4 * n
-    for i in range(m * m):
+    """Write the matrix of a step: blocks of u, v against p, q, symmetric; the upper half."""
+    m, pitch = 4 * n, pitch_of(4 * n)
+    for i in range(m * pitch):
         system[i] = 0.0
     for i in range(n):
         for j in range(n):
@@ -64,18 +73,18 @@ def build(n, scale, mu, alpha, beta, slack, inverse, ratio, system):
             inverse[e] = 1.0 / (own + ratio[e])
             first, mixed, second = inverse[e], ratio[e] * inverse[e], ratio[e] * own * inverse[e]
             u, v, p, q = i, n + j, 2 * n + i, 3 * n + j
-            system[u * m + u] += first
-            system[v * m + v] += first
-            system[v * m + u] += first
-            system[p * m + p] -= second
-            system[q * m + q] -= second
-            system[q * m + p] -= second
-            system[p * m + u] += mixed
-            system[p * m + v] += mixed
-            system[q * m + u] += mixed
-            system[q * m + v] += mixed
-    system[(2 * n - 1) * (m + 1)] += PINNED
-    system[(m - 1) * (m + 1)] -= PINNED
+            system[u * pitch + u] += first
+            system[v * pitch + v] += first
+            system[u * pitch + v] += first
+            system[p * pitch + p] -= second
+            system[q * pitch + q] -= second
+            system[p * pitch + q] -= second
+            system[u * pitch + p] += mixed
+            system[v * pitch + p] += mixed
+            system[u * pitch + q] += mixed
+            system[v * pitch + q] += mixed
+    system[(2 * n - 1) * (pitch + 1)] += PINNED
+    system[(m - 1) * (pitch + 1)] -= PINNED
 
 
 @helper
@@ -168,7 +177,7 @@ def follow(theta, n, scale, room):
         if not total > ENOUGH * size and (worst <= 1e-9 * size or not nearer):
             break
         build(n, scale, mu, alpha, beta, slack, inverse, ratio, system)
-        factorise(system, m, 2 * n, m, x)
+        factorise(system, m, 2 * n, m)
         for e in range(N):
             first[e], second[e] = 0.0, 0.0
         given = (inverse, ratio, system, lacks, pull, first, second, x, steps)

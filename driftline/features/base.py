@@ -28,6 +28,7 @@ from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Map", "Mapped", "Mapper"]
 
+#: Mapped rows. Where a map takes rounds of several rows, it returns such rounds.
 Mapped = DenseRows | SparseRows
 
 
@@ -40,6 +41,12 @@ class Map(Part, ABC):
 
     #: Whether output j is made of feature j, so that outputs grow where features do.
     placewise: ClassVar[bool] = False
+
+    #: Whether rounds of several rows are mapped, too: sequences, and documents of a query.
+    several: ClassVar[bool] = False
+
+    #: Whether mapped rows have the entries of rows, and one more at most.
+    same_entries: ClassVar[bool] = False
 
     @abstractmethod
     def mapper(self) -> Mapper:

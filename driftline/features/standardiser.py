@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.flags import learned, none
+from driftline.inputs.groups import Groups
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
@@ -105,6 +107,8 @@ class Standardiser(Mapper):
             first = made.piece(rows, start, stop)
             self._become(made)
             return first
+        if isinstance(rows, Groups):
+            return self._groups(rows, start, stop)  # type: ignore[return-value]
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, learned(rows, start, stop))
         out, learning = self._buffered(stop - start), learned(rows, start, stop)
@@ -130,21 +134,19 @@ class Standardiser(Mapper):
         if self.features is None:
             return self._begun(rows).look_at(rows, start, stop)
         stop = rows.rounds if stop is None else stop
+        if isinstance(rows, Groups):
+            return self._look_at_groups(rows, start, stop)  # type: ignore[return-value]
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, none(stop - start))
         return self._dense(rows, start, stop, self._empty(stop - start), none(stop - start))
 
     def rounds(self, rows: Rows, start: int, stop: int) -> Rows:
-        """Scale and remember rounds as :meth:`piece` does rows; a round may have several."""
-        if isinstance(rows, (DenseRows, SparseRows)):
-            return self.piece(rows, start, stop)
-        return self._groups(rows, start, stop)
+        """Scale and remember rounds, as :meth:`piece` does."""
+        return self.piece(rows, start, stop)
 
     def look_at_rounds(self, rows: Rows) -> Rows:
-        """Scale rounds as :meth:`look_at` does rows; a round may have several."""
-        if isinstance(rows, (DenseRows, SparseRows)):
-            return self.look_at(rows)
-        return self._look_at_groups(rows)
+        """Scale rounds, as :meth:`look_at` does."""
+        return self.look_at(rows)
 
     def remember(self, rows: Rows) -> None:
         """Learn from rounds that were scaled before; the rows of a round one after the other."""
@@ -162,7 +164,8 @@ class Standardiser(Mapper):
         if not _several(inputs):
             return super().transform(inputs)
         rows = Items(inputs)
-        return [vectors.copy() for vectors in self._groups(rows, 0, rows.rounds).groups]
+        made: Any = self.piece(rows, 0, rows.rounds)
+        return [vectors.copy() for vectors in made.groups]
 
     @property
     def far(self) -> np.ndarray:
@@ -334,12 +337,7 @@ class Standardiser(Mapper):
 
     def _groups(self, rows: Several, start: int, stop: int) -> Several:
         """Scale rounds of several rows, and learn from them; if one is refused, from none."""
-        self._meet(rows)
-        if self.features is None:
-            made = self._begun(rows)
-            first = made._groups(rows, start, stop)
-            self._become(made)
-            return first
+        assert self.features is not None
         if isinstance(rows, SparseSequences):
             return self._sparse_rounds(rows, start, stop, learned(rows, start, stop))
         inputs, starts = rows.arrays(start, stop)
@@ -358,19 +356,16 @@ class Standardiser(Mapper):
             refuse(rows, start + good)
         return rows.with_members(out, starts)
 
-    def _look_at_groups(self, rows: Several) -> Several:
-        """Scale every round of several rows as if it came next."""
-        self._meet(rows)
-        if self.features is None:
-            return self._begun(rows)._look_at_groups(rows)
+    def _look_at_groups(self, rows: Several, start: int, stop: int) -> Several:
+        """Scale each of some rounds of several rows as if it came next."""
         if isinstance(rows, SparseSequences):
-            return self._sparse_rounds(rows, 0, rows.rounds, none(rows.rounds))
-        inputs, starts = rows.arrays(0, rows.rounds)
+            return self._sparse_rounds(rows, start, stop, none(stop - start))
+        inputs, starts = rows.arrays(start, stop)
         out = self._empty(len(inputs))
         scale = getattr(dense, "standardise" + self._precision)
         good = scale(inputs, self.state, self._room, none(len(inputs)), out)
         if good < len(inputs):
-            refuse(rows, int(np.searchsorted(starts, good, side="right")) - 1)
+            refuse(rows, start + int(np.searchsorted(starts, good, side="right")) - 1)
         return rows.with_members(out, starts)
 
     def _save(self) -> None:

@@ -113,7 +113,8 @@ class CommitteeTrace:
         """Return the inputs of the run as members saw them, which comparators act on."""
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
-        return self.origin.state.scaling.copy().transform(inputs)
+        rows = self.members[0].task.layout.rows(inputs)
+        return self.origin.state.scaling.copy().transform_rows(rows)
 
     def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return the inputs of the run as a member saw them: after its map, or scaled.
@@ -125,7 +126,7 @@ class CommitteeTrace:
             return self.scaled(inputs)
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
-        return mapper.transform(inputs, labels)
+        return mapper.transform_rows(trace.task.layout.rows(inputs), labels)
 
     # -- saving
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences
 from driftline.kernels import zeros
-from driftline.typing import Inputs, Json, Labels, Saved
+from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["Standardiser"]
 
@@ -155,17 +154,6 @@ class Standardiser(Mapper):
         elif not isinstance(rows, (DenseRows, SparseRows)):
             rows = DenseRows(rows.arrays(0, rows.rounds)[0])
         self.piece(rows, 0, rows.rounds)
-
-    def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
-        """Scale rows, or rounds of several rows, each by those before it, and learn from them.
-
-        Rounds of several rows are a list of arrays, or one array and where each round starts.
-        """
-        if not _several(inputs):
-            return super().transform(inputs)
-        rows = Items(inputs)
-        made: Any = self.piece(rows, 0, rows.rounds)
-        return [vectors.copy() for vectors in made.groups]
 
     @property
     def far(self) -> np.ndarray:
@@ -424,10 +412,3 @@ class Standardiser(Mapper):
             out[:size], out_columns[:size], made[2], features + extra, rows.positions.kind
         )
         return rows.with_positions(scaled, rounds)
-
-
-def _several(inputs: Inputs) -> bool:
-    """Say whether inputs are rounds of several rows."""
-    if not isinstance(inputs, (list, tuple)) or not inputs:
-        return isinstance(inputs, np.ndarray) and inputs.ndim == 3
-    return hasattr(inputs[0], "tocsr") or np.ndim(inputs[0]) == 2

@@ -165,8 +165,13 @@ class Trace:
     @property
     def largest_loss(self) -> float:
         """The largest target loss that there is in the task; 1 where the task is not known."""
+        return 1.0 if self.task is None else float(self.task.largest_loss)
+
+    @property
+    def task(self) -> Any:
+        """The task of the learner, None where it is not known."""
         part = from_config(self.config.get("loss") or self.config.get("task"))
-        return 1.0 if part is None else float(getattr(part, "task", part).largest_loss)
+        return getattr(part, "task", part)
 
     @property
     def alarms(self) -> np.ndarray:

@@ -2,9 +2,9 @@ r"""Features by how seldom they were seen, so that steps adapt to each of them.
 
 With :math:`n_j` the number of rows before in which feature j was not 0,
 
-.. math:: \phi(x)_j = g \, x_j \, (1 + n_j)^{-1/4}.
+.. math:: \phi(x)_j = g \, x_j \, (1 + n_j)^{-p}, \qquad p = 1/4 \text{ by default.}
 
-A gradient step of size :math:`\eta` moves the score by :math:`\eta g^2 x_j^2 (1 + n_j)^{-1/2}` for
+A gradient step of size :math:`\eta` moves the score by :math:`\eta g^2 x_j^2 (1 + n_j)^{-2p}` for
 every feature: these are the steps of AdaGrad for each coordinate, as they are while gradients are
 of one size, and a feature that is seen for the first time is learned at once. The learner stays
 online gradient descent, with its certificates. What was learned before fades as slowly: when a
@@ -54,7 +54,7 @@ def fade(inputs, starts, constants, state, room, learning, out):
                 if not abs(inputs[i, j]) < LARGEST:
                     return t
         for j in range(features):
-            room[j] = constants[0] / math.sqrt(math.sqrt(1.0 + state[j]))
+            room[j] = constants[0] * (1.0 + state[j]) ** -constants[1]
         for i in range(starts[t], starts[t + 1]):
             for j in range(features):
                 out[i, j] = inputs[i, j] * room[j]
@@ -71,7 +71,7 @@ def fade_sparse(values, columns, starts, rounds, constants, state, learning, out
         for i in range(begin, end):
             if not 0 <= columns[i] < state.size:  # changed since it was checked
                 return t
-            factor = constants[0] / math.sqrt(math.sqrt(1.0 + state[columns[i]]))
+            factor = constants[0] * (1.0 + state[columns[i]]) ** -constants[1]
             out[i - first] = values[i] * factor
         for i in range(begin, end if learning[t] else begin):
             if values[i] != 0.0:
@@ -85,11 +85,12 @@ fade_sparse_64 = Kernel(fade_sparse, MAP_SPARSE_ROUNDS64)
 
 @dataclass(frozen=True)
 class InverseCounts(CompiledMap):
-    """Features divided by the fourth root of how often they were not 0, times ``gain``.
+    """Features divided by a power of how often they were not 0, by default the fourth root.
 
     For dense rows and sparse ones, and for sequences of both. Steps of a learner then adapt to
-    every feature, as hashed words ask for. Along a chain of tags, transitions are not mapped: with
-    a gain above 1 they are learned by smaller steps than the features, by its square.
+    every feature, as hashed words ask for. All of them are multiplied by ``gain``. Along a chain of
+    tags, transitions are not mapped: with a gain above 1 they are learned by smaller steps than the
+    features, by its square. With a power of 0 the gain is all.
 
     >>> InverseCounts().transform(np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 2.0]])).round(2).tolist()
     [[1.0, 0.0], [0.84, 2.0], [0.76, 1.68]]
@@ -101,6 +102,7 @@ class InverseCounts(CompiledMap):
     """
 
     gain: float = 1.0
+    power: float = 0.25
 
     kernel: ClassVar[Kernel] = fade
     dense_only = False
@@ -110,8 +112,9 @@ class InverseCounts(CompiledMap):
     largest_cell = LARGEST
 
     def __post_init__(self) -> None:
-        """Refuse a gain out of range."""
+        """Refuse a gain or a power out of range."""
         check_number("the gain of features", self.gain, 1e-6, 1e6)
+        check_number("the power of counts", self.power, 0.0, 1.0)
 
     def mapper(self) -> InverseCountsMapper:
         """Return a mapper that has seen no rows."""
@@ -130,8 +133,8 @@ class InverseCounts(CompiledMap):
         return features
 
     def constants(self, features: int) -> np.ndarray:
-        """Return the gain."""
-        return np.array([float(self.gain)])
+        """Return the gain and the power."""
+        return np.array([float(self.gain), float(self.power)])
 
     def check(self, state: np.ndarray, features: int) -> None:
         """Refuse numbers that are no counts."""

@@ -376,12 +376,14 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
     are much smaller: two members have both by their map. On hashed words and on tagged text they
     save a third to a half of the mistakes. Handwritten words are learned best by steps that decay
     slowly, somewhat smaller ones for transitions. Detectors give false alarms there, so that one of
-    two such members never starts again. The others are for dense features of planted sequences.
+    two such members never starts again. The others are for dense features of planted sequences; the
+    free rate among them follows frequent changes.
     """
     loss, change = _loss(task), detector(task)
     plain: list[Setting] = [
         (Decaying(5.0), 200.0, change),
         (Decaying(1.0), 200.0, change),
+        (_free(1.0), 200.0, None),
         (Polyak(), 200.0, None),
     ]
     slow: list[Setting] = [(Decaying(0.5, power=0.5), 1000.0, again) for again in (change, None)]

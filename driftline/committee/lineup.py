@@ -374,7 +374,7 @@ def _sequences(task: Task, rest: Rest) -> list[OGD]:
 
     Features that are seldom seen, as words are, need steps of their own, and transitions steps that
     are much smaller: two members have both by their map. On hashed words and on tagged text they
-    save a third to a half of the mistakes. Handwritten words are learned best by steps that decay
+    save a quarter to a half of the mistakes. Handwritten words are learned best by steps that decay
     slowly, somewhat smaller ones for transitions. Detectors give false alarms there, so that one of
     two such members never starts again. The others are for dense features of planted sequences; the
     free rate among them follows frequent changes.

@@ -318,16 +318,20 @@ def contenders(data: Data) -> Iterator[tuple[str, Played | None]]:
     task = dl.tasks.Sequence(data.tags)
     loss = dl.losses.Scaled(dl.losses.CRF(task), 2.0)
 
-    def single(rate: dl.rates.Rate, diameter: float) -> dl.OGD:
+    def single(rate: dl.rates.Rate, diameter: float, features: Any = None) -> dl.OGD:
         ball = dl.domains.Ball(diameter)
-        return dl.OGD(loss, dl.decoders.Argmax(loss), rate, ball, intercept=False)
+        return dl.OGD(loss, dl.decoders.Argmax(loss), rate, ball, features=features)
 
     slow, fast = dl.rates.Decaying(5.0, power=0.5), dl.rates.Decaying(5.0)
     yield "OGD, CRF, steps 1/sqrt(t)", ours(data, lambda: single(slow, 2000.0))
     yield "OGD, CRF, steps 1/t", ours(data, lambda: single(fast, 200.0))
+    scaled = dl.features.Standardise(constant=False)
+    counted = dl.features.Chain(scaled, dl.features.InverseCounts(16.0))
+    small = dl.rates.Constant(0.02)
+    yield "OGD, CRF, inverse counts", ours(data, lambda: single(small, 1000.0, counted))
     yield "auto", ours(data, lambda: dl.auto(task))
     yield "averaged perceptron", reference(data, perceptron)
-    for eta in (0.1, 0.5, 2.0):
+    for eta in (0.5, 2.0, 4.0):
         yield f"plain SGD, CRF, step {eta}", reference(data, descent, eta)
     yield "CRFsuite ap", crfsuite(data, "ap")
     yield "CRFsuite arow", crfsuite(data, "arow")

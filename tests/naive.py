@@ -469,6 +469,16 @@ def each_by_those_before(rows, picked, of_cell):
     return np.array([[of_cell(x, rows[:t, j]) for j, x in enumerate(rows[t])] for t in picked])
 
 
+def inverse_counts(rounds, gain, power):
+    """Return rounds of dense rows, each cell by how many rows of rounds before were not 0 there."""
+    made = []
+    for t, rows in enumerate(rounds):
+        before = [row for other in rounds[:t] for row in other]
+        counts = [sum(row[j] != 0.0 for row in before) for j in range(rows.shape[1])]
+        made.append(gain * rows / (1.0 + np.array(counts)) ** power)
+    return made
+
+
 def hats(rows, most, picked):
     """Return hats: every knot's function is 1 there, 0 at all others, and linear in between."""
 

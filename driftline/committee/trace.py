@@ -12,7 +12,6 @@ import numpy as np
 from driftline.committee.state import CommitteeState
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
-from driftline.inputs import SparseSequences
 from driftline.parts import from_config
 from driftline.state import archive
 from driftline.trace import Trace, column, joined, read_file, rounds_that_came, with_suffix
@@ -115,13 +114,9 @@ class CommitteeTrace:
         if self.origin is None or self.origin.state.scaling is None:
             return inputs
         scaling, task = self.origin.state.scaling.copy(), self.members[0].task
-        if task is None or not task.layout.ragged:
+        if task is None:
             return scaling.transform(inputs)
-        rows = task.layout.rows(inputs)
-        made: Any = scaling.rounds(rows, 0, rows.rounds)
-        if isinstance(made, SparseSequences):
-            return [made.of_round(t).matrix for t in range(made.rounds)]
-        return [vectors.copy() for vectors in made.groups]
+        return scaling.transform_rows(task.layout.rows(inputs))
 
     def seen_by(self, member: int, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return the inputs of the run as a member saw them: after its map, or scaled.
@@ -133,7 +128,7 @@ class CommitteeTrace:
             return self.scaled(inputs)
         mapper = from_config(trace.config["features"]).mapper()
         mapper.restore(*trace.origin.map)
-        return mapper.transform(inputs, labels)
+        return mapper.transform_rows(trace.task.layout.rows(inputs), labels)
 
     # -- saving
 

@@ -11,6 +11,7 @@ from driftline.features.fitted import Fitted as Fitted
 from driftline.features.fourier import Fourier as Fourier
 from driftline.features.hashing import Hashing as Hashing
 from driftline.features.hats import Hats as Hats
+from driftline.features.inverse_counts import InverseCounts as InverseCounts
 from driftline.features.lags import Lags as Lags
 from driftline.features.narrow import Narrow as Narrow
 from driftline.features.quadratic import Products as Products

@@ -21,13 +21,17 @@ import numpy as np
 
 from driftline.errors import DAMAGE, InputError
 from driftline.inputs.dense import DenseRows
+from driftline.inputs.groups import Groups
+from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, rows_of
 from driftline.inputs.sparse import SparseRows
+from driftline.inputs.sparse_sequences import SparseSequences, sparse_positions
 from driftline.parts import Part
 from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["Map", "Mapped", "Mapper"]
 
+#: Mapped rows. Where a map takes rounds of several rows, it returns such rounds.
 Mapped = DenseRows | SparseRows
 
 
@@ -40,6 +44,12 @@ class Map(Part, ABC):
 
     #: Whether output j is made of feature j, so that outputs grow where features do.
     placewise: ClassVar[bool] = False
+
+    #: Whether rounds of several rows are mapped, too: sequences, and documents of a query.
+    several: ClassVar[bool] = False
+
+    #: Whether mapped rows have the entries of rows, and one more at most.
+    same_entries: ClassVar[bool] = False
 
     @abstractmethod
     def mapper(self) -> Mapper:
@@ -130,10 +140,21 @@ class Mapper(ABC):
         """
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
-        """Return mapped rows, each mapped by the state before it, and learn from them."""
-        rows = rows_of(inputs)
+        """Return mapped rows, each mapped by the state before it, and learn from them.
+
+        Where a map takes rounds of several rows, these are a list of arrays or of CSR matrices, or
+        one array with all rows and where each round starts.
+        """
+        return self.transform_rows(_wrapped(inputs), labels)
+
+    def transform_rows(self, rows: Rows, labels: Labels = None) -> Inputs:
+        """Do the same with wrapped rows."""
         rows.labels = labels
-        mapped = self.piece(rows, 0, rows.rounds)
+        mapped: Rows = self.piece(rows, 0, rows.rounds)
+        if isinstance(mapped, SparseSequences):
+            return mapped.positions.matrix.copy(), mapped.places
+        if isinstance(mapped, Groups):
+            return [vectors.copy() for vectors in mapped.groups]
         return mapped.matrix.copy() if isinstance(mapped, SparseRows) else mapped.array.copy()
 
     def meet(self, rows: Rows) -> None:
@@ -142,3 +163,13 @@ class Mapper(ABC):
             raise InputError(
                 f"inputs have {rows.features} features, but {self.features} were seen before"
             )
+
+
+def _wrapped(inputs: Inputs) -> Rows:
+    """Wrap rows, or rounds of several rows."""
+    if isinstance(inputs, list) and (found := sparse_positions(inputs)) is not None:
+        return SparseSequences(*found, tags=1, transitions=False)
+    several = isinstance(inputs, np.ndarray) and inputs.ndim == 3
+    if isinstance(inputs, (list, tuple)) and inputs:
+        several = hasattr(inputs[0], "tocsr") or np.ndim(inputs[0]) == 2
+    return Items(inputs) if several else rows_of(inputs)

@@ -53,6 +53,11 @@ class _Several(Map):
         """Refuse maps that do not fit each other."""
         return
 
+    @property
+    def dense_only(self) -> bool:  # type: ignore[override]
+        """Whether one of the maps is for dense rows."""
+        return any(part.dense_only for part in self.maps)
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.maps == self.maps
 
@@ -84,9 +89,14 @@ class Chain(_Several):
         return self.maps[-1].sparse or any(part.sparse for part in kept)
 
     @property
-    def dense_only(self) -> bool:  # type: ignore[override]
-        """Whether one of the maps is for dense rows."""
-        return any(part.dense_only for part in self.maps)
+    def several(self) -> bool:  # type: ignore[override]
+        """Whether all maps take rounds of several rows."""
+        return all(part.several for part in self.maps)
+
+    @property
+    def same_entries(self) -> bool:  # type: ignore[override]
+        """Whether no map makes more entries."""
+        return all(part.same_entries for part in self.maps)
 
     def mapper(self) -> ChainMapper:
         """Return a mapper that has seen no rows."""
@@ -158,11 +168,6 @@ class Union(_Several):
     def sparse(self) -> bool:  # type: ignore[override]
         """Whether any map makes sparse rows: then the union is sparse."""
         return any(part.sparse for part in self.maps)
-
-    @property
-    def dense_only(self) -> bool:  # type: ignore[override]
-        """Whether one of the maps is for dense rows."""
-        return any(part.dense_only for part in self.maps)
 
 
 class _SeveralMapper(Mapper):

@@ -17,7 +17,7 @@ from driftline.inputs.sparse import SparseRows
 from driftline.kernels import Kernel, zeros
 from driftline.typing import Json, Saved
 
-__all__ = ["CompiledMap", "CompiledMapper", "check_number", "check_whole"]
+__all__ = ["BothMapper", "CompiledMap", "CompiledMapper", "check_number", "check_whole"]
 
 #: Columns and starts of sparse mapped rows are numbers of 32 bits.
 LARGEST_INDEX = 2**31 - 1
@@ -217,6 +217,40 @@ class CompiledMapper(Mapper):
         other.features = features
         other.state = self.part.grow(self.state, self.features, features)
         return other, self.part.places(self.features, features)
+
+
+class BothMapper(CompiledMapper):
+    """Base of compiled maps that also take sparse rows, which they map themselves."""
+
+    #: Whether rows are sparse, None before the first.
+    sparse: bool | None = None
+
+    def meet(self, rows: Rows) -> None:
+        """Refuse rows of another kind or length than those before."""
+        super().meet(rows)
+        if self.sparse is not None and self.sparse != rows.transposed:
+            kinds = ("dense", "sparse")
+            raise InputError(f"inputs were {kinds[self.sparse]}, but now they are not")
+
+    def to_saved(self) -> Saved:
+        """Return the number of features, and whether rows are sparse."""
+        about, arrays = super().to_saved()
+        return about | {"sparse": self.sparse}, arrays
+
+    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from what :meth:`to_saved` returned."""
+        features, sparse = about["features"], about["sparse"]
+        if sparse not in ((None,) if features is None else (False, True)):
+            raise InputError(f"expected features and whether rows are sparse, not {about!r:.80}")
+        super().resume(about, arrays)
+        self.sparse = sparse
+
+    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
+        """Return a mapper for more features, which come after the old."""
+        other, places = super().grown(features)
+        assert isinstance(other, BothMapper)
+        other.sparse = self.sparse
+        return other, places
 
 
 def check_whole(what: str, number: object, least: int, most: int) -> None:

@@ -10,23 +10,18 @@ bound beforehand needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.errors import InputError
-from driftline.features.base import Mapped, Mapper
-from driftline.features.compiled import CompiledMap, CompiledMapper, check_number
+from driftline.features.base import Mapped
+from driftline.features.compiled import BothMapper, CompiledMap, check_number
 from driftline.inputs.rows import Rows, refuse
 from driftline.inputs.sparse import SparseRows
 from driftline.kernels import MAP, Kernel, kernel
-from driftline.typing import Json, Saved
 
 __all__ = ["Shorten"]
-
-BOTH = (False, True)
 
 
 @kernel(MAP)
@@ -65,6 +60,7 @@ class Shorten(CompiledMap):
     kernel: ClassVar[Kernel] = shorten
     dense_only = False
     placewise = True
+    same_entries = True
 
     def __post_init__(self) -> None:
         """Refuse a length out of range."""
@@ -96,13 +92,10 @@ class Shorten(CompiledMap):
         return np.r_[np.arange(old), np.full(new - old, -1)].astype(np.int64)
 
 
-class ShortenMapper(CompiledMapper):
+class ShortenMapper(BothMapper):
     """Shortens dense rows by the kernel, and sparse ones entry by entry."""
 
     part: Shorten
-
-    #: Whether rows are sparse, None before the first.
-    sparse: bool | None = None
 
     def piece(self, rows: Rows, start: int, stop: int) -> Mapped:
         """Map rows ``start`` to ``stop``."""
@@ -118,33 +111,6 @@ class ShortenMapper(CompiledMapper):
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, rows.rounds if stop is None else stop)
         return super().look_at(rows, start, stop)
-
-    def meet(self, rows: Rows) -> None:
-        """Refuse rows of another kind or length than those before."""
-        super().meet(rows)
-        if self.sparse is not None and self.sparse != isinstance(rows, SparseRows):
-            kinds = ("dense", "sparse")
-            raise InputError(f"inputs were {kinds[self.sparse]}, but now they are not")
-
-    def to_saved(self) -> Saved:
-        """Return the number of features, and whether rows are sparse."""
-        about, arrays = super().to_saved()
-        return about | {"sparse": self.sparse}, arrays
-
-    def resume(self, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Go on from what :meth:`to_saved` returned."""
-        features, sparse = about["features"], about["sparse"]
-        if sparse not in ((None,) if features is None else BOTH):
-            raise InputError(f"expected features and whether rows are sparse, not {about!r:.80}")
-        super().resume(about, arrays)
-        self.sparse = sparse
-
-    def grown(self, features: int) -> tuple[Mapper, np.ndarray]:
-        """Return a mapper for more features, which come after the old."""
-        other, places = super().grown(features)
-        assert isinstance(other, ShortenMapper)
-        other.sparse = self.sparse
-        return other, places
 
     def _sparse(self, rows: Any, start: int, stop: int) -> SparseRows:
         """Return sparse rows, shortened as the kernel does it."""

@@ -26,6 +26,9 @@ class Standardise(Map):
 
     constant: bool | float = True
 
+    several = True
+    same_entries = True
+
     def __post_init__(self) -> None:
         """Refuse a constant that is neither a flag nor a valid size."""
         if not isinstance(self.constant, (bool, float, int)):

@@ -16,13 +16,14 @@ from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.flags import learned, none
+from driftline.inputs.groups import Groups
 from driftline.inputs.items import Items
 from driftline.inputs.rows import Rows, refuse, rows_of
 from driftline.inputs.sequences import Sequences
 from driftline.inputs.sparse import SparseRows
 from driftline.inputs.sparse_sequences import SparseSequences
 from driftline.kernels import zeros
-from driftline.typing import Inputs, Json, Labels, Saved
+from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["Standardiser"]
 
@@ -106,6 +107,8 @@ class Standardiser(Mapper):
             first = made.piece(rows, start, stop)
             self._become(made)
             return first
+        if isinstance(rows, Groups):
+            return self._groups(rows, start, stop)  # type: ignore[return-value]
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, learned(rows, start, stop))
         out, learning = self._buffered(stop - start), learned(rows, start, stop)
@@ -131,21 +134,19 @@ class Standardiser(Mapper):
         if self.features is None:
             return self._begun(rows).look_at(rows, start, stop)
         stop = rows.rounds if stop is None else stop
+        if isinstance(rows, Groups):
+            return self._look_at_groups(rows, start, stop)  # type: ignore[return-value]
         if isinstance(rows, SparseRows):
             return self._sparse(rows, start, stop, none(stop - start))
         return self._dense(rows, start, stop, self._empty(stop - start), none(stop - start))
 
     def rounds(self, rows: Rows, start: int, stop: int) -> Rows:
-        """Scale and remember rounds as :meth:`piece` does rows; a round may have several."""
-        if isinstance(rows, (DenseRows, SparseRows)):
-            return self.piece(rows, start, stop)
-        return self._groups(rows, start, stop)
+        """Scale and remember rounds, as :meth:`piece` does."""
+        return self.piece(rows, start, stop)
 
     def look_at_rounds(self, rows: Rows) -> Rows:
-        """Scale rounds as :meth:`look_at` does rows; a round may have several."""
-        if isinstance(rows, (DenseRows, SparseRows)):
-            return self.look_at(rows)
-        return self._look_at_groups(rows)
+        """Scale rounds, as :meth:`look_at` does."""
+        return self.look_at(rows)
 
     def remember(self, rows: Rows) -> None:
         """Learn from rounds that were scaled before; the rows of a round one after the other."""
@@ -154,16 +155,6 @@ class Standardiser(Mapper):
         elif not isinstance(rows, (DenseRows, SparseRows)):
             rows = DenseRows(rows.arrays(0, rows.rounds)[0])
         self.piece(rows, 0, rows.rounds)
-
-    def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
-        """Scale rows, or rounds of several rows, each by those before it, and learn from them.
-
-        Rounds of several rows are a list of arrays, or one array and where each round starts.
-        """
-        if not _several(inputs):
-            return super().transform(inputs)
-        rows = Items(inputs)
-        return [vectors.copy() for vectors in self._groups(rows, 0, rows.rounds).groups]
 
     @property
     def far(self) -> np.ndarray:
@@ -342,12 +333,7 @@ class Standardiser(Mapper):
 
     def _groups(self, rows: Several, start: int, stop: int) -> Several:
         """Scale rounds of several rows, and learn from them; if one is refused, from none."""
-        self._meet(rows)
-        if self.features is None:
-            made = self._begun(rows)
-            first = made._groups(rows, start, stop)
-            self._become(made)
-            return first
+        assert self.features is not None
         if isinstance(rows, SparseSequences):
             return self._sparse_rounds(rows, start, stop, learned(rows, start, stop))
         inputs, starts = rows.arrays(start, stop)
@@ -366,19 +352,16 @@ class Standardiser(Mapper):
             refuse(rows, start + good)
         return rows.with_members(out, starts)
 
-    def _look_at_groups(self, rows: Several) -> Several:
-        """Scale every round of several rows as if it came next."""
-        self._meet(rows)
-        if self.features is None:
-            return self._begun(rows)._look_at_groups(rows)
+    def _look_at_groups(self, rows: Several, start: int, stop: int) -> Several:
+        """Scale each of some rounds of several rows as if it came next."""
         if isinstance(rows, SparseSequences):
-            return self._sparse_rounds(rows, 0, rows.rounds, none(rows.rounds))
-        inputs, starts = rows.arrays(0, rows.rounds)
+            return self._sparse_rounds(rows, start, stop, none(stop - start))
+        inputs, starts = rows.arrays(start, stop)
         out, room = self._empty(len(inputs)), np.empty(self._rounds_room)
         scale = getattr(dense, "standardise_rounds" + self._precision)
-        good = scale(inputs, starts, self.state, room, none(rows.rounds), out)
-        if good < rows.rounds:
-            refuse(rows, good)
+        good = scale(inputs, starts, self.state, room, none(stop - start), out)
+        if good < stop - start:
+            refuse(rows, start + good)
         return rows.with_members(out, starts)
 
     def _save(self) -> None:
@@ -437,10 +420,3 @@ class Standardiser(Mapper):
             out[:size], out_columns[:size], made[2], features + extra, rows.positions.kind
         )
         return rows.with_positions(scaled, rounds)
-
-
-def _several(inputs: Inputs) -> bool:
-    """Say whether inputs are rounds of several rows."""
-    if not isinstance(inputs, (list, tuple)) or not inputs:
-        return isinstance(inputs, np.ndarray) and inputs.ndim == 3
-    return hasattr(inputs[0], "tocsr") or np.ndim(inputs[0]) == 2

@@ -52,7 +52,10 @@ from driftline.kernels.signatures import LISTED_LOSSES as LISTED_LOSSES
 from driftline.kernels.signatures import LOSS as LOSS
 from driftline.kernels.signatures import LOSSES as LOSSES
 from driftline.kernels.signatures import MAP as MAP
+from driftline.kernels.signatures import MAP_ROUNDS as MAP_ROUNDS
 from driftline.kernels.signatures import MAP_SPARSE as MAP_SPARSE
+from driftline.kernels.signatures import MAP_SPARSE_ROUNDS32 as MAP_SPARSE_ROUNDS32
+from driftline.kernels.signatures import MAP_SPARSE_ROUNDS64 as MAP_SPARSE_ROUNDS64
 from driftline.kernels.signatures import MEMBER as MEMBER
 from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import POINT as POINT

@@ -226,6 +226,12 @@ SCALE_ROUNDS, SCALE_ROUNDS_SINGLE = (
 #: finite.
 MAP = types.int64(_input(types.float64, 2), vector, vector, vector, flags, matrix)
 
+#: ``map(inputs, starts, constants, state, room, learning, out) -> rounds``: the same for rounds of
+#: several rows, each mapped by what is known of the rounds before.
+MAP_ROUNDS = types.int64(
+    _input(types.float64, 2), _input(types.int64, 1), vector, vector, vector, flags, matrix
+)
+
 #: The same into sparse rows, each of the same number of entries: their values, and their columns.
 MAP_SPARSE = types.int64(
     _input(types.float64, 2),
@@ -331,6 +337,22 @@ def _scale_sparse(index: types.Type, *rounds: types.Type) -> Signature:
 SCALE_SPARSE32, SCALE_SPARSE64 = _scale_sparse(types.int32), _scale_sparse(types.int64)
 SCALE_SPARSE_ROUNDS32, SCALE_SPARSE_ROUNDS64 = (
     _scale_sparse(index, _input(types.int64, 1)) for index in (types.int32, types.int64)
+)
+
+#: ``map(values, columns, starts, rounds, constants, state, learning, out) -> rounds``: rounds of
+#: several CSR rows, of which only the values change.
+MAP_SPARSE_ROUNDS32, MAP_SPARSE_ROUNDS64 = (
+    types.int64(
+        _input(types.float64, 1),
+        _input(index, 1),
+        _input(index, 1),
+        _input(types.int64, 1),
+        vector,
+        vector,
+        flags,
+        vector,
+    )
+    for index in (types.int32, types.int64)
 )
 
 #: ``conjugate(theta, params, scratch, mean) -> value``: a regularizer's conjugate on a polytope

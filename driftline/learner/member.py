@@ -71,8 +71,11 @@ class Member(Shell):
             raise InputError(
                 f"features must be a map such as dl.features.Hats(12), not {features!r:.80}"
             )
-        if features is not None and task.layout.ragged:
-            raise InputError(f"only plain rows can be mapped, not those of {task!r}")
+        if features is not None and task.layout.ragged and not features.several:
+            raise InputError(
+                f"{features!r} maps plain rows only, not those of {task!r}: maps of rounds of "
+                "several rows are Standardise and InverseCounts"
+            )
         super().__init__(task, seed)
         #: The map of inputs, and what it has learned; None where there is none.
         self.map = features
@@ -292,7 +295,7 @@ class Member(Shell):
         return Asked(*made, None if self.mapper is None else mapped)
 
     def _batch_size(self, rows: Rows) -> int:
-        if self.map is None:
+        if self.map is None or self.map.same_entries:
             return rows.block
         return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
 

@@ -327,6 +327,19 @@ class Committee(Shell):
         mean = np.tensordot(weights, means, axes=1)
         return Asked(prediction, mean, mapped, np.vstack([means, shares.means(means)]))
 
+    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
+        if self._cut_short:
+            self._check_whole()
+        mapped = None if self.scaling is None else self.scaling.look_at_rounds(rows)
+        suited = self._suited(rows.features, rows.transposed)
+        looks = self._groups.look_at_rows(rows, mapped, suited, number)
+        shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
+        weights = shares.now
+        if self.combine == "draw":
+            uniform = self._draws.uniform(number)[:, 0]
+            return looks[int(drawn(weights[np.newaxis], uniform)[0])]
+        return self.task.average_rows(looks, np.tile(weights, (rows.rounds, 1)))
+
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
 

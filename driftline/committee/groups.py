@@ -165,6 +165,18 @@ class Groups:
                 made[j] = scores
         return made
 
+    def look_at_rows(
+        self, rows: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
+    ) -> list[np.ndarray]:
+        """Return the predictions of many rounds, rows of integers, of every member."""
+        known: dict[int, np.ndarray] = {}
+        for group in self.groups:
+            if group.members[0] in suited:
+                seen = group.look_at(rows, scaled)
+                for j, member in zip(group.places, group.members, strict=True):
+                    known[j] = member._look_rows_mapped(seen, number)
+        return [known[j] for j in sorted(known)]
+
     def look_at(
         self, row: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
     ) -> list[tuple[Prediction, np.ndarray]]:

@@ -13,6 +13,7 @@ from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse
+from driftline.inputs.taking import one_by_one
 from driftline.kernels import aligned, aligned_zeros
 from driftline.kernels import program as at
 from driftline.losses import Loss
@@ -356,6 +357,11 @@ class Engine:
             refuse(row, 0)
         theta, decoder = self.scores(row, 0), self.parts.decoder
         return Look(decoder.draw(theta, uniforms[0]), decoder.mean_loss_encoding(theta), theta)
+
+    def look_rows(self, rows: Rows, uniforms: np.ndarray) -> np.ndarray:
+        """Predict many rounds by one uniform number, a row of integers each, and change nothing."""
+        numbers = self.parts.task.numbers
+        return one_by_one(rows, lambda row: numbers(self.look(row, uniforms).prediction))
 
     def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""

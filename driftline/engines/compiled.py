@@ -177,6 +177,36 @@ class CompiledEngine(Engine):
             self._linked = linked = self._link(max(size, known[0]), max(more, known[1]))
         return rows, size, linked
 
+    def look_rows(self, rows: Rows, uniforms: np.ndarray) -> np.ndarray:
+        """Let the loop predict many rounds, in batches."""
+        if self.stored is None or self.transposed != rows.transposed:
+            return super().look_rows(rows, uniforms)
+        rows, size, linked = self._ready(rows)
+        task, program = self.parts.task, linked.looking
+        buffer, ragged = program.buffer(rows.gradient_size), isinstance(rows, Groups)
+        widest = [task.any_label(rows.largest if isinstance(rows, Groups) else size)]
+        made = np.full((rows.rounds, task.prediction_width(widest)), -1, dtype=np.int64)
+        for start in range(0, rows.rounds, rows.block):
+            stop = min(rows.rounds, start + rows.block)
+            sizes = rows.sizes[start:stop] if isinstance(rows, Groups) else [size] * (stop - start)
+            labels: Any = [task.any_label(int(n)) for n in sizes]
+            good = rows.loop(self.dtype).compiled(
+                program.code,
+                program.params,
+                *rows.arrays(start, stop, self.dtype),
+                rows.loop_labels(labels if ragged else np.array(labels)),
+                np.repeat(uniforms, stop - start, axis=0),
+                self.stored,
+                NOBODY,
+                self.vector,
+                buffer,
+                np.empty((len(at.TRACE_COLUMNS), stop - start)),
+                made[start:stop],
+            )
+            if good < stop - start:
+                refuse(rows, start + good)
+        return made
+
     def look(self, row: Rows, uniforms: np.ndarray) -> Look:
         """Let the loop score and predict one row, and change nothing.
 

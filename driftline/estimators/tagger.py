@@ -115,8 +115,8 @@ class DriftTagger(DriftEstimator):
     def predict(self, X: Inputs) -> list[np.ndarray]:
         """Return the tags of every sequence: of a committee, its vote."""
         check_is_fitted(self)
-        sequences = self._checked(X, reset=False).single
-        return [self.classes_[self.learner_.predict(x)] for x in sequences]
+        made = self.learner_.predict_rows(self._checked(X, reset=False).inputs)
+        return [self.classes_[codes] for codes in made]
 
     def score(self, X: Inputs, y: Given) -> float:
         """Return the mean over sequences of the share of correct tags."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
 from driftline.typing import CheckedLabels, Inputs, Json, Saved
 
-__all__ = ["after", "from_arrays", "take", "take_labels", "to_arrays", "view"]
+__all__ = ["after", "from_arrays", "one_by_one", "take", "take_labels", "to_arrays", "view"]
 
 
 def take(rows: Rows, index: np.ndarray) -> Rows:
@@ -26,6 +26,16 @@ def take(rows: Rows, index: np.ndarray) -> Rows:
     if isinstance(rows, SparseRows):
         return SparseRows(rows.matrix[index])
     return rows.taken(index)
+
+
+def one_by_one(rows: Rows, predict: Callable[[Rows], np.ndarray]) -> np.ndarray:
+    """Return predictions of single rounds as rows of integers, with -1 behind shorter ones."""
+    places = np.arange(rows.rounds)
+    made = [predict(take(rows, places[t : t + 1])) for t in places]
+    out = np.full((len(made), max(map(len, made), default=0)), -1, dtype=np.int64)
+    for row, numbers in zip(out, made, strict=True):
+        row[: len(numbers)] = numbers
+    return out
 
 
 class TakenRows(DenseRows):

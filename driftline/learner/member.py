@@ -22,6 +22,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
+from driftline.inputs.taking import one_by_one
 from driftline.learner.shell import Asked, Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
@@ -293,6 +294,14 @@ class Member(Shell):
         mapped = self._mapped(row)
         made = self._look_mapped(mapped, number)
         return Asked(*made, None if self.mapper is None else mapped)
+
+    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
+        return self._look_rows_mapped(self._mapped(rows), number)
+
+    def _look_rows_mapped(self, rows: Rows, number: int) -> np.ndarray:
+        """Return the predictions of many mapped rounds as rows of integers."""
+        numbers = self.task.numbers
+        return one_by_one(rows, lambda row: numbers(self._look_mapped(row, number)[0]))
 
     def _batch_size(self, rows: Rows) -> int:
         if self.map is None or self.map.same_entries:

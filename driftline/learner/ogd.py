@@ -637,6 +637,9 @@ class OGD(Member):
         prediction, mean, _ = self.engine.look(row, self._uniform(number))
         return prediction, mean
 
+    def _look_rows_mapped(self, rows: Rows, number: int) -> np.ndarray:
+        return self.engine.look_rows(rows, self._uniform(number))
+
     def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:
             weights = np.array(initial, dtype=np.float64, order="C")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from driftline.delays import Delay, delays_of
 from driftline.errors import BusyError, InputError
 from driftline.inputs import Rows, fingerprint, refuse
+from driftline.inputs.taking import one_by_one
 from driftline.learner.base import Learner
 from driftline.learner.late import LateRun, Waiting
 from driftline.learner.outstanding import Outstanding
@@ -489,6 +490,25 @@ class Shell(Learner):
             self._check_features(row)
             return self._look(row, self._tickets).prediction
 
+    def predict_rows(self, inputs: Inputs) -> list[Prediction]:
+        """Return what :meth:`predict` returns for each of many inputs, and change nothing.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+        >>> learner = dl.auto(stream.task)
+        >>> _ = learner.run(stream)
+        >>> made = learner.predict_rows(stream.inputs[:20])
+        >>> made == [learner.predict(x) for x in stream.inputs[:20]]
+        True
+        """
+        rows = self._layout.rows(inputs)
+        if not rows.rounds:
+            return []
+        with self._turn.lock:
+            self._check_features(rows)
+            made = self._look_rows(rows, self._tickets)
+        return [self.task.prediction(row) for row in made]
+
     def snapshot(self) -> Predictor:
         """Return a predictor that stays as the learner is now, for any number of threads.
 
@@ -629,6 +649,11 @@ class Shell(Learner):
     @abstractmethod
     def _look(self, row: Rows, number: int) -> Asked:
         """Return what would be predicted now."""
+
+    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
+        """Return what would be predicted now for each of many rounds, as rows of integers."""
+        numbers = self.task.numbers
+        return one_by_one(rows, lambda row: numbers(self._look(row, number).prediction))
 
     @abstractmethod
     def _trace(self, batch: Batch, origin: Any, digest: str) -> Any:

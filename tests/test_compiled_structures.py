@@ -288,6 +288,18 @@ def test_runs_with_tied_costs_are_certified():
     assert made.valid and trace.risk.sum() <= made.exact + 1e-9
 
 
+def test_a_solver_far_from_its_answer_is_named_once():
+    task = T.FScore(5)
+    learner = dl.OGD(L.ConvolutionalFenchelYoung(task, Q(3.0)), seed=0)
+    stream = stream_of(task, rounds=20)
+    start = np.random.default_rng(0).integers(-2, 3, (task.dim, 4)) * 1e8
+    wild = dl.OGD(learner.loss, domain=dl.domains.Ball(1e12), initial=start, seed=0)
+    with pytest.warns(dl.polytopes.SolverWarning, match="a duality gap of"):
+        trace = wild.run(np.eye(4)[np.arange(20) % 4], stream.labels)
+    assert trace.gap.max() > 1e-6
+    wild.run(np.eye(4), stream.labels[:4])  # not again
+
+
 def test_losses_of_predictions_that_do_not_exist_are_refused():
     with pytest.raises(dl.InputError, match="prediction 3"):
         COSTS["doubt"].losses(np.array([[0], [3]]), np.array([[0], [1]]))

@@ -160,6 +160,7 @@ class CompiledEngine(Engine):
         )
         if solved:
             block.trace[:, :played] = trace[: len(block.trace), :played]
+            self.parts.loss.check_gaps(trace[at.GAP_ROW, :played], trace[at.LOSS_ROW, :played])
             for gaps, row in ((block.gaps, at.GAP_ROW), (block.comparator_gaps, at.THEIR_GAP_ROW)):
                 if gaps is not None:
                     gaps[:played] = trace[row, :played]

@@ -12,6 +12,7 @@ known. A ratio below 1 is a surrogate gap. A loss states it as an attribute, suc
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +21,14 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.kernels import Kernel
 from driftline.parts import Part, fact
+from driftline.polytopes import SolverWarning
 from driftline.tasks import Task
 from driftline.typing import Label
 
 __all__ = ["Loss", "LossKernels", "check_scores"]
+
+#: Duality gaps above this share of one plus the loss are worth a warning.
+LARGE_GAP = 1e-6
 
 
 class LossKernels(NamedTuple):
@@ -158,6 +163,18 @@ class Loss(Part):
         params = self._params(theta.size)
         kernels.values(theta, params, self._work(theta), values, squares)
         return values, squares
+
+    def check_gaps(self, gaps: np.ndarray, values: np.ndarray) -> None:
+        """Warn once if duality gaps of compiled rounds are large beside their losses."""
+        large = gaps > LARGE_GAP * (1.0 + values)
+        if large.any() and self._first_time("gap"):
+            warnings.warn(
+                f"the solver of {type(self.family).__name__} left a duality gap of "
+                f"{gaps[large].max():.2g}: it is part of the trace and of certificates; scores "
+                "may be too large or too small beside the scale of the regularizer",
+                SolverWarning,
+                stacklevel=2,
+            )
 
     def _first_time(self, what: str) -> bool:
         """Return whether a warning was not yet given for this loss."""

@@ -416,14 +416,16 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
     The loss grows with the number of pairs, so that no step of a fixed size fits both short and
     long queries: all steps are in units of the loss or of its gradients. An order does not depend
     on the length of the weights. So steps that decay are near an average from the first query on;
+    the monotone rate, which starts again as they do, is for short queries with some noise;
     AdaGrad's, in a large ball, are long enough to turn the weights round in one query; and the
     free rate, which has a guarantee, is for grades without noise.
     """
     loss, change = _loss(task), Cusum(threshold=1.5, more=0.2)
     settings: tuple[Setting, ...] = (
         (Relative(10.0), 1000.0, change),
+        (Polyak(), 200.0, change),
         (AdaGrad(), 100.0, None),
-        (_free(30.0), 200.0, None),
+        (_free(20.0), 80.0, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(task, loss, setting, rest) for setting in settings]

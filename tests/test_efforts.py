@@ -55,6 +55,31 @@ def test_few_features_have_members_without_an_intercept(features, count):
     assert len(through) == count
 
 
+PLAIN = {"tags": (dl.tasks.Multilabel(3), 4), "rankings": (dl.tasks.LabelRanking(3), 5)}
+PLAIN |= {"costs": (dl.tasks.CostSensitive([[0.0, 1.0, 0.3], [0.5, 0.0, 0.3]]), 4)}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("features", [3, 33])
+def test_structures_of_few_features_have_members_without_an_intercept(name, features):
+    task, count = PLAIN[name]
+    stream = dl.streams.Planted(task, 30, 1, features, seed=0)
+    committee = dl.auto(task)
+    committee.run(stream)
+    plain = [m for m in committee.members if m.map is not None and m.map.most == 32]
+    assert len(plain) == (count if features == 3 else 0)
+    assert all(m.width == features for m in plain)
+
+
+def test_rows_of_one_scale_are_ranked_better_without_an_intercept():
+    stream = dl.streams.Planted(dl.tasks.LabelRanking(5), 2000, 10, seed=0)
+    linear, all_of_them = (
+        dl.auto(stream.task, effort=effort).run(stream).target_loss.sum()
+        for effort in ("fast", "balanced")
+    )
+    assert all_of_them < 0.97 * linear
+
+
 def test_borders_through_the_middle_are_followed_faster():
     stream = dl.streams.LabelFlips(rounds=4000, flips=40, seed=0)
     linear, all_of_them = (

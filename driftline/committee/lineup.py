@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypedDict, overload
 
 import numpy as np
@@ -42,14 +43,22 @@ __all__ = ["auto"]
 #: before the weights of their features.
 RARE = 0.3
 
-#: Maps are for rows of at most ``FEW`` features, and each map has ``MAPPED`` members of a line-up.
-FEW, MAPPED = 128, 4
+#: Maps are for rows of at most ``FEW`` features.
+FEW = 128
+
+#: How many members of a line-up each map has, the first ones. The fourth one of structures, a free
+#: rate in a small ball, had no weight in curves and smooth functions.
+MAPPED = {"classes": 4, "sign": 4}
+MAPPED_OTHERS = 3
 
 #: The most features of rows for members without gradient steps.
 FEWER = 32
 
 #: Rows of few features, centred, without a constant.
 MIDDLE = Narrow(Standardise(constant=False), FEWER)
+
+#: Rows of few features, neither centred nor scaled, no longer than 1.
+SHORT = Narrow(Shorten(), FEWER)
 
 #: The constant feature beside rows that are standardised by the last rows.
 LEVEL = 0.3
@@ -142,9 +151,9 @@ def auto(
     changes, and a member that restarts can afford steps that decay.
 
     Some are linear in their inputs, others see them through maps: a curve of every feature, and
-    smooth functions of all together; classes have members without an intercept, trees, tables,
-    naive Bayes and nearest neighbours beside them. With ``effort="fast"`` all are linear, which is
-    ten to twenty times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at
+    smooth functions of all together. Beside them are members without an intercept and, for classes,
+    trees, tables, naive Bayes and nearest neighbours. With ``effort="fast"`` all are linear, which
+    is ten to twenty times as fast; ``"best"`` has more of each kind. Maps are for dense rows of at
     most 128 features, and so are neighbours in rows as they are; other members without steps,
     and those without an intercept, are for at most 32. On other rows they are left out.
 
@@ -201,13 +210,14 @@ def auto(
         members.append(_sure(task, rest, constant, seed))
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
-            members += _mapped(lineup(task, rest | {"intercept": False}), Narrow(part, FEW))
+            first = lineup(task, rest | {"intercept": False})[: MAPPED.get(kind, MAPPED_OTHERS)]
+            members += _mapped(first, Narrow(part, FEW))
+        if EFFORTS[effort]:
+            members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
     if effort == "late" and kind in ("classes", "sign"):
         members += _patient(task, rest)
-    elif effort != "fast" and kind in ("classes", "sign"):
-        members += _through_the_middle(task, rest | {"intercept": False})
-        if task.kernels is not None:
-            members += _counting(task, effort)
+    elif effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
+        members += _counting(task, effort)
     return Committee(members, combine, scaling=scaler, seed=seed)
 
 
@@ -231,7 +241,7 @@ def _answering(member: OGD, cost: float) -> OGD:
     return OGD(**parts._asdict(), dtype=member.engine.dtype)
 
 
-def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
+def _through_the_middle(task: Task, rest: Rest) -> list[OGD]:
     """Return members without an intercept, for class borders through the centre of all rows.
 
     Where features are few, most mistakes after a change are made while the weight of the constant
@@ -239,7 +249,65 @@ def _through_the_middle(task: Task, rest: Rest) -> list[Member]:
     """
     fast = _certain(task, Scaled(Logistic(task.answers), 4.0), (_free(20.0), 200.0, None), rest)
     sure = _certain(task, _loss(task), (Decaying(5.0), 200.0, detector(task)), rest)
-    return [*_mapped([fast, sure], MIDDLE)]
+    return _mapped([fast, sure], MIDDLE)
+
+
+def _plain_tags(task: Task, rest: Rest) -> list[OGD]:
+    """Return members without an intercept for tags, on short rows and on centred ones.
+
+    In rows that are of one scale already the scaling only adds noise, most of all in the first rows
+    and after a change, when little else has been learned.
+    """
+    loss, change = _loss(task), detector(task)
+    tags, side = float(task.dim), task.dim**0.5
+    short: tuple[Setting, ...] = (
+        (Decaying(20.0 * tags), 200.0 * side, change),
+        (_free(3.0 * tags), 20.0 * side, None),
+    )
+    centred: tuple[Setting, ...] = (
+        (Decaying(5.0 * tags), 200.0 * side, change),
+        (_free(5.0 * tags), 60.0 * side, None),
+    )
+    return [
+        *_mapped([_certain(task, loss, setting, rest) for setting in short], SHORT),
+        *_mapped([_certain(task, loss, setting, rest) for setting in centred], MIDDLE),
+    ]
+
+
+def _plain_structured(task: Task, rest: Rest) -> list[OGD]:
+    """Return members without an intercept for structures, on short rows and on centred ones."""
+    loss, change = certain_loss(task), detector(task)
+    if loss is None:
+        return _plain_any(task, rest)
+    steps: Setting = (Decaying(5.0 / loss.factor), 200.0, change)
+    large: Setting = (_free(5.0 / loss.factor), 200.0, None)
+    small: Setting = (_free(3.0 / loss.factor), 20.0, None)
+    twice = Scaled(loss.loss, 2.0 * loss.factor)
+    short = [
+        _certain(task, loss, steps, rest),
+        _certain(task, twice, large, rest),
+        _certain(task, loss, small, rest),
+    ]
+    centred = [_certain(task, loss, setting, rest) for setting in (steps, large)]
+    return [*_mapped(short, SHORT), *_mapped(centred, MIDDLE)]
+
+
+def _plain_any(task: Task, rest: Rest) -> list[OGD]:
+    """Return members without an intercept by a smoother convolutional loss.
+
+    The default regularizer is for small balls and little drift; in a large ball, and after changes,
+    one that is three times as large is better, with longer steps.
+    """
+    usual = ConvolutionalFenchelYoung(task).regularizer
+    assert usual is not None
+    larger = replace(usual, scale=3.0 * usual.scale)  # type: ignore[type-var]
+    loss = ConvolutionalFenchelYoung(task, larger)
+    made = []
+    for part in (SHORT, MIDDLE):
+        for rate in (Decaying(20.0), Constant(3.0)):
+            one = OGD(loss, None, rate, Ball(200.0), restart=detector(task), **rest)
+            made += _mapped([one], part)
+    return made
 
 
 def _counting(task: Task, effort: str) -> list[Member]:
@@ -281,9 +349,9 @@ def _patient(task: Task, rest: Rest) -> list[Member]:
 
 
 def _mapped(members: list[OGD], part: Map) -> list[OGD]:
-    """Return the first members of a line-up, each with a feature map."""
+    """Return the same members, each with a feature map."""
     made = []
-    for member in members[:MAPPED]:
+    for member in members:
         dtype = member.engine.dtype
         made.append(OGD(**member.parts._asdict(), features=part, dtype=dtype))
     return made
@@ -349,14 +417,16 @@ def _relevance(task: Task, rest: Rest) -> list[OGD]:
     The loss grows with the number of pairs, so that no step of a fixed size fits both short and
     long queries: all steps are in units of the loss or of its gradients. An order does not depend
     on the length of the weights. So steps that decay are near an average from the first query on;
+    the monotone rate, which starts again as they do, is for short queries with some noise;
     AdaGrad's, in a large ball, are long enough to turn the weights round in one query; and the
     free rate, which has a guarantee, is for grades without noise.
     """
     loss, change = _loss(task), Cusum(threshold=1.5, more=0.2)
     settings: tuple[Setting, ...] = (
         (Relative(10.0), 1000.0, change),
+        (Polyak(), 200.0, change),
         (AdaGrad(), 100.0, None),
-        (_free(30.0), 200.0, None),
+        (_free(20.0), 80.0, None),
     )
     rest = rest | {"intercept": False}
     return [_certain(task, loss, setting, rest) for setting in settings]
@@ -439,3 +509,6 @@ LINEUPS = {
     "relevance": _relevance,
     "chain": _sequences,
 }
+
+#: Members without an intercept, likewise.
+PLAIN = {"classes": _through_the_middle, "sign": _through_the_middle, "tags": _plain_tags}

@@ -455,3 +455,14 @@ def test_the_convolutional_loss_of_matchings_is_exact_where_several_moves_are_be
     trace = learner.run(np.ones((1, 1)), [label])
     assert trace.gap.max() < 1e-8
     assert trace.loss[0] == pytest.approx(loss.value_and_grad(theta, label)[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("omega", [Q(0.3), E(0.3)], ids=repr)
+@pytest.mark.parametrize("largest", [1.0, 300.0, 1e4])
+def test_costs_may_be_many_times_the_scale(largest, omega):
+    rng = np.random.default_rng(0)
+    for _ in range(number(100, 1000)):
+        costs = largest * rng.random(rng.integers(2, 8, 2))
+        task = T.CostSensitive(costs - costs.min(axis=1, keepdims=True))
+        theta = largest * rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=task.dim)
+        assert L.ConvolutionalFenchelYoung(task, omega).solver_gap(theta) < 1e-6 * largest

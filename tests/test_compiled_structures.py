@@ -466,3 +466,14 @@ def test_costs_may_be_many_times_the_scale(largest, omega):
         task = T.CostSensitive(costs - costs.min(axis=1, keepdims=True))
         theta = largest * rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=task.dim)
         assert L.ConvolutionalFenchelYoung(task, omega).solver_gap(theta) < 1e-6 * largest
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("scale", [1e-12, 0.1, 1.0])
+def test_f_scores_have_small_gaps_at_scores_of_any_size(d, scale):
+    rng = np.random.default_rng(0)
+    loss = L.ConvolutionalFenchelYoung(T.FScore(d), Q(scale))
+    for size in (0.0, 1e-8, 1.0, 1e3, 1e4, 1e6):
+        for _ in range(number(60, 300)):
+            theta = size * rng.normal(size=loss.task.dim)
+            assert loss.solver_gap(theta) < 1e-5 * max(1.0, size)

@@ -494,3 +494,15 @@ def test_states_from_before_a_task_had_kernels_go_on(name):
     runs = [learner.run(inputs[30:], labels[30:], delay=4) for learner in (one, two)]
     np.testing.assert_array_equal(runs[0].prediction, runs[1].prediction)
     np.testing.assert_allclose(one.weights, two.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_costs_and_scores_that_are_no_array_of_numbers_are_refused():
+    for wrong in ([[0, 1], [1]], [["a", "b"], [0, 1]], [[0, None], [{}, 0]]):
+        with pytest.raises(dl.InputError):
+            T.CostSensitive(wrong)
+        with pytest.raises(dl.InputError):
+            T.Finite(wrong, [[0, 1], [1, 0]])
+        with pytest.raises(dl.InputError):
+            T.Finite([[0, 1], [1, 0]], [[0, 1], [1, 0]], wrong)
+        with pytest.raises(dl.InputError):
+            dl.estimators.ranking_scores([0, 1], wrong)

@@ -506,3 +506,15 @@ def test_costs_and_scores_that_are_no_array_of_numbers_are_refused():
             T.Finite([[0, 1], [1, 0]], [[0, 1], [1, 0]], wrong)
         with pytest.raises(dl.InputError):
             dl.estimators.ranking_scores([0, 1], wrong)
+
+
+@pytest.mark.parametrize("predictions", [60, 61])
+def test_costs_of_many_predictions_are_left_to_the_solver_that_finds_few(predictions):
+    costs = np.random.default_rng(0).random((3, predictions))
+    task = T.CostSensitive(costs - costs.min(axis=1, keepdims=True))
+    loss = L.ConvolutionalFenchelYoung(task)
+    learner, stream = dl.OGD(loss, D.Convolutional(loss)), stream_of(task, rounds=20)
+    assert type(learner.engine) is (CompiledEngine if predictions == 60 else PlainEngine)
+    trace = learner.run(stream)
+    assert trace.gap.max() < 1e-8
+    assert dl.certify(trace, stream.comparator, stream).valid

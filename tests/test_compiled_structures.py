@@ -518,3 +518,11 @@ def test_costs_of_many_predictions_are_left_to_the_solver_that_finds_few(predict
     trace = learner.run(stream)
     assert trace.gap.max() < 1e-8
     assert dl.certify(trace, stream.comparator, stream).valid
+
+
+@pytest.mark.parametrize("tags", [2.0, np.int64(2), np.float64(2.0)])
+def test_numbers_of_tags_are_integers_of_any_type(tags):
+    task = T.FScore(tags)
+    assert task == T.FScore(2) and type(task.labels) is int
+    loss = L.ConvolutionalFenchelYoung(task)
+    assert len(dl.OGD(loss, D.Convolutional(loss)).run(stream_of(task, rounds=3))) == 3

@@ -467,3 +467,74 @@ def test_the_convolutional_loss_of_matchings_is_exact_where_several_moves_are_be
     trace = learner.run(np.ones((1, 1)), [label])
     assert trace.gap.max() < 1e-8
     assert trace.loss[0] == pytest.approx(loss.value_and_grad(theta, label)[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("omega", [Q(0.3), E(0.3)], ids=repr)
+@pytest.mark.parametrize("largest", [1.0, 300.0, 1e4])
+def test_costs_may_be_many_times_the_scale(largest, omega):
+    rng = np.random.default_rng(0)
+    for _ in range(number(100, 1000)):
+        costs = largest * rng.random(rng.integers(2, 8, 2))
+        task = T.CostSensitive(costs - costs.min(axis=1, keepdims=True))
+        theta = largest * rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=task.dim)
+        assert L.ConvolutionalFenchelYoung(task, omega).solver_gap(theta) < 1e-6 * largest
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("scale", [1e-12, 0.1, 1.0])
+def test_f_scores_have_small_gaps_at_scores_of_any_size(d, scale):
+    rng = np.random.default_rng(0)
+    loss = L.ConvolutionalFenchelYoung(T.FScore(d), Q(scale))
+    for size in (0.0, 1e-8, 1.0, 1e3, 1e4, 1e6):
+        for _ in range(number(60, 300)):
+            theta = size * rng.normal(size=loss.task.dim)
+            assert loss.solver_gap(theta) < 1e-5 * max(1.0, size)
+
+
+@pytest.mark.parametrize("name", ["F1, convolutional", "doubt, Quadratic(scale=0.5)"])
+def test_states_from_before_a_task_had_kernels_go_on(name):
+    """They do not know the norm of weights, and labels that wait are a list, or a vector."""
+    loss, decoder = CASES[name]
+    stream = stream_of(loss.task)
+    inputs, labels = stream.inputs, stream.labels
+    one, two = (dl.OGD(loss, decoder, domain=dl.domains.Ball(10.0), seed=3) for _ in range(2))
+    one.run(inputs[:30], labels[:30], delay=4)
+    about, arrays = one.state.late
+    rows = arrays["labels"]
+    old = {"labels": rows.ravel()} | ({"sizes": np.full(4, 4)} if rows.shape[1] > 1 else {})
+    two.restore(one.state.replaced(norm_sq=0.0, late=(about, {**arrays, **old})))
+    runs = [learner.run(inputs[30:], labels[30:], delay=4) for learner in (one, two)]
+    np.testing.assert_array_equal(runs[0].prediction, runs[1].prediction)
+    np.testing.assert_allclose(one.weights, two.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_costs_and_scores_that_are_no_array_of_numbers_are_refused():
+    for wrong in ([[0, 1], [1]], [["a", "b"], [0, 1]], [[0, None], [{}, 0]]):
+        with pytest.raises(dl.InputError):
+            T.CostSensitive(wrong)
+        with pytest.raises(dl.InputError):
+            T.Finite(wrong, [[0, 1], [1, 0]])
+        with pytest.raises(dl.InputError):
+            T.Finite([[0, 1], [1, 0]], [[0, 1], [1, 0]], wrong)
+        with pytest.raises(dl.InputError):
+            dl.estimators.ranking_scores([0, 1], wrong)
+
+
+@pytest.mark.parametrize("predictions", [60, 61])
+def test_costs_of_many_predictions_are_left_to_the_solver_that_finds_few(predictions):
+    costs = np.random.default_rng(0).random((3, predictions))
+    task = T.CostSensitive(costs - costs.min(axis=1, keepdims=True))
+    loss = L.ConvolutionalFenchelYoung(task)
+    learner, stream = dl.OGD(loss, D.Convolutional(loss)), stream_of(task, rounds=20)
+    assert type(learner.engine) is (CompiledEngine if predictions == 60 else PlainEngine)
+    trace = learner.run(stream)
+    assert trace.gap.max() < 1e-8
+    assert dl.certify(trace, stream.comparator, stream).valid
+
+
+@pytest.mark.parametrize("tags", [2.0, np.int64(2), np.float64(2.0)])
+def test_numbers_of_tags_are_integers_of_any_type(tags):
+    task = T.FScore(tags)
+    assert task == T.FScore(2) and type(task.labels) is int
+    loss = L.ConvolutionalFenchelYoung(task)
+    assert len(dl.OGD(loss, D.Convolutional(loss)).run(stream_of(task, rounds=3))) == 3

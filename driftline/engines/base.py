@@ -256,6 +256,8 @@ class Engine:
         if stored.dtype != self.dtype:
             raise InputError(f"expected weights of {self.dtype}, but got {stored.dtype}")
         norm = self._norm(stored.T if state.transposed else stored, state.scale)
+        if state.norm_sq == 0.0 and norm > 0.0:  # of parts that had no kernels yet
+            state = state.replaced(norm_sq=norm**2)
         radius = float(self.vector[at.RADIUS])
         followed = self.parts.have_kernels and np.isfinite(radius)
         if followed and abs(norm**2 - state.norm_sq) > PRECISION["float32"] * radius**2:

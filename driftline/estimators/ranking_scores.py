@@ -21,7 +21,7 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.estimators.queries import starts_of
 from driftline.tasks import NDCG
-from driftline.tasks.base import whole_numbers
+from driftline.tasks.base import real_numbers, whole_numbers
 
 __all__ = ["RankingScores", "ranking_scores"]
 
@@ -57,7 +57,7 @@ def ranking_scores(
     Jarvelin and Kekalainen (2002), *Cumulated gain-based evaluation of IR techniques*; Voorhees
     (1999), *The TREC-8 question answering track report*.
     """
-    relevance, theirs = whole_numbers(grades, "grades"), np.asarray(scores, dtype=np.float64)
+    relevance, theirs = whole_numbers(grades, "grades"), real_numbers(scores, "scores")
     if relevance.ndim != 1 or relevance.shape != theirs.shape:
         raise InputError(
             f"expected a grade and a score for every row, but their shapes are {relevance.shape} "

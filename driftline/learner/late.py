@@ -141,6 +141,8 @@ class Waiting:
             labels: CheckedLabels = arrays["labels"]
             if "sizes" in arrays:
                 labels = np.split(labels, np.cumsum(arrays["sizes"])[:-1])
+            elif task.kernels is not None and np.ndim(labels) == 1:
+                labels = np.reshape(labels, (-1, 1))  # costs, before they had kernels
             made = cls(
                 rows,
                 labels,
@@ -149,13 +151,15 @@ class Waiting:
                 arrays["sample_weight"],
                 arrays.get("kept"),
             )
-            made._check(task, outstanding)
-            return made
+            return made._checked(task, outstanding)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"these are no rounds that wait for labels: {error}") from error
 
-    def _check(self, task: Task, outstanding: np.ndarray | None) -> None:
-        """Refuse what no run can have left: the rounds may come from anywhere."""
+    def _checked(self, task: Task, outstanding: np.ndarray | None) -> Waiting:
+        """Refuse what no run can have left: the rounds may come from anywhere.
+
+        Labels may be a list from before the task had kernels, which take an array.
+        """
         count, known = self.rows.rounds, task.check_labels([task.label(y) for y in self.labels])
         pairs = zip(known, self.labels, strict=True)
         if len(known) != count or not all(np.array_equal(*pair) for pair in pairs):
@@ -178,6 +182,7 @@ class Waiting:
             raise InputError("what is kept of rounds must be finite")
         if self.rows.first_bad_row() is not None:
             raise InputError("inputs must be finite")
+        return replace(self, labels=known)
 
     def taken(self, index: np.ndarray) -> Waiting:
         """Return some of the rounds."""

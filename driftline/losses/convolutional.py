@@ -80,6 +80,10 @@ from driftline.typing import Label
 
 __all__ = ["ConvolutionalFenchelYoung"]
 
+#: With more predictions than this at listed costs, Frank-Wolfe is faster: few of them have chances,
+#: and a step of the kernel takes the third power of their number.
+MANY = 60
+
 
 class Solution(NamedTuple):
     """The result of one computation at some scores."""
@@ -347,6 +351,8 @@ class ConvolutionalFenchelYoung(Loss):
                 return Route(fscore_quadratic, lambda size: more, *given)
             case "costs" if isinstance(task.label_hull, Simplex) and not any(task.offsets):
                 columns = len(task.prediction_matrix)
+                if columns > MANY:
+                    return None
                 more = (float(columns), float(not quadratic), *task.loss_matrix.ravel())
                 room, chances = partial(cost_workspace, columns), partial(cost_chances, columns)
                 return Route(costs, lambda size: more, room, cost_gap, chances)

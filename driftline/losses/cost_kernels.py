@@ -40,7 +40,7 @@ __all__ = ["cost_chances", "cost_gap", "cost_workspace", "costs"]
 
 #: Steps of the path, the products at its end over the size of costs, and the change of chances
 #: below which they are found: where several are best, nearly equal scores have nearly equal ends.
-STEPS, ENOUGH, SAME = 80, 1e-18, 1e-13
+STEPS, ENOUGH, SAME = 200, 1e-18, 1e-13
 
 #: Products of this sum over the size of costs, which no longer fall, are rounding errors.
 ROUNDED = 1e-12
@@ -49,6 +49,10 @@ ROUNDED = 1e-12
 #: from which share of the last sum on a step was slow, how small products may be beside what sums
 #: lack that are not linear, and how many predictions are tried alone.
 NEARLY, GROWTH, SLOW, LAG, ALONE = 0.995, 1.5, 0.5, 0.1, 3
+
+#: Before the end of the path, the entropy has at least this times the sum of products as its scale:
+#: where costs are many times the scale, mean labels would vanish that are to come back later.
+SOFT = 1.0
 
 HEADER = 5
 
@@ -211,11 +215,14 @@ def follow(theta, costs, scale, kind, size, q, room):
     for j in range(N):
         q[j], r[j] = 1.0 / N, size
     given, last, before = (inverse, system, x, steps), math.inf, math.inf
-    pairs, end = N + (K if kind == 0 else 0), ENOUGH * size
+    pairs, end, least = N + (K if kind == 0 else 0), ENOUGH * size, scale
+    scale = max(least, SOFT * size) if kind == 1 else least
     for _ in range(STEPS):
         total = dot(q, r) + (dot(mu, alpha) if kind == 0 else 0.0)
         if ROUNDED * size > total > SLOW * last:
             break  # what is left is rounding
+        if kind == 1:
+            scale = max(least, min(scale, SOFT * total))
         build(costs, scale, kind, mu, alpha, q, r, inverse, system)
         centre, bend, ending = end, 0.0, total <= 2.0 * pairs * end
         if not ending:

@@ -59,6 +59,9 @@ STEPS, ENOUGH, NEARLY = 60, 1e-12, 0.995
 #: The least square of a pivot over what it is a difference of: rounding leaves no less.
 ROUNDED = 1e-14
 
+#: How far a step may miss what chances add up to.
+MISSED = 1e-8
+
 #: How many parameters there are before the number of tags and what they earn.
 HEADER = 3
 
@@ -267,6 +270,25 @@ def furthest(values, steps):
 
 
 @helper
+def missed(d, X, Z, dX, dZ, free, x):
+    """Return by how much sums of chances and of tags would miss what they are to be."""
+    D = d - 1
+    N, o = d * D, 4 * d * D + D
+    labels = X[o] + dX[o] + X[o + 1] + dX[o + 1] - 1.0
+    predictions = Z[o + 2] + dZ[o + 2] + Z[o + 3] + dZ[o + 3] - 1.0
+    most = 0.0
+    for s in range(D):
+        chance = free[s] + x[s]
+        lack = -(s + 1.0) * chance
+        for i in range(d):
+            lack += X[i * D + s] + dX[i * D + s]
+        labels += chance
+        predictions += Z[4 * N + s] + dZ[4 * N + s]
+        most = max(most, abs(lack))
+    return max(most, abs(labels), abs(predictions))
+
+
+@helper
 def begin(d, size, shares, X, Z, free):
     """Write a start: all sizes are as likely, and so are all sets of a size."""
     D = d - 1
@@ -323,7 +345,7 @@ def follow(theta, d, scale, shares, room):
     bends, row, rest = rest[:N], rest[N : N + pitch], rest[N + pitch :]
     factors, columns = rest[: N * D], rest[N * D : N * (D + pitch)]
     system = rest[N * (D + pitch) :]
-    size = scale
+    size = max(1.0, scale)  # 1 is that of moves
     for j in range(theta.size):
         size = max(size, abs(theta[j]))
     begin(d, size, shares, X, Z, free)
@@ -349,6 +371,8 @@ def follow(theta, d, scale, shares, room):
         far = NEARLY * min(furthest(X, dX), furthest(Z, dZ))
         if not (far > 1e-8 and dot(x, x) < math.inf):
             break
+        if missed(d, X, Z, dX, dZ, free, x) > MISSED:
+            break  # rounding errors are the larger part of the step
         for j in range(P):
             X[j] += far * dX[j]
             Z[j] += far * dZ[j]

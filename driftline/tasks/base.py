@@ -422,6 +422,14 @@ def mean_rows(predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
 LABELS = ("labels", "a label", "tags")
 
 
+def real_numbers(values: npt.ArrayLike, what: str) -> np.ndarray:
+    """Return a copy of ``values`` in float64, refusing what is not an array of numbers."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{what} must be an array of numbers: {error}") from error
+
+
 def whole_numbers(values: npt.ArrayLike, what: str) -> np.ndarray:
     """Return a copy of ``values`` in int64, refusing anything that is not a whole number.
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
+from driftline.tasks.base import real_numbers
 from driftline.tasks.finite import Finite
 from driftline.typing import Json
 
@@ -34,7 +35,7 @@ class CostSensitive(Finite):
     made_from: ClassVar[tuple[str, ...]] = ("costs",)
 
     def __init__(self, costs: Sequence[Sequence[float]]):
-        matrix = np.array(costs, dtype=np.float64)
+        matrix = real_numbers(costs, "costs")
         if matrix.ndim != 2 or min(matrix.shape) < 1:
             raise InputError(f"costs must be a matrix, but have shape {matrix.shape}")
         if not np.isfinite(matrix).all():

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
 from driftline.polytopes import Hull, Polytope, Simplex
-from driftline.tasks.base import Distribution, TaskKernels, draw_atom
+from driftline.tasks.base import Distribution, TaskKernels, draw_atom, real_numbers
 from driftline.tasks.multiclass import check_class, check_classes
 from driftline.tasks.plurality import PluralityTask
 from driftline.typing import CheckedLabels, Label, Labels, Prediction
@@ -87,8 +87,8 @@ class Finite(PluralityTask):
 
     def __post_init__(self) -> None:
         """Refuse matrices of other shapes, and losses that are negative or never 0."""
-        labels = np.array(self.encodings, dtype=np.float64)
-        predictions = np.array(self.loss_encodings, dtype=np.float64)
+        labels = real_numbers(self.encodings, "encodings")
+        predictions = real_numbers(self.loss_encodings, "loss encodings")
         if labels.ndim != 2 or predictions.ndim != 2 or labels.shape[1] != predictions.shape[1]:
             raise InputError(
                 "encodings must be two matrices with rows of the same length, but their shapes "
@@ -99,7 +99,7 @@ class Finite(PluralityTask):
         if not (np.isfinite(labels).all() and np.isfinite(predictions).all()):
             raise InputError("encodings must be finite, but an entry is not")
         least = (labels @ predictions.T).min(axis=1)
-        given = -least if self.offsets is None else np.array(self.offsets, dtype=np.float64)
+        given = -least if self.offsets is None else real_numbers(self.offsets, "offsets")
         if given.shape != (len(labels),):
             raise InputError(f"{len(labels)} labels need as many offsets, not {given.shape}")
         wrong = np.abs(least + given) > 1e-9 * (1.0 + np.abs(least))

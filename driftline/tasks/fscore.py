@@ -125,6 +125,7 @@ class FScore(Task):
         """Refuse fewer than one tag, and warn of the cost of many."""
         if int(self.labels) != self.labels or self.labels < 1:
             raise InputError(f"an F1 task needs 1 tag or more, not {self.labels!r}")
+        object.__setattr__(self, "labels", int(self.labels))
         if not 0.01 <= self.beta <= 100.0:
             raise InputError(f"beta must lie between 0.01 and 100, but is {self.beta!r}")
         if self.labels >= MANY:

@@ -10,6 +10,7 @@ import driftline as dl
 from driftline.committee import Shares
 from driftline.committee.shares import stretches_of
 from driftline.detectors import alarms_of
+from driftline.engines import PlainEngine
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.members.growing import DRAWS
 from tests import naive
@@ -519,3 +520,29 @@ def test_an_account_takes_no_weights():
     learner.run(X, y, sample_weight=h)
     with pytest.raises(dl.InputError, match="give no weights"):
         dl.certify(learner, sample_weight=h)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_relative_steps_grow_with_the_weight_and_limit_no_others(plain):
+    rng, task = np.random.default_rng(0), dl.tasks.NDCG(2)
+    sizes = [300, *rng.integers(3, 8, 40)]
+    queries = [rng.normal(size=(n, 4)) for n in sizes]
+    grades = [np.digitize(x[:, 0] + 0.5 * rng.normal(size=len(x)), [0.0, 1.0]) for x in queries]
+
+    def play(weights):
+        loss = dl.losses.Scaled(dl.losses.PairwiseLogistic(task, most=300), 2.0)
+        rate = dl.rates.Relative(0.001)
+        learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate, dl.domains.Ball(1000.0))
+        if plain:
+            learner.engine = PlainEngine(learner.parts)
+        trace = learner.run(queries, grades, sample_weight=weights)
+        return learner, trace
+
+    once, alone = play(np.ones(41))
+    heavy = np.r_[1.5, np.ones(40)]
+    more, first = play(heavy)
+    assert np.allclose(first.eta[1:], alone.eta[1:], rtol=0.2)  # a long query limits no short ones
+    twice, _ = play(np.full(41, 1.9))
+    assert np.linalg.norm(twice.weights) == pytest.approx(
+        1.9 * np.linalg.norm(once.weights), rel=0.1
+    )

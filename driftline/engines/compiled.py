@@ -70,6 +70,7 @@ class CompiledEngine(Engine):
             ),
             self.replay,
             loss.gap_place(size),
+            rate.relative,
         )
         return Linked(size, more, program, program.looking(), program.buffer(more))
 

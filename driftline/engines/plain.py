@@ -91,9 +91,12 @@ class PlainEngine(Engine):
             previous = float(state[at.ETA])
             eta = rate.next(value, risk, grad_sq, input_sq, previous, setting, memory)
         most = (RELAXED if weight > 0.0 else 1.0) * float(state[at.MOST_ETA])
+        if rate.relative:
+            eta *= weight
         if eta > 0.0 and weight > 1.0:
             eta = min(eta, max(2.0 * (value - risk) / grad_sq, eta / weight))
-            most = min(most, eta) if value - risk > ROUNDED * value else most
+            lasts = value - risk > ROUNDED * value and not rate.relative
+            most = min(most, eta) if lasts else most
         eta = min(eta, most)
         if self.replay:
             block.write(t, own_eta=eta)

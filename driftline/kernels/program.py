@@ -30,6 +30,8 @@ REPLAY = 18
 LOOK = 19
 # and the place in the loss's workspace where it leaves its duality gap, -1 if it has none.
 GAP = 20
+# and 1 if steps are in units of the loss, so that a sample weight would cancel.
+RELATIVE = 21
 
 # slots of state: the weights are SCALE times the stored array, NORM_SQ is their squared
 # norm, REFRESH the round at which that is next computed afresh, ETA the last recorded
@@ -72,6 +74,7 @@ class Program:
         sizes: tuple[int, int, int, int, int],
         replay: bool = False,
         gap: int = -1,
+        relative: bool = False,
     ) -> Program:
         """Put together eight kernels (in the order of the slots), five parts' parameters
         and the sizes.
@@ -79,7 +82,7 @@ class Program:
         addresses = [0 if kernel is None else kernel.address for kernel in kernels]
         vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in params]
         ends = np.cumsum([vector.size for vector in vectors])
-        code = np.array([*addresses, *ends, *sizes, replay, False, gap], dtype=np.int64)
+        code = np.array([*addresses, *ends, *sizes, replay, False, gap, relative], dtype=np.int64)
         return cls(code, np.concatenate(vectors))
 
     def looking(self) -> Program:

@@ -145,7 +145,8 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
     that is its input. If h is above 1, its step is not to overshoot: beyond the end of its
     admissible range, twice the gap over the squared gradient, it is as long as with weight 1. Steps
     after it are not larger, lest lighter rounds undo it, unless that gap was lost in rounding; the
-    limit grows by :data:`RELAXED` a round, so that one heavy round does not end all learning. A
+    limit grows by :data:`RELAXED` a round, so that one heavy round does not end all learning. Steps
+    in units of the loss, in which h cancels, are multiplied by h, and do not limit later ones. A
     step that would be too long is :data:`REFUSED`, and nothing has changed.
     """
     eta, most = 0.0, m.state[at.MOST_ETA]
@@ -169,10 +170,12 @@ def choose_step(m, grad_sq, input_sq, extras, trace, t):
                 m.memory,
             ),
         )
+    if m.code[at.RELATIVE]:
+        eta *= weight_of(extras)
     if eta > 0.0 and weight_of(extras) > 1.0:
         gap = trace[at.LOSS_ROW, t] - trace[at.RISK_ROW, t]
         eta = min(eta, max(2.0 * gap / grad_sq, eta / weight_of(extras)))
-        if gap > ROUNDED * trace[at.LOSS_ROW, t]:
+        if gap > ROUNDED * trace[at.LOSS_ROW, t] and not m.code[at.RELATIVE]:
             most = min(most, eta)
     eta = min(eta, most)
     if m.code[at.REPLAY]:

@@ -58,6 +58,10 @@ class Rate(Part):
     bound beforehand it states its :meth:`step_range`.
     """
 
+    #: Whether steps are in units of the loss: of a round of weight h, whose loss is h times as
+    #: large, the step is then multiplied by h, and it does not limit the steps after it.
+    relative: ClassVar[bool] = False
+
     kernel: ClassVar[Kernel | None] = None
 
     #: For rates that divide by the gap ``L - risk``: the share of the loss below which a gap is

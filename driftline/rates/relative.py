@@ -36,7 +36,8 @@ class Relative(Rate):
     It is for losses that add up many terms, such as :class:`~driftline.losses.PairwiseLogistic`: a
     query of 2000 documents has ten thousand times as many pairs as one of 20, so that no step of a
     fixed size fits both. With ``after=math.inf`` steps do not fall. They need not be admissible, so
-    there is no bound beforehand, but a run can be certified.
+    there is no bound beforehand, but a run can be certified. A round of sample weight h has a step
+    that is h times as long.
 
     >>> import numpy as np
     >>> rate, memory = Relative(1.0, after=10.0), np.zeros(1)
@@ -49,6 +50,7 @@ class Relative(Rate):
     power: float = 1.0
 
     kernel: ClassVar[Kernel] = relative
+    relative: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Refuse numbers that are not positive."""

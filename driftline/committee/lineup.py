@@ -47,10 +47,8 @@ RARE = 0.3
 FEW = 128
 
 #: How many members of a line-up each map has, the first ones. The fourth one of structures, a free
-#: rate in a small ball, had no weight in curves and smooth functions. Every member for F scores
-#: solves a problem in every round: with one in each map `auto` is 1.8 times as fast as with three,
-#: and pays 0.5% more on two curved and two planted streams.
-MAPPED = {"classes": 4, "sign": 4, "f-score": 1}
+#: rate in a small ball, had no weight in curves and smooth functions.
+MAPPED = {"classes": 4, "sign": 4}
 MAPPED_OTHERS = 3
 
 #: The most features of rows for members without gradient steps.

@@ -28,6 +28,10 @@ __all__ = ["Block", "Engine", "Look", "Parts"]
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
+#: Tasks that had no kernels in version 0.2.0, whose states have no norm.
+PLAIN_ONCE = ("costs", "f-score")
+
+
 def refresh_after(weights: np.ndarray) -> int:
     """Return after how many rounds the norm of the weights is computed anew."""
     return max(4096, weights.size)
@@ -256,10 +260,10 @@ class Engine:
         if stored.dtype != self.dtype:
             raise InputError(f"expected weights of {self.dtype}, but got {stored.dtype}")
         norm = self._norm(stored.T if state.transposed else stored, state.scale)
-        if state.norm_sq == 0.0 and norm > 0.0:  # of parts that had no kernels yet
-            state = state.replaced(norm_sq=norm**2)
         radius = float(self.vector[at.RADIUS])
         followed = self.parts.have_kernels and np.isfinite(radius)
+        if followed and state.norm_sq == 0.0 and self.parts.task.kind in PLAIN_ONCE:
+            state = state.replaced(norm_sq=norm**2)
         if followed and abs(norm**2 - state.norm_sq) > PRECISION["float32"] * radius**2:
             raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
         if state.refresh > state.rounds + refresh_after(stored):

@@ -1,5 +1,6 @@
-"""Systems of equations with a quasi-definite matrix: positive on some unknowns, else negative.
+"""The steps of interior-point methods: systems of equations, and how far a step may go.
 
+Matrices are quasi-definite, positive on some unknowns and negative on the others.
 They have a Cholesky factor with signs, in any order of the unknowns (Vanderbei, 1995, *Symmetric
 quasidefinite matrices*). Matrices are vectors with rows of a padded length, of which the upper half
 is read: row j of the factor needs all rows before it, in one pass over them.
@@ -11,7 +12,7 @@ from driftline.kernels.compile import helper
 from driftline.kernels.linalg import add_scaled, dot
 from driftline.kernels.products import padded, pitch_of, product_from
 
-__all__ = ["factorise", "solve_factored", "system_room"]
+__all__ = ["factorise", "furthest", "solve_factored", "system_room"]
 
 #: The least size of a pivot, and that over what it is a difference of: what rounding leaves of it
 #: decides no step.
@@ -56,3 +57,12 @@ def solve_factored(system, m, x):
     for k in range(m - 1, -1, -1):
         own = system[k * pitch + k + 1 : k * pitch + m]
         x[k] = (x[k] - dot(own, x[k + 1 :])) * inverse[k]
+
+
+@helper
+def furthest(values, steps, most):
+    """Return how far a step may go before a number becomes 0, at most ``most``."""
+    for j in range(values.size):
+        if steps[j] < 0.0:
+            most = min(most, -values[j] / steps[j])
+    return most

@@ -27,6 +27,7 @@ from driftline.kernels import (
     LOSS,
     dot,
     factorise,
+    furthest,
     helper,
     kernel,
     pitch_of,
@@ -188,15 +189,6 @@ def lacking(costs, mu, q, r, free, size):
             lack -= costs[k * N + j] * mu[k]
         most = max(most, abs(lack))
     return max(most, size * abs(sum_lacks))
-
-
-@helper
-def furthest(values, steps, most):
-    """Return how far a step may go before a number becomes 0, at most ``most``."""
-    for j in range(values.size):
-        if steps[j] < 0.0:
-            most = min(most, -values[j] / steps[j])
-    return most
 
 
 @helper

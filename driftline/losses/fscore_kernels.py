@@ -36,6 +36,7 @@ from driftline.kernels import (
     add_scaled,
     dot,
     factorise,
+    furthest,
     helper,
     kernel,
     padded,
@@ -260,16 +261,6 @@ def direct(theta, d, scale, shares, X, Z, goal, free, factors, columns, system, 
 
 
 @helper
-def furthest(values, steps):
-    """Return how far a step may go before a number becomes 0, at most 1."""
-    most = 1.0
-    for j in range(values.size):
-        if steps[j] < 0.0:
-            most = min(most, -values[j] / steps[j])
-    return most
-
-
-@helper
 def missed(d, X, Z, dX, dZ, free, x):
     """Return by how much sums of chances and of tags would miss what they are to be."""
     D = d - 1
@@ -358,7 +349,7 @@ def follow(theta, d, scale, shares, room):
         for j in range(P):
             goal[j] = 0.0
         direct(theta, d, scale, shares, X, Z, goal, *given)
-        far = min(furthest(X, dX), furthest(Z, dZ))
+        far = furthest(X, dX, furthest(Z, dZ, 1.0))
         after = 0.0
         for j in range(P):
             after += (X[j] + far * dX[j]) * (Z[j] + far * dZ[j])
@@ -368,7 +359,7 @@ def follow(theta, d, scale, shares, room):
         for j in range(P):
             goal[j] = centre - dX[j] * dZ[j]
         direct(theta, d, scale, shares, X, Z, goal, *given)
-        far = NEARLY * min(furthest(X, dX), furthest(Z, dZ))
+        far = NEARLY * furthest(X, dX, furthest(Z, dZ, 1.0))
         if not (far > 1e-8 and dot(x, x) < math.inf):
             break
         if missed(d, X, Z, dX, dZ, free, x) > MISSED:

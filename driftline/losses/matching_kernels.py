@@ -27,6 +27,7 @@ from driftline.kernels import (
     LOSS,
     dot,
     factorise,
+    furthest,
     helper,
     kernel,
     pitch_of,
@@ -122,16 +123,6 @@ def direct(n, mu, alpha, beta, slack, inverse, ratio, system, lacks, pull, first
 
 
 @helper
-def furthest(value, step, N):
-    """Return how far a step may go before a number becomes 0, at most 1."""
-    most = 1.0
-    for e in range(N):
-        if step[e] < 0.0:
-            most = min(most, -value[e] / step[e])
-    return most
-
-
-@helper
 def follow(theta, n, scale, room):
     """Follow the path; the room begins with mu, alpha, beta and the slack then.
 
@@ -184,7 +175,7 @@ def follow(theta, n, scale, room):
         direct(n, mu, alpha, beta, slack, *given)
         far = 1.0
         for k in range(4):
-            far = min(far, furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], N))
+            far = furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], far)
         after = 0.0
         for e in range(N):
             after += (alpha[e] + far * steps[N + e]) * (mu[e] + far * steps[e])
@@ -196,7 +187,7 @@ def follow(theta, n, scale, room):
         direct(n, mu, alpha, beta, slack, *given)
         far = 1.0
         for k in range(4):
-            far = min(far, furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], N))
+            far = furthest(room[k * N : (k + 1) * N], steps[k * N : (k + 1) * N], far)
         far = min(1.0, NEARLY * far)
         if not far > 1e-8:
             break

@@ -55,7 +55,7 @@ def test_few_features_have_members_without_an_intercept(features, count):
     assert len(through) == count
 
 
-PLAIN = {"tags": (dl.tasks.Multilabel(3), 4), "rankings": (dl.tasks.LabelRanking(3), 5)}
+PLAIN = {"tags": (dl.tasks.Multilabel(3), 4), "rankings": (dl.tasks.LabelRanking(3), 3)}
 PLAIN |= {"costs": (dl.tasks.CostSensitive([[0.0, 1.0, 0.3], [0.5, 0.0, 0.3]]), 4)}
 
 

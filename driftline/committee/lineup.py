@@ -282,14 +282,8 @@ def _plain_structured(task: Task, rest: Rest) -> list[OGD]:
     steps: Setting = (Decaying(5.0 / loss.factor), 200.0, change)
     large: Setting = (_free(5.0 / loss.factor), 200.0, None)
     small: Setting = (_free(3.0 / loss.factor), 20.0, None)
-    twice = Scaled(loss.loss, 2.0 * loss.factor)
-    short = [
-        _certain(task, loss, steps, rest),
-        _certain(task, twice, large, rest),
-        _certain(task, loss, small, rest),
-    ]
-    centred = [_certain(task, loss, setting, rest) for setting in (steps, large)]
-    return [*_mapped(short, SHORT), *_mapped(centred, MIDDLE)]
+    short = [_certain(task, loss, setting, rest) for setting in (steps, small)]
+    return [*_mapped(short, SHORT), *_mapped([_certain(task, loss, large, rest)], MIDDLE)]
 
 
 def _plain_any(task: Task, rest: Rest) -> list[OGD]:

@@ -538,3 +538,22 @@ def test_numbers_of_tags_are_integers_of_any_type(tags):
     assert task == T.FScore(2) and type(task.labels) is int
     loss = L.ConvolutionalFenchelYoung(task)
     assert len(dl.OGD(loss, D.Convolutional(loss)).run(stream_of(task, rounds=3))) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: T.FScore("a"), "number of tags"),
+        (lambda: T.FScore(2.5), "number of tags"),
+        (lambda: T.FScore([2]), "1 tag or more"),
+        (lambda: T.FScore(2, "one"), "beta"),
+        (lambda: T.FScore(2, [1.0]), "beta"),
+        (lambda: T.FScore(2, float("nan")), "beta"),
+        (lambda: R.Relative("x"), "step of a relative rate"),
+        (lambda: R.Relative(1.0, after=True), "after of a relative rate"),
+        (lambda: R.Relative(1.0, power=float("nan")), "power of a relative rate"),
+    ],
+)
+def test_parts_of_wrong_types_are_named(make, words):
+    with pytest.raises(dl.InputError, match=words):
+        make()

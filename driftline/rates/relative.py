@@ -56,9 +56,12 @@ class Relative(Rate):
         """Refuse numbers that are not positive."""
         for name in ("step", "after", "power"):
             value = getattr(self, name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
             infinite = name == "after" and value == math.inf
-            if not (math.isfinite(value) and value > 0.0 or infinite):
-                raise InputError(f"{name} of a relative rate must be positive, but is {value}")
+            if not (number and (infinite or 0.0 < value < math.inf)):
+                raise InputError(
+                    f"{name} of a relative rate must be positive, but is {value!r:.80}"
+                )
 
     def params(self, setting: Setting) -> tuple[float, ...]:
         """Return step, decay time and power."""

@@ -29,7 +29,14 @@ from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.parts import fact
 from driftline.polytopes import Hull, Hypersimplex, Polytope
-from driftline.tasks.base import Distribution, Task, TaskKernels, draw_atom, whole_numbers
+from driftline.tasks.base import (
+    Distribution,
+    Task,
+    TaskKernels,
+    draw_atom,
+    real_numbers,
+    whole_numbers,
+)
 from driftline.typing import Label, Labels, Prediction
 
 __all__ = ["FScore"]
@@ -123,11 +130,14 @@ class FScore(Task):
 
     def __post_init__(self) -> None:
         """Refuse fewer than one tag, and warn of the cost of many."""
-        if int(self.labels) != self.labels or self.labels < 1:
-            raise InputError(f"an F1 task needs 1 tag or more, not {self.labels!r}")
-        object.__setattr__(self, "labels", int(self.labels))
-        if not 0.01 <= self.beta <= 100.0:
-            raise InputError(f"beta must lie between 0.01 and 100, but is {self.beta!r}")
+        count = whole_numbers(self.labels, "the number of tags")
+        if count.ndim or count < 1:
+            raise InputError(f"an F1 task needs 1 tag or more, not {self.labels!r:.80}")
+        beta = real_numbers(self.beta, "beta")
+        if beta.ndim or not 0.01 <= beta <= 100.0:
+            raise InputError(f"beta must lie between 0.01 and 100, but is {self.beta!r:.80}")
+        object.__setattr__(self, "labels", int(count))
+        object.__setattr__(self, "beta", float(beta))
         if self.labels >= MANY:
             warnings.warn(
                 f"FScore({self.labels}) has {self.dim} scores, each with a weight for every "

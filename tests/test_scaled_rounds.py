@@ -126,9 +126,9 @@ def test_rounds_in_pieces_looked_at_and_as_plain_rows_are_the_same_bits(constant
     made = whole.transform(inputs)
     pieces, rows = Standardiser(constant, dtype), Items(inputs)
     for a, b in ((0, 1), (1, 2), (2, 9), (9, 10), (10, 200), (200, 300)):
-        seen = pieces.look_at_rounds(Items(inputs[a : a + 1])).groups[0]
+        seen = pieces.look_at(Items(inputs[a : a + 1])).groups[0]
         np.testing.assert_array_equal(seen, made[a])
-        for own, wanted in zip(pieces.rounds(rows, a, b).groups, made[a:b], strict=True):
+        for own, wanted in zip(pieces.piece(rows, a, b).groups, made[a:b], strict=True):
             np.testing.assert_array_equal(own, wanted)
     plain, remembering = Standardiser(constant, dtype), Standardiser(constant, dtype)
     plain.transform(np.concatenate(inputs))
@@ -168,9 +168,9 @@ def test_a_refused_round_is_forgotten_with_its_piece(start):
     bad[start + 2][-1, 3] = np.nan
     for end in (start + 3, ROUNDS):
         with pytest.raises(dl.InputError, match=f"row {start + 2} has nan"):
-            scaling.rounds(Items(bad), start, end)
+            scaling.piece(Items(bad), start, end)
     with pytest.raises(dl.InputError, match=f"row {start + 2} has nan"):
-        scaling.look_at_rounds(Items(bad))
+        scaling.look_at(Items(bad))
     after = scaling.to_saved()
     assert after[0] == before[0] and after[1]["state"].tobytes() == before[1]["state"].tobytes()
 

@@ -117,7 +117,7 @@ def test_committees_scale_sparse_sequences_as_rows_are_scaled():
     rows = csr_array(np.concatenate(inputs))
     scaling, alone = dl.features.Standardiser(constant=False), dl.features.Standardiser(False)
     mapped = T.Sequence(3).layout.rows(sparse(inputs))
-    scaled = scaling.rounds(mapped, 0, mapped.rounds)
+    scaled = scaling.piece(mapped, 0, mapped.rounds)
     assert np.array_equal(scaled.positions.values, alone.transform(rows).data)
     one, two = dl.auto(T.Sequence(3)), dl.auto(T.Sequence(3))
     inputs, labels = words(3)

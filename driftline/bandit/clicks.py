@@ -217,7 +217,7 @@ class Clicks(Mixed):
         if not self._several or self.mapper is None:
             return super()._mapped(rows, start, stop)
         mapper: Any = self.mapper
-        mapped = mapper.look_at_rounds(rows)
+        mapped = mapper.look_at(rows)
         self.check_mapped(mapped)
         return mapped
 
@@ -225,7 +225,7 @@ class Clicks(Mixed):
         if not self._several or self.mapper is None:
             return super()._piece(rows, start, stop)
         mapper: Any = self.mapper
-        mapped = mapper.rounds(rows, start, stop)
+        mapped = mapper.piece(rows, start, stop)
         mapped.before = start
         self.check_mapped(mapped)
         return mapped, 0, stop - start

@@ -206,7 +206,7 @@ def _scaled_events(trace: CommitteeTrace, task: Task, inputs: Inputs) -> Rows | 
     events = Events(trace.members[0])
     rows = take(task.layout.rows(inputs), events.rounds)
     rows.asked = events.asked
-    made = origin.state.scaling.copy().rounds(rows, 0, rows.rounds)
+    made = origin.state.scaling.copy().piece(rows, 0, rows.rounds)
     return take(made, np.arange(made.rounds))  # not a buffer
 
 

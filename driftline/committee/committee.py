@@ -313,7 +313,7 @@ class Committee(Shell):
     def _look(self, row: Rows, number: int) -> Asked:
         if self._cut_short:
             self._check_whole()
-        mapped = None if self.scaling is None else self.scaling.look_at_rounds(row)
+        mapped = None if self.scaling is None else self.scaling.look_at(row)
         suited = self._suited(row.features, row.transposed)
         looks = self._groups.look_at(row, mapped, suited, number)
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
@@ -330,7 +330,7 @@ class Committee(Shell):
     def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
         if self._cut_short:
             self._check_whole()
-        mapped = None if self.scaling is None else self.scaling.look_at_rounds(rows)
+        mapped = None if self.scaling is None else self.scaling.look_at(rows)
         suited = self._suited(rows.features, rows.transposed)
         looks = self._groups.look_at_rows(rows, mapped, suited, number)
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))

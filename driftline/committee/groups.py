@@ -58,7 +58,7 @@ class Group:
         if self.mapper is not None:
             return self.mapper.piece(rows, start, stop), 0
         if scaling is not None:
-            return scaling.rounds(rows, start, stop), 0
+            return scaling.piece(rows, start, stop), 0
         return rows, start
 
     def look_at(self, row: Rows, scaled: Rows | None) -> Rows:

@@ -30,14 +30,6 @@ class Positions:
         """Return how many sequences there are."""
         return self.count
 
-    @property
-    def single(self) -> list[Any]:
-        """Every sequence alone."""
-        if not isinstance(self.inputs, tuple):
-            return list(self.inputs)
-        whole, starts = self.inputs
-        return [whole[a:b] for a, b in itertools.pairwise(starts.tolist())]
-
 
 def checked_positions(X: Inputs, columns: int) -> Positions:
     """Return sequences of arrays, of sparse matrices, or of dicts, which are hashed to columns."""

@@ -140,14 +140,6 @@ class Standardiser(Mapper):
             return self._sparse(rows, start, stop, none(stop - start))
         return self._dense(rows, start, stop, self._empty(stop - start), none(stop - start))
 
-    def rounds(self, rows: Rows, start: int, stop: int) -> Rows:
-        """Scale and remember rounds, as :meth:`piece` does."""
-        return self.piece(rows, start, stop)
-
-    def look_at_rounds(self, rows: Rows) -> Rows:
-        """Scale rounds, as :meth:`look_at` does."""
-        return self.look_at(rows)
-
     def remember(self, rows: Rows) -> None:
         """Learn from rounds that were scaled before; the rows of a round one after the other."""
         if isinstance(rows, SparseSequences):

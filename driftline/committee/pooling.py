@@ -58,6 +58,9 @@ def chances_and_doubt(
     if task.kind == "tags":
         tags = tag_chances(learner, X, vote)[0]
         return tags, np.zeros(len(tags), dtype=bool)
+    if learner.features is None:  # nothing is known yet, not even how many features there are
+        count = len(list(task.answers.all_labels))
+        return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     weights, scores = beliefs(learner, X)
     logs = mixed(weights, softened(_label_scores(task, scores)))
     codes = voted(learner, scores) if vote else None
@@ -71,6 +74,9 @@ def tag_chances(
     learner: Member | Committee, X: Inputs, vote: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logarithms of every tag's chance, and of that of its absence."""
+    if learner.features is None:
+        even = np.full((_rows(X), learner.task.dim), -np.log(2.0))
+        return even, even.copy()
     weights, scores = beliefs(learner, X)
     yes = mixed(weights, -np.logaddexp(0.0, -scores))
     no = mixed(weights, -np.logaddexp(0.0, scores))
@@ -79,6 +85,10 @@ def tag_chances(
         return yes, no
     other = (yes > no) != (tags > 0)  # where the vote is not what is most probable
     return np.where(other, no, yes), np.where(other, yes, no)
+
+
+def _rows(X: Inputs) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _label_scores(task: Task, scores: np.ndarray) -> np.ndarray:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from driftline.app.runs import TableModel as TableModel
     from driftline.app.runs import TableTicket as TableTicket
     from driftline.certificates import certify as certify
+    from driftline.client import Client as Client
+    from driftline.client import ServiceError as ServiceError
     from driftline.committee import Committee as Committee
     from driftline.committee import CommitteeTrace as CommitteeTrace
     from driftline.committee import auto as auto
@@ -111,6 +113,8 @@ _NAMES = {
     "explain": "explanation",
     "explain_run": "explanation",
     "load": "state.loading",
+    "Client": "client",
+    "ServiceError": "client",
     "TableModel": "app.runs",
     "TableTicket": "app.runs",
     "DriftClassifier": "estimators",

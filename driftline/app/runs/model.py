@@ -55,6 +55,8 @@ class Model:
         #: Rounds of the same scale of weights, since the first.
         self.stretches: tuple[Stretch, ...] = ()
         self.baselines = baselines_of(learner.task)
+        #: What baselines paid for labels that were learned from by a :class:`TableModel`.
+        self.baseline_losses = np.zeros(len(self.baselines.names))
         self._generator = np.random.default_rng(0)  # of predictions without learning
         #: The scaling of documents for a committee of an older file, which does not scale them.
         self.scaling: Standardiser | None = None
@@ -196,6 +198,10 @@ class Model:
         self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
         self.stretches = stretches_of(weights, len(losses), self.stretches)
 
+    def count_labels(self, labels: Labels) -> None:
+        """Let baselines predict labels, and then learn of them."""
+        self.baseline_losses += self.baselines.losses(labels).sum(axis=0)
+
     def remember(self, memory: Memory | None) -> None:
         """Save the state of the columns after the rows learned from, not after later ones."""
         if memory is not None and not isinstance(self.encoder.columns, int):
@@ -211,6 +217,8 @@ class Model:
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning; random ones are drawn from seed 0."""
         learner = self.learner
+        if learner.features is None:  # the first row will be scaled by itself
+            return self.next_predictions(inputs)
         if learner.task.layout.ragged:
             rows = map(self._looked_at, inputs)
             return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
@@ -284,12 +292,21 @@ class Model:
             "largest_risk": self.largest_risk,
             "totals": self.totals.tolist(),
             "baselines": self.baselines.state(),
+            "baseline_losses": self.baseline_losses.tolist(),
             "stretches": [list(stretch) for stretch in self.stretches],
             "balance": None if self.balance is None else self.balance.to_plain(),
             "predicted": self.predicted,
             "late": self.late,
         }
         return about, arrays
+
+    def _resume_losses(self, saved: Any) -> None:
+        """Go on with the losses of baselines; older files have none."""
+        if saved is not None:
+            losses = np.array(saved, dtype=np.float64)
+            if losses.shape != self.baseline_losses.shape or not (losses >= 0.0).all():
+                raise InputError(f"baselines cannot have paid {saved!r:.80}")
+            self.baseline_losses = losses
 
     @classmethod
     def load(cls, path: str | Path) -> Model:
@@ -310,6 +327,7 @@ class Model:
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made.loss, made.largest_risk = float(run["loss"]), float(run["largest_risk"])
             made.baselines.resume(run["baselines"])
+            made._resume_losses(run.get("baseline_losses"))
             made.stretches = _stretches(run.get("stretches"), learner.rounds)
             made.predicted = int(run.get("predicted", learner.rounds))
             made.late = run.get("late") is True

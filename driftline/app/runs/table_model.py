@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from driftline.app.runs.guarantee import Guarantee, guarantee_of
 from driftline.app.runs.model import Model
 from driftline.app.runs.queries import Queries
 from driftline.app.runs.table_ticket import TableTicket
-from driftline.app.tables import Batch, Options, guess
+from driftline.app.tables import Batch, Encoder, Options, guess
 from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
@@ -25,7 +26,7 @@ from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_number, check_whole
 from driftline.parts import check_flag
-from driftline.typing import Inputs, Json
+from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["TableModel"]
 
@@ -102,6 +103,15 @@ class TableModel:
         encoder, _ = guess(given, given, chosen)
         return cls(Model.new(learner, encoder, seed, coverage))
 
+    def fresh(self, learner: str = "auto", seed: int = 0) -> TableModel:
+        """Return a model for the same columns and labels that has learned nothing yet."""
+        encoder = Encoder.from_config(self._model.encoder.config())
+        if not isinstance(encoder.columns, int):
+            encoder.columns.sums[:], encoder.columns.counts[:] = 0.0, 0.0
+        sets = self._model.sets
+        coverage = None if sets is None else sets.part.coverage
+        return TableModel(Model.new(learner, encoder, seed, coverage))
+
     # -- facts
 
     @property
@@ -142,10 +152,41 @@ class TableModel:
         """Classes, levels or tags by name; none of a ranking."""
         return list(self._model.encoder.labels.outcomes)
 
+    @property
+    def ranks(self) -> bool:
+        """Whether documents are ranked: then the rows of a query are predicted together."""
+        return self.learner.task.layout.ragged
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether there are sets of labels with a coverage: see :meth:`predict_set`."""
+        return self._model.sets is not None
+
+    @property
+    def name(self) -> str:
+        """The name of the learner, as ``driftline run --learner`` calls it."""
+        return self._model.about
+
+    @property
+    def paid(self) -> float:
+        """The sum of its losses, each of a prediction before the label was seen."""
+        return self._model.loss
+
+    @property
+    def baselines_paid(self) -> dict[str, float]:
+        """What baselines paid for the same labels, by name."""
+        names, losses = self._model.baselines.names, self._model.baseline_losses.tolist()
+        return dict(zip(names, losses, strict=True))
+
     def __repr__(self) -> str:
         """Say what is predicted from how many columns, and after how many rounds."""
         label, count = ", ".join(self.label[:3]), len(self.columns)
         return f"TableModel({self.task} of {label!r} from {count} columns, {self.rounds} rounds)"
+
+    def guarantee(self) -> Guarantee:
+        """Return what was paid since the first round, and what bounds it without an audit."""
+        with self._lock:
+            return guarantee_of(self._model, None)
 
     def describe(self) -> str:
         """Say which learner is behind it, and which theorem applies."""
@@ -250,11 +291,32 @@ class TableModel:
             if not isinstance(columns, int) and before is not None:
                 columns.sums, columns.counts = before
             raise
-        model.baselines.losses(grades)
+        model.count_labels(grades)
         if model.sets is not None and before_rows is not None:
             chances = before_rows.before(inputs, grades, weights)
             model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
+
+    def check(self, rows: Any) -> None:
+        """Refuse rows that :meth:`predict` would refuse."""
+        given = self._given(rows)
+        if len(given):
+            with self._lock:
+                self._inputs(self._batch(given, labelled=False, learning=False))
+
+    def check_labels(self, labels: Sequence[Any]) -> None:
+        """Refuse labels that :meth:`tell` would refuse, whatever the row is."""
+        codec = self._model.encoder.labels
+        several = [grade for query in labels for grade in _listed(query)] if self.ranks else labels
+        cells = [codec.cells(label) for label in several]
+        columns = {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+        with self._lock:
+            known = len(codec.values)
+            try:
+                places = {name: j for j, name in enumerate(codec.names)}
+                codec.encode(GivenRows(columns, len(cells)), places)
+            finally:
+                codec.forget(known)
 
     # -- labels that come late
 
@@ -328,7 +390,7 @@ class TableModel:
             except BaseException:
                 codec.forget(known)
                 raise
-            model.baselines.losses([codes] if ragged else codes)
+            model.count_labels([codes] if ragged else codes)
             if model.sets is not None and told is not None:
                 model.sets.tell(*told)
 
@@ -369,6 +431,11 @@ class TableModel:
         """Write the model to one file of plain data, for :func:`driftline.load`."""
         with self._lock:
             return self._model.save(path)
+
+    def to_saved(self) -> Saved:
+        """Return the model as plain data and arrays."""
+        with self._lock:
+            return self._model.to_saved()
 
     def __reduce__(self) -> tuple[Callable[..., TableModel], tuple[Any, ...]]:
         """Pickle and copy the saved form."""

@@ -1,0 +1,122 @@
+"""``driftline serve``: models over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from driftline.errors import InputError
+
+__all__ = ["serve"]
+
+DAY = 86_400.0
+NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")
+
+
+@click.command()
+@click.option(
+    "--data",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("driftline-data"),
+    show_default=True,
+    help="The folder of the log and of snapshots; made if it is not there.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--tokens",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with a role (predict, label or admin) and a token on every line.",
+)
+@click.option(
+    "--example",
+    is_flag=True,
+    help="Feed it a generated stream of weather, so that there is something to see.",
+)
+@click.option(
+    "--expire",
+    "days",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(0.0, 36_500.0, min_open=True),
+    help="Days after which a row without a label is forgotten.",
+)
+@click.option(
+    "--snapshot",
+    "seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 86_400.0),
+    help="Seconds between snapshots of models that have changed.",
+)
+@click.option("--workers", type=int, hidden=True)
+def serve(
+    folder: Path,
+    host: str,
+    port: int,
+    tokens: Path | None,
+    example: bool,
+    days: float,
+    seconds: float,
+    workers: int | None,
+) -> None:
+    """Serve models over HTTP: predictions now, labels whenever they come.
+
+    Every answer is on the disk before it is sent; after a crash the service goes on as if there had
+    been none. Begin with: driftline serve --example
+    """
+    if workers not in (None, 1):
+        raise InputError(
+            "one process writes the log, and uses all it needs: --workers cannot be more than 1"
+        )
+    _check_installed()
+    from driftline.app.service.access import Access, is_loopback, read_tokens
+
+    known = {} if tokens is None else read_tokens(tokens)
+    if not known and not is_loopback(host):
+        raise InputError(
+            f"{host} can be reached from other machines: name a file of tokens by --tokens, or "
+            "listen at 127.0.0.1"
+        )
+    from driftline.app.service.server import Running, Server, listen
+    from driftline.app.service.writer import Limits
+
+    limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY)
+    with Server(folder, limits) as server:
+        for finding in server.snapshots.findings:
+            click.echo(finding, err=True)
+        count = len(server.machine.models)
+        click.echo(
+            f"{folder}: {count} model{'' if count == 1 else 's'}, {server.replayed} records read "
+            f"in {server.seconds:.1f} s"
+        )
+        running = Running(server, Access(known), host, port)
+        companion = None
+        if example:
+            from driftline.app.service.example import Example
+
+            token = next((token for token, role in known.items() if role == "admin"), None)
+            companion = Example(running.address, token)
+        listen(running, _told, companion)
+        if companion is not None:
+            companion.stop()
+    click.echo("stopped; all is on the disk")
+
+
+def _told(address: str) -> None:
+    click.echo(f"listening at {address}; stop by Ctrl-C")
+    sys.stdout.flush()
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"the service needs {', '.join(missing)}: install driftline[serve], as in "
+            "python -m pip install 'driftline[serve]'"
+        )

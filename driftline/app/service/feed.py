@@ -1,0 +1,71 @@
+"""What has changed, for those who watch: at most some times a second, whatever comes in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from driftline.app.service.machine import Machine
+from driftline.app.service.records import packed_json
+from driftline.app.service.views import latest_of
+
+__all__ = ["Feed"]
+
+#: Seconds between two events at least, and after which a silent line is kept open by a comment.
+PAUSE, SILENCE = 0.5, 15.0
+
+
+class Feed:
+    """The latest numbers of all models, as server-sent events.
+
+    An event has the number of the last record as its id. Whoever comes back with an id that is not
+    the current one has missed something, and gets the latest numbers at once: these are all that an
+    event says, so that none needs to be kept.
+    """
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._next, self._event = 0.0, (0, b"")
+        self._watching: set[tuple[Any, asyncio.Event]] = set()
+
+    def publish(self, now: bool = False) -> None:
+        """Make an event if there was none for a while; called by the writer after every group."""
+        moment = time.monotonic()
+        if not self._watching or (moment < self._next and not now):
+            return
+        self._next = moment + PAUSE
+        self._make()
+        for loop, event in list(self._watching):
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:  # the loop has ended
+                self._watching.discard((loop, event))
+
+    def _make(self) -> None:
+        machine = self._machine
+        body = {"seq": machine.seq, "at": machine.at}
+        models = [latest_of(own) for own in list(machine.models.values())]
+        self._event = machine.seq, packed_json(body | {"models": models})
+
+    async def events(self, known: int) -> AsyncIterator[bytes]:
+        """Yield events as they are sent; ``known`` is the last one that was seen."""
+        event = asyncio.Event()
+        mine = asyncio.get_running_loop(), event
+        self._watching.add(mine)
+        try:
+            yield b"retry: 1000\n\n"
+            while True:
+                try:
+                    await asyncio.wait_for(event.wait(), SILENCE)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                event.clear()
+                seq, body = self._event
+                if seq != known:
+                    known = seq
+                    yield b"id: %d\ndata: %s\n\n" % (seq, body)
+        finally:
+            self._watching.discard(mine)

@@ -1,0 +1,141 @@
+"""The addresses that are asked for thousands of times a second: predict, labels and learn.
+
+They go past the router, whose work would be a good part of all; other addresses are in ``routes``.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from driftline.app.service.access import Access
+from driftline.app.service.bodies import LabelBody, LearnBody, PredictBody, decoded
+from driftline.app.service.metrics import Metrics
+from driftline.app.service.records import packed_json
+from driftline.app.service.requests import Ask, Learn, Outcome, RefusedError, Tell
+from driftline.app.service.served import Feedback
+from driftline.app.service.writer import Writer
+from driftline.errors import InputError
+
+__all__ = ["Bounds", "Fast", "answer_of", "error_of", "read_body"]
+
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+class Bounds:
+    """The most that a request may have: bytes of its body, and rows."""
+
+    def __init__(self, body: int = 8 << 20, rows: int = 10_000, model: int = 256 << 20):
+        self.body, self.rows, self.model = body, rows, model
+
+
+async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
+    """Return the body of a request; refuse it as soon as it is too long, whatever was announced."""
+    if length is not None and length.isdigit() and int(length) > most:
+        raise RefusedError(413, f"a body may have {most} bytes, but this one has {int(length)}")
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionResetError
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            raise RefusedError(413, f"a body may have {most} bytes, but this one has more")
+        parts.append(part)
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def answer_of(outcome: Outcome, single: bool) -> tuple[int, bytes]:
+    """Return status and body: of a single row its own, of a list all of them with 200."""
+    if outcome.items is None:
+        return outcome.status, packed_json(outcome.body)
+    if single:
+        item = dict(outcome.items[0])
+        return item.pop("status"), packed_json(item)
+    return outcome.status, packed_json(list(outcome.items))
+
+
+def error_of(error: BaseException) -> tuple[int, bytes]:
+    """Return status and body for what was refused."""
+    if isinstance(error, RefusedError):
+        return error.status, packed_json({"error": str(error)})
+    if isinstance(error, InputError):
+        return 422, packed_json({"error": str(error)})
+    raise error
+
+
+class Fast:
+    """The addresses that are asked for most: predict, labels and learn of a model."""
+
+    def __init__(self, writer: Writer, access: Access, bounds: Bounds, metrics: Metrics, rest: Any):
+        self._writer, self._access, self._bounds, self._rest = writer, access, bounds, rest
+        self._metrics = metrics
+        self._kinds: dict[str, tuple[str, Any, Callable[[str, Any], Any]]] = {
+            "predict": ("predict", PredictBody, self._ask),
+            "labels": ("label", LabelBody, self._tell),
+            "learn": ("label", LearnBody, self._learn),
+        }
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] == "http" and scope["method"] == "POST":
+            parts = scope["path"].split("/")
+            if len(parts) == 4 and parts[1] == "models" and parts[3] in self._kinds:
+                began = time.perf_counter()
+                try:
+                    status, body = await self._answer(parts[2], parts[3], scope, receive)
+                except ConnectionResetError:
+                    return
+                await send_json(send, status, body)
+                self._metrics.note(parts[3], status, began)
+                return
+        await self._rest(scope, receive, send)
+
+    async def _answer(
+        self, model: str, what: str, scope: Any, receive: Receive
+    ) -> tuple[int, bytes]:
+        headers = dict(scope["headers"])
+        right, kind, request_of = self._kinds[what]
+        try:
+            self._access.check(headers.get(b"authorization", b"").decode("latin-1"), right)
+            length = headers.get(b"content-length")
+            content = await read_body(receive, self._bounds.body, length)
+            bodies, single = decoded(content, kind, self._bounds.rows)
+            if not bodies:
+                return 200, b"[]"
+            request = request_of(model, bodies)
+            outcome = await self._writer.submit(request, len(bodies))
+        except (RefusedError, InputError) as error:
+            return error_of(error)
+        return answer_of(outcome, single)
+
+    @staticmethod
+    def _ask(model: str, bodies: Any) -> Ask:
+        ids = [secrets.token_urlsafe(12) if body.id is None else body.id for body in bodies]
+        return Ask(model, ids, [body.row for body in bodies])
+
+    @staticmethod
+    def _tell(model: str, bodies: Any) -> Tell:
+        for body in bodies:
+            if (body.label is None) == (body.loss is None):
+                raise RefusedError(422, f"id {body.id!r:.80}: expected a label, or a loss")
+        return Tell(model, [b.id for b in bodies], [Feedback(b.label, b.loss) for b in bodies])
+
+    @staticmethod
+    def _learn(model: str, bodies: Any) -> Learn:
+        ids = [body.id or "" for body in bodies]
+        return Learn(model, ids, [b.row for b in bodies], [Feedback(b.label) for b in bodies])
+
+
+async def send_json(send: Send, status: int, body: bytes) -> None:
+    """Send an answer."""
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if status in (429, 503, 507):
+        headers.append((b"retry-after", b"1"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

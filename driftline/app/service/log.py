@@ -1,0 +1,261 @@
+"""The log: records in the order in which they are applied, in one SQLite file.
+
+A commit is durable when it returns: write-ahead log, ``synchronous=FULL``. One connection writes;
+others only read. SQLite comes with the package ``apsw``, so that its version is known: the one of
+many distributions has a bug in the write-ahead log that was mended in 3.51.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+
+from driftline.app.service.batch import Batch
+from driftline.app.service.records import Kind, Mark, Record, Stored
+from driftline.errors import InputError
+
+__all__ = ["DiskFullError", "Log", "LogFailedError", "SqliteLog"]
+
+#: The version of the tables. A file of a later one is refused.
+FORMAT = 1
+
+TABLES = """
+create table if not exists meta(key text primary key, value) without rowid;
+create table if not exists log(
+    seq integer primary key, batch integer not null, at integer not null,
+    model integer not null, kind integer not null, id text not null, body blob not null);
+create table if not exists ids(
+    model integer not null, id text not null, asked integer not null, told integer not null,
+    row blob not null, label blob not null, primary key(model, id)) without rowid;
+create table if not exists stored(
+    seq integer not null, learner integer not null, answer blob not null, kept blob not null,
+    primary key(seq, learner)) without rowid;
+create table if not exists snapshots(
+    model integer primary key, batch integer not null, seq integer not null, file text not null);
+create index if not exists models on log(model) where kind in (1, 9);
+create table if not exists positions(source text primary key, position text not null) without rowid;
+"""
+
+
+class DiskFullError(Exception):
+    """There is no space for more records: nothing was written."""
+
+
+class LogFailedError(Exception):
+    """The disk failed: what is on it is unknown, and only a restart can tell."""
+
+
+class Log(Protocol):
+    """What the machine needs of a log."""
+
+    def append(self, entries: Batch) -> None:
+        """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
+        ...
+
+    def find(self, model: int, id: str) -> Mark | None:
+        """Return what is known of an id."""
+        ...
+
+    def stored(self, seq: int) -> list[Stored]:
+        """Return what learners answered to a record, if that was written."""
+        ...
+
+    def read(self, after: int = 0) -> Iterator[Record]:
+        """Yield all records after one, by its seq."""
+        ...
+
+    def last(self) -> tuple[int, int, int]:
+        """Return the last seq, the last batch, and its time; zeros if there is none."""
+        ...
+
+    def waiting(self, model: int, before: int, most: int = 10_000) -> list[tuple[str, int]]:
+        """Return the oldest ids without a label that were asked for before some time."""
+        ...
+
+    def time_of(self, seq: int) -> int | None:
+        """Return when a record came, None if it is no longer there."""
+        ...
+
+
+class SqliteLog:
+    """A log in a file.
+
+    Parameters
+    ----------
+    path
+        The file; it is made if it is not there.
+    synchronous
+        As SQLite calls it. ``FULL``, unless a test wants to see data lost.
+    vfs
+        The name of another layer below SQLite, for tests.
+    """
+
+    def __init__(self, path: Path, synchronous: str = "FULL", vfs: str | None = None):
+        self.path, self._vfs = path, vfs
+        #: Of a model, the record up to which no row waits for its label.
+        self._settled: dict[int, int] = {}
+        self._write = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        try:
+            self._set_up(synchronous)
+        except apsw.NotADBError as error:
+            raise InputError(f"{path} is no log of driftline: {error}") from error
+
+    def _open(self, flags: int) -> apsw.Connection:
+        try:
+            made = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
+        except apsw.CantOpenError as error:
+            raise InputError(f"{self.path} cannot be opened: {error}") from error
+        made.set_busy_timeout(10_000)
+        return made
+
+    def _set_up(self, synchronous: str) -> None:
+        run = self._write.execute
+        run("pragma journal_mode=wal").fetchall()
+        run(f"pragma synchronous={synchronous}").fetchall()
+        run("pragma foreign_keys=off").fetchall()
+        run("pragma temp_store=memory").fetchall()
+        run("begin immediate")
+        try:
+            version = run("pragma user_version").get
+            if version > FORMAT:
+                raise InputError(
+                    f"{self.path} is of version {version}, and this driftline knows {FORMAT}: "
+                    "install a newer one"
+                )
+            run(TABLES)
+            run(f"pragma user_version={FORMAT}")
+            run("commit")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        if self._write.in_transaction:
+            with suppress(apsw.Error):
+                self._write.execute("rollback")
+
+    # -- writing
+
+    def append(self, entries: Batch) -> None:
+        """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
+        self._commit(lambda: self._insert(entries))
+
+    def _insert(self, entries: Batch) -> None:
+        many = self._write.executemany
+        if entries.records:
+            many("insert into log values(?,?,?,?,?,?,?)", entries.records)
+        if entries.marks:
+            rows = [(*key, *mark) for key, mark in entries.marks.items()]
+            many("insert or replace into ids values(?,?,?,?,?,?)", rows)
+        if entries.stored:
+            many("insert or ignore into stored values(?,?,?,?)", entries.stored)
+        if entries.positions:
+            many("insert or replace into positions values(?,?)", entries.positions.items())
+        for model in entries.dropped:
+            for table in ("snapshots", "ids"):
+                self._write.execute(f"delete from {table} where model=?", (model,))
+
+    def _commit(self, work: Any) -> None:
+        try:
+            self._write.execute("begin immediate")
+            work()
+            self._write.execute("commit")
+        except apsw.FullError as error:
+            self._roll_back()
+            raise DiskFullError(str(error)) from error
+        except apsw.IOError as error:
+            raise LogFailedError(f"{self.path}: {error}") from error
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def put_snapshot(self, model: int, batch: int, seq: int, file: str) -> None:
+        """Remember which file has the state of a model after a batch."""
+        statement = "insert or replace into snapshots values(?,?,?,?)"
+        self._commit(lambda: self._write.execute(statement, (model, batch, seq, file)))
+
+    def put_meta(self, key: str, value: Any) -> None:
+        """Keep a value by name."""
+        statement = "insert or replace into meta values(?,?)"
+        self._commit(lambda: self._write.execute(statement, (key, value)))
+
+    # -- reading
+
+    def meta(self, key: str) -> Any:
+        """Return a value that was kept by name, None if there is none."""
+        return self._write.execute("select value from meta where key=?", (key,)).get
+
+    def find(self, model: int, id: str) -> Mark | None:
+        """Return what is known of an id."""
+        statement = "select asked, told, row, label from ids where model=? and id=?"
+        found = self._write.execute(statement, (model, id)).fetchone()
+        return None if found is None else Mark(*found)
+
+    def stored(self, seq: int) -> list[Stored]:
+        """Return what learners answered to a record, if that was written."""
+        statement = "select seq, learner, answer, kept from stored where seq=?"
+        return [Stored(*row) for row in self._write.execute(statement, (seq,))]
+
+    def read(self, after: int = 0) -> Iterator[Record]:
+        """Yield all records after one, by its seq."""
+        reader = self._open(apsw.SQLITE_OPEN_READONLY)
+        try:
+            for row in reader.execute("select * from log where seq>? order by seq", (after,)):
+                seq, batch, at, model, kind, id, body = row
+                yield Record(seq, batch, at, model, Kind(kind), id, body)
+        finally:
+            reader.close()
+
+    def last(self) -> tuple[int, int, int]:
+        """Return the last seq, the last batch, and its time; zeros if there is none."""
+        statement = "select seq, batch, at from log order by seq desc limit 1"
+        found = self._write.execute(statement).fetchone()
+        return (0, 0, 0) if found is None else tuple(found)
+
+    def snapshots(self) -> dict[int, tuple[int, int, str]]:
+        """Return the batch, the seq and the file of the last snapshot of every model."""
+        return {n: tuple(rest) for n, *rest in self._write.execute("select * from snapshots")}
+
+    def first_without(self, models: Sequence[int]) -> int | None:
+        """Return the first record of a model that is none of these and was not deleted."""
+        places = ",".join("?" * len(models))
+        statement = f"""
+            select min(seq) from log where kind=1 and model not in ({places})
+            and model not in (select model from log where kind=9)"""
+        return self._write.execute(statement, models).get
+
+    def positions(self) -> dict[str, str]:
+        """Return up to where streams were read."""
+        return dict(self._write.execute("select * from positions"))
+
+    def waiting(self, model: int, before: int, most: int = 10_000) -> list[tuple[str, int]]:
+        """Return ids of a model that were asked for before some time and have no label, the oldest.
+
+        Where rows have no label the log is not read twice.
+        """
+        statement = """
+            select l.id, l.seq from log l join ids i on i.model=l.model and i.id=l.id
+            where l.seq>? and l.model=? and l.kind=? and l.at<? and i.asked=l.seq and i.told=0
+            order by l.seq limit ?"""
+        given = (self._settled.get(model, 0), model, int(Kind.ASK), before, most)
+        made = [(id, seq) for id, seq in self._write.execute(statement, given)]
+        if made:
+            self._settled[model] = made[0][1] - 1
+        return made
+
+    def time_of(self, seq: int) -> int | None:
+        """Return when a record came."""
+        return self._write.execute("select at from log where seq=?", (seq,)).get
+
+    def size(self) -> int:
+        """Return how many bytes the log takes."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._write.close()

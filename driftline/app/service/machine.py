@@ -1,0 +1,339 @@
+"""The machine: batches of requests in, records in the log, answers out.
+
+Every request is validated against the state and against the requests before it; what is accepted
+becomes records; these are committed to the log; then they are applied. Only what was committed is
+applied, and applying reads nothing but records: so the state is a function of the log, and
+:meth:`Machine.recover` computes it again.
+
+Within a batch, rows to predict come before labels, and these before rows to learn from: requests
+that come at the same time have no order that anybody could rely on, and calls of learners with
+many rows are much faster.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from driftline.app.service.batch import Batch, Plan
+from driftline.app.service.hosted import Hosted, Reader
+from driftline.app.service.log import Log
+from driftline.app.service.planning import Planner
+from driftline.app.service.records import Kind, Record, Stored, packed_json, plain_json
+from driftline.app.service.requests import (
+    ALONE,
+    Outcome,
+    RefusedError,
+    Request,
+)
+from driftline.app.service.served import Feedback, Served
+from driftline.errors import InputError
+from driftline.typing import Json
+
+__all__ = ["Machine", "Snapshots"]
+
+#: How many tickets are kept in memory, beside the log.
+TICKETS = 50_000
+#: How many answers wait for the next commit at most while the log is read again.
+UNWRITTEN = 10_000
+
+
+class Snapshots(Protocol):
+    """Where states of models are kept, each after some batch."""
+
+    def load(self) -> tuple[Iterable[Hosted], int]:
+        """Return the last good state of every model, and the record after which the rest stand."""
+        ...
+
+
+class Machine:
+    """All models of the service, and the log that they are a function of.
+
+    Parameters
+    ----------
+    log
+        Where records are written.
+    load
+        Returns a learner from the bytes of its file, or refuses them.
+    clock
+        Returns milliseconds. What it says is written to the log.
+    """
+
+    def __init__(self, log: Log, load: Callable[[bytes], Served], clock: Callable[[], int]):
+        self.log, self.load, self._clock = log, load, clock
+        self.models: dict[int, Hosted] = {}
+        self.names: dict[str, int] = {}
+        self.seq, self.batch, self.at = log.last()
+        self._tickets: OrderedDict[int, dict[int, Any]] = OrderedDict()
+        #: What learners answered, by record, until it is written with the next batch.
+        self._unwritten: dict[int, list[Stored]] = {}
+
+    # -- after a restart
+
+    def recover(self, snapshots: Snapshots | None = None) -> int:
+        """Compute the state from the log; return how many records were applied."""
+        known, start = ((), 0) if snapshots is None else snapshots.load()
+        for hosted in known:
+            self.models[hosted.number], self.names[hosted.name] = hosted, hosted.number
+        covered = {number: hosted.seq for number, hosted in self.models.items()}
+        count = 0
+        for _, group in groupby(self.log.read(start), key=lambda record: record.batch):
+            records = [record for record in group if self._is_new(record, covered)]
+            self._apply(records, [None] * len(records))
+            count += len(records)
+            if len(self._unwritten) >= UNWRITTEN:
+                self.flush()
+        return count
+
+    def _is_new(self, record: Record, covered: dict[int, int]) -> bool:
+        """Say whether a record is to be applied: not in a snapshot, nor of a deleted model."""
+        known = record.model in self.models or record.seq == record.model
+        return known and record.seq > covered.get(record.model, 0)
+
+    def flush(self) -> None:
+        """Write what learners answered since the last batch."""
+        if self._unwritten:
+            batch = Batch(self.batch, self.at)
+            batch.stored = self._to_store()
+            self.log.append(batch)
+            self._unwritten.clear()
+
+    # -- requests
+
+    def process(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Carry requests out together, and return their answers.
+
+        When this returns, they are on the disk and applied. If it raises, nothing has changed,
+        unless the disk has failed.
+        """
+        made: list[Outcome] = []
+        for alone, group in groupby(requests, key=lambda request: isinstance(request, ALONE)):
+            for part in [[request] for request in group] if alone else [list(group)]:
+                made += self._process(part)
+        return made
+
+    def _process(self, requests: Sequence[Request]) -> list[Outcome]:
+        at = max(self.at, self._clock())  # a clock that was set back is waited for
+        batch = Batch(self.batch + 1, at)
+        planner = Planner(self, batch)
+        planner.check_together(requests)
+        plans = [_tried(planner, request) for request in requests]
+        results: dict[Any, Any] = {}
+        if len(batch) or batch.positions:
+            batch.number_records(self.seq)
+            batch.stored = self._to_store()
+            self.log.append(batch)
+            self._unwritten.clear()
+            self.batch, self.at = batch.number, at
+            if batch.records:
+                self.seq = batch.records[-1].seq
+            made = self._apply(batch.records, batch.known)
+            results = dict(zip(batch.keys, made, strict=True))
+        return [plan(results) for plan in plans]
+
+    def _to_store(self) -> list[Stored]:
+        return [own for several in self._unwritten.values() for own in several]
+
+    # -- what is known
+
+    def hosted(self, name: str) -> Hosted:
+        """Return a model by its name, or refuse the name."""
+        number = self.names.get(name)
+        if number is None:
+            raise RefusedError(404, f"there is no model {name!r:.80}")
+        return self.models[number]
+
+    def answer(self, seq: int) -> Json | None:
+        """Return what was answered to a record; of labels, only refusals are kept."""
+        said = next((own.answer for own in self._stored(seq) if own.answer), None)
+        return None if said is None else plain_json(said)
+
+    def _stored(self, seq: int) -> list[Stored]:
+        """Return what learners answered to a record, written or not."""
+        return [*self.log.stored(seq), *self._unwritten.get(seq, ())]
+
+    def _tickets_of(self, hosted: Hosted, seq: int) -> dict[int, Any]:
+        """Return the tickets of all learners for a row that was asked for."""
+        known = self._tickets.pop(seq, None)
+        if known is not None:
+            return known
+        stored, readers = self._stored(seq), hosted.readers
+        return {
+            own.learner: readers[own.learner].served.unpack(own.kept)
+            for own in stored
+            if own.kept and own.learner in readers
+        }
+
+    # -- applying
+
+    def _apply(self, records: Sequence[Record], known: Sequence[Any]) -> list[Any]:
+        """Apply the records of a batch; return what came of each.
+
+        ``known`` is what was decoded of their bodies, None where nothing was.
+        """
+        made: list[Any] = []
+        decoded = [
+            _decoded(record) if own is None else own
+            for record, own in zip(records, known, strict=True)
+        ]
+        places = range(len(records))
+        for (model, kind), group in groupby(
+            places, key=lambda i: (records[i].model, records[i].kind)
+        ):
+            chosen = list(group)
+            part = [records[i] for i in chosen]
+            made += self._apply_part(model, kind, part, [decoded[i] for i in chosen])
+        for number in dict.fromkeys(record.model for record in records):
+            if (hosted := self.models.get(number)) is not None:
+                last = [record for record in records if record.model == number][-1]
+                hosted.note(last.seq, last.batch, last.at)
+        return made
+
+    def _apply_part(
+        self, model: int, kind: Kind, records: Sequence[Record], bodies: Sequence[Any]
+    ) -> list[Any]:
+        """Apply records of one kind and model."""
+        if kind is Kind.CREATE:
+            return [self._create(*pair) for pair in zip(records, bodies, strict=True)]
+        hosted = self.models[model]
+        if kind is Kind.ASK:
+            return self._ask(hosted, records, bodies)
+        if kind is Kind.TELL:
+            tickets = [self._tickets_of(hosted, asked) for asked, _ in bodies]
+            told = hosted.tell(tickets, [feedback for _, feedback in bodies])
+            return self._noted(hosted, records, told)
+        if kind is Kind.LEARN:
+            made = hosted.learn([row for row, _ in bodies], [one for _, one in bodies])
+            return self._noted(hosted, records, made)
+        if kind is Kind.EXPIRE:
+            hosted.forget([self._tickets_of(hosted, seq) for own in bodies for seq, _ in own])
+        elif kind is Kind.CHALLENGE:
+            for record, body in zip(records, bodies, strict=True):
+                self._challenge(hosted, record, body)
+        elif kind is Kind.PROMOTE:
+            hosted.promote(bodies[-1])
+        elif kind is Kind.RETIRE:
+            hosted.readers.pop(bodies[-1])
+        elif kind is Kind.DELETE:
+            del self.models[model], self.names[hosted.name]
+        return [None] * len(records)
+
+    def _create(self, record: Record, body: Any) -> Hosted:
+        served = self.load(record.body) if body is None else body
+        hosted = Hosted(record.model, record.id, served, record.at)
+        self.models[record.model], self.names[record.id] = hosted, record.model
+        return hosted
+
+    def _ask(self, hosted: Hosted, records: Sequence[Record], rows: Sequence[Any]) -> list[Any]:
+        """Let learners predict; keep their tickets."""
+        made = []
+        for record, asked in zip(records, hosted.ask(rows), strict=True):
+            own = asked[hosted.champion]
+            answer = {"error": str(own)} if isinstance(own, InputError) else own.answer
+            tickets, stored = {}, []
+            for number, one in asked.items():
+                said = packed_json(answer) if number == hosted.champion else b""
+                kept = b""
+                if not isinstance(one, InputError):
+                    tickets[number] = one.ticket
+                    kept = hosted.readers[number].served.pack(one.ticket)
+                if said or kept:
+                    stored.append(Stored(record.seq, number, said, kept))
+            self._unwritten[record.seq] = stored
+            self._tickets[record.seq] = tickets
+            made.append(answer)
+        while len(self._tickets) > TICKETS:
+            self._tickets.popitem(last=False)
+        return made
+
+    def _noted(self, hosted: Hosted, records: Sequence[Record], made: list[Any]) -> list[Any]:
+        """Keep which labels were refused, since they may come again."""
+        for record, own in zip(records, made, strict=True):
+            if isinstance(own, InputError) and record.id:
+                said = packed_json({"error": str(own)})
+                self._unwritten[record.seq] = [Stored(record.seq, hosted.champion, said, b"")]
+        return made
+
+    def _challenge(self, hosted: Hosted, record: Record, body: Any) -> None:
+        """Let a new learner read the log of a model up to now, as if it had been there before."""
+        name, after, content = body
+        reader = Reader(hosted.next_reader, name, self.load(content), after)
+        hosted.next_reader += 1
+        catching = CatchUp(hosted.number, reader)
+        earlier = (r for r in self.log.read(after) if r.seq < record.seq)
+        for _, group in groupby(earlier, key=lambda record: record.batch):
+            catching.apply([own for own in group if own.model == hosted.number])
+        hosted.readers[reader.number] = reader
+        for seq, ticket in catching.tickets.items():
+            stored = Stored(seq, reader.number, b"", reader.served.pack(ticket))
+            self._unwritten.setdefault(seq, []).append(stored)
+            if seq in self._tickets:
+                self._tickets[seq][reader.number] = ticket
+
+
+class CatchUp:
+    """A learner that reads old records of a model, with the tickets that are still outstanding."""
+
+    def __init__(self, model: int, reader: Reader):
+        self.alone = Hosted.of(model, reader)
+        self.number = reader.number
+        self.tickets: dict[int, Any] = {}
+
+    def apply(self, records: Sequence[Record]) -> None:
+        """Apply the records of a batch."""
+        for kind, group in groupby(records, key=lambda record: record.kind):
+            part = list(group)
+            bodies = [_decoded(record) for record in part]
+            if kind is Kind.ASK:
+                for record, asked in zip(part, self.alone.ask(bodies), strict=True):
+                    own = asked[self.number]
+                    if not isinstance(own, InputError):
+                        self.tickets[record.seq] = own.ticket
+            elif kind is Kind.TELL:
+                tickets = [self._taken(asked) for asked, _ in bodies]
+                self.alone.tell(tickets, [feedback for _, feedback in bodies])
+            elif kind is Kind.LEARN:
+                self.alone.learn([row for row, _ in bodies], [one for _, one in bodies])
+            elif kind is Kind.EXPIRE:
+                self.alone.forget([self._taken(seq) for own in bodies for seq, _ in own])
+        if records:
+            last = records[-1]
+            self.alone.note(last.seq, last.batch, last.at)
+
+    def _taken(self, seq: int) -> dict[int, Any]:
+        ticket = self.tickets.pop(seq, None)
+        return {} if ticket is None else {self.number: ticket}
+
+
+def _tried(planner: Planner, request: Request) -> Plan:
+    """Return what a request will be answered; a refusal is an answer."""
+    try:
+        return planner.plan(request)
+    except RefusedError as error:
+        outcome = Outcome(error.status, {"error": str(error)})
+    except InputError as error:
+        outcome = Outcome(422, {"error": str(error)})
+    except Exception as error:  # nothing was written yet: the others are not concerned
+        traceback.print_exc()
+        outcome = Outcome(500, {"error": f"the request cannot be read: {error!r:.200}"})
+    return lambda _: outcome
+
+
+def _decoded(record: Record) -> Any:
+    """Return the body of a record as it is applied."""
+    kind, body = record.kind, record.body
+    if kind in (Kind.CREATE, Kind.DELETE):
+        return None
+    if kind is Kind.CHALLENGE:
+        return record.id, int.from_bytes(body[:8], "big"), body[8:]
+    made = plain_json(body)
+    if kind is Kind.TELL:
+        asked, *feedback = made
+        return asked, Feedback(*feedback)
+    if kind is Kind.LEARN:
+        row, *feedback = made
+        return row, Feedback(*feedback)
+    return made

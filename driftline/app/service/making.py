@@ -1,0 +1,88 @@
+"""New models from what a request says of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from driftline.app.runs import TableModel
+from driftline.app.runs.model import Model
+from driftline.app.service.bodies import ChallengerBody, ModelBody
+from driftline.app.tables.columns import Column, Columns
+from driftline.app.tables.encoder import Encoder
+from driftline.app.tables.labels import codec_from_config
+from driftline.errors import InputError
+from driftline.state import archive
+from driftline.typing import Json
+
+__all__ = ["challenger_of", "checked_name", "model_of"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+KINDS = ("number", "flag", "amount")
+
+
+def checked_name(name: str) -> str:
+    """Return a name, if it can be one; it is never a path."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"a name has up to 64 letters, digits and _.- only, not {name!r:.80}")
+    return name
+
+
+def model_of(body: ModelBody) -> bytes:
+    """Return the file of a new model, from which nothing is learned yet."""
+    if (body.rows is None) == (body.columns is None):
+        raise InputError("say what columns hold by columns, or give some rows to guess it from")
+    given: Json = {"learner": body.learner, "seed": body.seed, "coverage": body.coverage}
+    if body.rows is not None:
+        model = TableModel.new(body.rows, body.label, **given, **body.options)
+    else:
+        encoder = _encoder(body)
+        model = TableModel(Model.new(body.learner, encoder, body.seed, body.coverage))
+    return archive.packed(*model.to_saved())
+
+
+def _encoder(body: ModelBody) -> Encoder:
+    """Return an encoder for columns that are named."""
+    options: dict[str, Any] = dict(body.options)
+    kind, missing = options.pop("task", "classes"), options.pop("missing", "mean")
+    if kind == "levels" and "levels" in options:
+        values = options.pop("levels")
+    else:
+        values = body.classes
+    if options:
+        raise InputError(
+            f"with columns, options are task, levels and missing; not {sorted(options)[0]!r:.80}"
+        )
+    names = [body.label] if isinstance(body.label, str) else list(body.label)
+    if kind not in ("classes", "tags", "levels"):
+        raise InputError(f"with columns, a task is classes, levels or tags; not {kind!r:.80}")
+    columns = [_column(name, said) for name, said in (body.columns or {}).items()]
+    if not columns:
+        raise InputError("a model needs one column or more")
+    if both := {column.name for column in columns} & set(names):
+        raise InputError(f"{sorted(both)[0]!r} is a column and the label")
+    config: Json = {"kind": kind, "names": names, "values": [str(v) for v in values]}
+    config |= {"whole": False, "numeric": False}
+    try:
+        codec = codec_from_config(config)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"labels of {kind} need {error}") from error
+    return Encoder(Columns(columns, missing), codec)
+
+
+def _column(name: str, said: str | list[str]) -> Column:
+    if isinstance(said, list):
+        if len(set(said)) < len(said):
+            raise InputError(f"column {name!r} names a text twice")
+        return Column(name, "text", tuple(said))
+    if said not in KINDS:
+        raise InputError(
+            f"column {name!r} is one of {', '.join(KINDS)}, or a list of texts; not {said!r:.80}"
+        )
+    return Column(name, said)
+
+
+def challenger_of(model: TableModel, body: ChallengerBody) -> bytes:
+    """Return the file of a learner for the same columns that has learned nothing yet."""
+    return archive.packed(*model.fresh(body.learner, body.seed).to_saved())

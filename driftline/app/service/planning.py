@@ -1,0 +1,243 @@
+"""Validation: what requests become, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from driftline.app.service.batch import NEW, Batch, Plan, Results
+from driftline.app.service.hosted import Hosted
+from driftline.app.service.records import Kind, Mark, digest, packed_json
+from driftline.app.service.requests import (
+    Ask,
+    Challenge,
+    Create,
+    Delete,
+    Expire,
+    Learn,
+    Outcome,
+    Promote,
+    RefusedError,
+    Request,
+    Retire,
+    Tell,
+)
+from driftline.errors import InputError
+from driftline.typing import Json
+
+if TYPE_CHECKING:
+    from driftline.app.service.machine import Machine
+
+__all__ = ["Planner"]
+
+#: How a mark calls a label that came too late, or never.
+EXPIRED = -1
+
+
+class Planner:
+    """Validates the requests of a batch, and adds records for those that are accepted."""
+
+    def __init__(self, machine: Machine, batch: Batch):
+        self._machine, self._batch = machine, batch
+        self._checked: set[int] = set()
+
+    def check_together(self, requests: Sequence[Request]) -> None:
+        """Check all rows of a model in one call; if one is refused, they are checked one by one."""
+        rows: dict[str, list[Any]] = {}
+        feedback: dict[str, list[Any]] = {}
+        for request in requests:
+            if isinstance(request, (Ask, Learn)):
+                rows.setdefault(request.model, []).extend(request.rows)
+            if isinstance(request, (Tell, Learn)):
+                feedback.setdefault(request.model, []).extend(request.feedback)
+        for name in {*rows, *feedback} & self._machine.names.keys():
+            served = self._machine.hosted(name).served
+            try:
+                if name in rows:
+                    served.check_rows(rows[name])
+                if name in feedback:
+                    served.check_feedback(feedback[name])
+            except Exception:  # found again below, where it is known which request it is
+                continue
+            self._checked |= {id(request) for request in requests if request[0] == name}
+
+    def plan(self, request: Request) -> Plan:
+        """Validate a request; return how it is answered when its records were applied."""
+        if isinstance(request, Ask):
+            return self._ask(request)
+        if isinstance(request, Tell):
+            return self._tell(request)
+        if isinstance(request, Learn):
+            return self._learn(request)
+        return self._administer(request)
+
+    def _mark(self, hosted: Hosted, id: str) -> Mark | None:
+        key = hosted.number, id
+        known = self._batch.marks.get(key)
+        return self._machine.log.find(*key) if known is None else known
+
+    # -- rows
+
+    def _ask(self, request: Ask) -> Plan:
+        machine, batch = self._machine, self._batch
+        hosted = machine.hosted(request.model)
+        if id(request) not in self._checked:
+            hosted.served.check_rows(request.rows)
+        found: list[Any] = []
+        for name, row in zip(request.ids, request.rows, strict=True):
+            said, mark = digest(row), self._mark(hosted, name)
+            if mark is None:
+                fresh = Mark(NEW, 0, said, b"")
+                found.append(batch.add(hosted.number, Kind.ASK, name, packed_json(row), row, fresh))
+            elif mark.row != said or not mark.asked:
+                found.append(_conflict(name, "another row was given by this id"))
+            elif mark.asked == NEW:
+                found.append((hosted.number, Kind.ASK, name))
+            else:
+                known = machine.answer(mark.asked) or {"error": "the answer is no longer kept"}
+                found.append(_answered(name, known) | {"duplicate": True})
+
+        def answer(results: Results) -> Outcome:
+            items = [
+                own if isinstance(own, dict) else _answered(name, results[own])
+                for name, own in zip(request.ids, found, strict=True)
+            ]
+            return Outcome(200, {}, items)
+
+        return answer
+
+    def _tell(self, request: Tell) -> Plan:
+        batch, hosted = self._batch, self._machine.hosted(request.model)
+        if id(request) not in self._checked:
+            hosted.served.check_feedback(request.feedback)
+        found: list[Any] = []
+        for name, feedback in zip(request.ids, request.feedback, strict=True):
+            said, mark = digest(list(feedback)), self._mark(hosted, name)
+            if mark is None:
+                item = {"id": name, "status": 404, "error": f"no row was asked for by id {name!r}"}
+                found.append(item)
+            elif mark.told == EXPIRED:
+                item = {"id": name, "status": 410, "error": "the row was forgotten: it is too old"}
+                found.append(item)
+            elif mark.told:
+                kind = Kind.TELL if mark.asked else Kind.LEARN
+                found.append(self._again(hosted, kind, name, mark, mark.label == said))
+            else:
+                told = mark._replace(told=NEW, label=said)
+                found.append(batch.add(hosted.number, Kind.TELL, name, b"", feedback, told))
+
+        def answer(results: Results) -> Outcome:
+            items = [
+                own if isinstance(own, dict) else _learned(name, results[own])
+                for name, own in zip(request.ids, found, strict=True)
+            ]
+            return Outcome(200, {}, items)
+
+        return answer
+
+    def _again(self, hosted: Hosted, kind: Kind, name: str, mark: Mark, same: bool) -> Any:
+        """Return the item of an id whose label came before, or the key of its result."""
+        if not same:
+            return _conflict(name, "another label, or another row, was given by this id before")
+        if mark.told == NEW:
+            return hosted.number, kind, name
+        refused = self._machine.answer(mark.told)
+        made = {"status": 200, "learned": True} if refused is None else {"status": 422, **refused}
+        return {"id": name, **made, "duplicate": True}
+
+    def _learn(self, request: Learn) -> Plan:
+        batch, hosted = self._batch, self._machine.hosted(request.model)
+        if id(request) not in self._checked:
+            hosted.served.check_rows(request.rows)
+            hosted.served.check_feedback(request.feedback)
+        found: list[Any] = []
+        for name, row, feedback in zip(request.ids, request.rows, request.feedback, strict=True):
+            said = digest(row), digest(list(feedback))
+            mark = self._mark(hosted, name) if name else None
+            if mark is not None:
+                same = not mark.asked and (mark.row, mark.label) == said
+                found.append(self._again(hosted, Kind.LEARN, name, mark, same))
+                continue
+            body = packed_json([row, *feedback])
+            fresh = Mark(0, NEW, *said) if name else None
+            known = row, feedback
+            found.append(batch.add(hosted.number, Kind.LEARN, name, body, known, fresh))
+        if request.source:
+            batch.positions[request.source] = request.position
+
+        def answer(results: Results) -> Outcome:
+            items = []
+            for name, own in zip(request.ids, found, strict=True):
+                made = own if isinstance(own, dict) else _learned(name, results[own])
+                if not isinstance(own, dict) and made["status"] == 200:
+                    made["prediction"] = results[own]
+                items.append(made)
+            return Outcome(200, {}, items)
+
+        return answer
+
+    # -- models
+
+    def _administer(self, request: Request) -> Plan:
+        machine, batch = self._machine, self._batch
+        if isinstance(request, Create):
+            if request.name in machine.names:
+                raise RefusedError(409, f"there is a model {request.name!r} already")
+            served = machine.load(request.content)
+            number = machine.seq + 1  # that of its record, which is the only one of its batch
+            key = batch.add(number, Kind.CREATE, request.name, request.content, served)
+            return lambda results: Outcome(201, {"model": results[key].name})
+        hosted = machine.hosted(request[0])
+        number, done = hosted.number, Outcome(200, {"model": hosted.name})
+        if isinstance(request, Delete):
+            batch.add(number, Kind.DELETE, hosted.name, b"")
+            batch.dropped.append(number)
+        elif isinstance(request, Challenge):
+            if hosted.reader(request.name) is not None:
+                raise RefusedError(409, f"there is a learner {request.name!r} already")
+            served = machine.load(request.content)
+            if served.about().get("task") != hosted.served.about().get("task"):
+                raise RefusedError(422, "the challenger has another task than the model")
+            body = request.after.to_bytes(8, "big") + request.content
+            batch.add(number, Kind.CHALLENGE, request.name, body)
+            done = Outcome(201, {"model": hosted.name, "learner": request.name})
+        elif isinstance(request, Expire):
+            return self._expire(hosted, request)
+        else:
+            assert isinstance(request, (Promote, Retire))
+            reader = hosted.reader(request.learner)
+            if reader is None:
+                raise RefusedError(404, f"there is no learner {request.learner!r:.80}")
+            if isinstance(request, Retire) and reader.number == hosted.champion:
+                raise RefusedError(409, f"{request.learner!r} answers: promote another one first")
+            kind = Kind.PROMOTE if isinstance(request, Promote) else Kind.RETIRE
+            batch.add(number, kind, request.learner, packed_json(reader.number))
+            done = Outcome(200, {"model": hosted.name, "learner": request.learner})
+        return lambda _: done
+
+    def _expire(self, hosted: Hosted, request: Expire) -> Plan:
+        batch, old = self._batch, []
+        for name, seq in self._machine.log.waiting(hosted.number, request.before):
+            mark = self._mark(hosted, name)
+            if mark is not None and not mark.told:
+                old.append([seq, name])
+                batch.marks[hosted.number, name] = mark._replace(told=EXPIRED)
+        if old:
+            batch.add(hosted.number, Kind.EXPIRE, "", packed_json(old))
+        return lambda _: Outcome(200, {"expired": len(old)})
+
+
+def _answered(name: str, answer: Json) -> Json:
+    """Return the item of a row that was asked for."""
+    return {"id": name, "status": 422 if "error" in answer else 200, **answer}
+
+
+def _learned(name: str, result: Any) -> Json:
+    """Return the item of a row that was learned from, or refused by its learner."""
+    if isinstance(result, InputError):
+        return {"id": name, "status": 422, "error": str(result)}
+    return {"id": name, "status": 200, "learned": True}
+
+
+def _conflict(name: str, why: str) -> Json:
+    return {"id": name, "status": 409, "error": why}

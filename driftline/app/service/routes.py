@@ -1,0 +1,371 @@
+"""All addresses but the fastest, and the application as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from driftline.app.service.access import Access
+from driftline.app.service.bodies import (
+    ChallengerBody,
+    ChampionBody,
+    ModelBody,
+    PredictBody,
+    decoded,
+)
+from driftline.app.service.bulk import rows_of
+from driftline.app.service.export import exported
+from driftline.app.service.feed import Feed
+from driftline.app.service.http import Bounds, Fast, answer_of, error_of, read_body
+from driftline.app.service.making import challenger_of, checked_name, model_of
+from driftline.app.service.metrics import Metrics
+from driftline.app.service.openapi import openapi
+from driftline.app.service.records import packed_json
+from driftline.app.service.requests import (
+    Challenge,
+    Create,
+    Delete,
+    Learn,
+    Promote,
+    RefusedError,
+    Retire,
+)
+from driftline.app.service.served import Feedback, TableServed, served_from
+from driftline.app.service.views import alarms_of, certificate_of, state_of, weights_of
+from driftline.app.service.writer import Writer
+from driftline.errors import InputError
+from driftline.state import archive
+from driftline.typing import Json
+
+__all__ = ["application"]
+
+PAGE = Path(__file__).parent / "page"
+#: Files of the page, and what they are. Nothing else is read from the disk.
+FILES = {
+    "": ("index.html", "text/html; charset=utf-8"),
+    "app.js": ("app.js", "text/javascript; charset=utf-8"),
+    "style.css": ("style.css", "text/css; charset=utf-8"),
+    "uplot.js": ("uplot.js", "text/javascript; charset=utf-8"),
+    "uplot.css": ("uplot.css", "text/css; charset=utf-8"),
+}
+#: What the page may load: its own files, and nothing from elsewhere.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+#: How many rows of a bulk upload are one request of the writer.
+PIECE = 1000
+
+
+class Slow:
+    """What the addresses do, each in a method."""
+
+    def __init__(
+        self, writer: Writer, access: Access, bounds: Bounds, metrics: Metrics, feed: Feed
+    ):
+        self._writer, self._access, self._bounds = writer, access, bounds
+        self._metrics, self._feed = metrics, feed
+
+    def routes(self) -> list[Route]:
+        """Return the addresses."""
+        model = "/models/{model}"
+        pages = [self._page(name) for name in FILES]
+        return pages + [
+            self._route("/models", "GET", "read", self.models),
+            self._route("/models", "POST", "admin", self.create),
+            self._route(model, "GET", "read", self.model),
+            self._route(model, "PUT", "admin", self.upload),
+            self._route(model, "DELETE", "admin", self.delete),
+            self._route(f"{model}/look", "POST", "predict", self.look),
+            self._route(f"{model}/rows", "POST", "label", self.rows),
+            self._route(f"{model}/challengers", "POST", "admin", self.challenge),
+            self._route(f"{model}/challengers/{{learner}}", "DELETE", "admin", self.retire),
+            self._route(f"{model}/champion", "PUT", "admin", self.promote),
+            self._route(f"{model}/certificate", "GET", "read", self.certificate),
+            self._route(f"{model}/alarms", "GET", "read", self.alarms),
+            self._route(f"{model}/weights", "GET", "read", self.weights),
+            self._route(f"{model}/file", "GET", "admin", self.file),
+            self._route(f"{model}/log", "GET", "admin", self.log),
+            self._route("/events", "GET", "read", self.events),
+            self._route("/metrics", "GET", "read", self.metrics),
+            self._route("/openapi.json", "GET", "", self.openapi),
+            self._route("/health", "GET", "", self.health),
+            self._route("/ready", "GET", "", self.ready),
+        ]
+
+    def _page(self, name: str) -> Route:
+        file, kind = FILES[name]
+
+        async def endpoint(request: Request) -> Response:
+            headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
+            return FileResponse(PAGE / file, media_type=kind, headers=headers)
+
+        return Route(f"/{name}", endpoint, methods=["GET"])
+
+    def _route(self, path: str, method: str, right: str, call: Any) -> Route:
+        async def endpoint(request: Request) -> Response:
+            began = time.perf_counter()
+            try:
+                if right:
+                    self._access.check(request.headers.get("authorization", ""), right)
+                made = await call(request)
+            except (RefusedError, InputError) as error:
+                made = error_of(error)
+            if isinstance(made, tuple):
+                status, body = made
+                headers = {"retry-after": "1"} if status in (429, 503, 507) else None
+                made = Response(body, status, headers, media_type="application/json")
+            self._metrics.note(path, made.status_code, began)
+            return made
+
+        return Route(path, endpoint, methods=[method], name=f"{method} {path}")
+
+    # -- reading requests
+
+    async def _content(self, request: Request, most: int) -> bytes:
+        length = request.headers.get("content-length")
+        return await read_body(request.receive, most, None if length is None else length.encode())
+
+    async def _body(self, request: Request, kind: Any) -> Any:
+        content = await self._content(request, self._bounds.body)
+        bodies, single = decoded(content, kind, 1)
+        if not single:
+            raise RefusedError(422, "expected one object, not a list")
+        return bodies[0]
+
+    async def _carried_out(self, request: Any) -> tuple[int, bytes]:
+        return answer_of(await self._writer.submit(request), single=True)
+
+    async def _looked(self, look: Callable[[], Any]) -> tuple[int, bytes]:
+        return 200, packed_json(await self._writer.call(look))
+
+    async def _copied(self, name: str) -> tuple[Json, dict[str, np.ndarray]]:
+        """Return a copy of the state of the learner that answers."""
+
+        def copied() -> tuple[Json, dict[str, np.ndarray]]:
+            about, arrays = self._writer.machine.hosted(name).served.to_saved()
+            return about, {name: array.copy() for name, array in arrays.items()}
+
+        return await self._writer.call(copied)
+
+    # -- models
+
+    async def models(self, request: Request) -> tuple[int, bytes]:
+        """List all models."""
+        machine = self._writer.machine
+        return await self._looked(lambda: [state_of(own) for own in machine.models.values()])
+
+    async def model(self, request: Request) -> tuple[int, bytes]:
+        """Tell all of a model."""
+        name, machine = request.path_params["model"], self._writer.machine
+        return await self._looked(lambda: state_of(machine.hosted(name)))
+
+    async def create(self, request: Request) -> tuple[int, bytes]:
+        """Make a model from what its columns hold."""
+        body: ModelBody = await self._body(request, ModelBody)
+        content = await asyncio.to_thread(model_of, body)
+        return await self._carried_out(Create(checked_name(body.name), content))
+
+    async def upload(self, request: Request) -> tuple[int, bytes]:
+        """Take a model from the bytes of its file."""
+        name = checked_name(request.path_params["model"])
+        content = await self._content(request, self._bounds.model)
+        return await self._carried_out(Create(name, content))
+
+    async def delete(self, request: Request) -> tuple[int, bytes]:
+        """Delete a model."""
+        return await self._carried_out(Delete(request.path_params["model"]))
+
+    async def challenge(self, request: Request) -> tuple[int, bytes]:
+        """Add a challenger: a learner by its name, or an uploaded file by its bytes."""
+        name, machine = request.path_params["model"], self._writer.machine
+        if request.headers.get("content-type", "").startswith("application/octet-stream"):
+            content = await self._content(request, self._bounds.model)
+            learner = checked_name(request.query_params.get("name", ""))
+            return await self._carried_out(Challenge(name, learner, content, _after(request)))
+        body: ChallengerBody = await self._body(request, ChallengerBody)
+
+        def make() -> bytes:
+            served = machine.hosted(name).served
+            if not isinstance(served, TableServed):
+                raise RefusedError(422, "a challenger of a bare learner is uploaded as a file")
+            return challenger_of(served.model, body)
+
+        content = await self._writer.call(make)
+        learner = checked_name(body.name)
+        return await self._carried_out(Challenge(name, learner, content, body.after))
+
+    async def retire(self, request: Request) -> tuple[int, bytes]:
+        """Remove a challenger."""
+        parts = request.path_params
+        return await self._carried_out(Retire(parts["model"], parts["learner"]))
+
+    async def promote(self, request: Request) -> tuple[int, bytes]:
+        """Let another learner answer."""
+        body: ChampionBody = await self._body(request, ChampionBody)
+        return await self._carried_out(Promote(request.path_params["model"], body.learner))
+
+    async def look(self, request: Request) -> tuple[int, bytes]:
+        """Predict rows, and keep nothing: no label can be told."""
+        name, machine = request.path_params["model"], self._writer.machine
+        content = await self._content(request, self._bounds.body)
+        bodies, single = decoded(content, PredictBody, self._bounds.rows)
+
+        def looked() -> list[Json]:
+            served = machine.hosted(name).served
+            served.check_rows([body.row for body in bodies])
+            return served.look([body.row for body in bodies])
+
+        made = await self._writer.call(looked)
+        return 200, packed_json(made[0] if single else made)
+
+    async def rows(self, request: Request) -> tuple[int, bytes]:
+        """Learn from many rows with their labels, as they come."""
+        name, machine, writer = request.path_params["model"], self._writer.machine, self._writer
+        served = machine.hosted(name).served
+        if not isinstance(served, TableServed) or served.model.ranks:
+            raise RefusedError(422, "rows by the names of columns are for models of tables")
+        kind = "csv" if "csv" in request.headers.get("content-type", "") else "json"
+        prefix, labels = request.query_params.get("id", ""), served.model.label
+        piece: list[Json] = []
+        done = {"rows": 0, "learned": 0, "duplicate": 0}
+
+        async def learn() -> None:
+            first = done["rows"]
+            ids = [f"{prefix}:{first + i}" if prefix else "" for i in range(len(piece))]
+            feedback = [Feedback(_label_of(row, labels)) for row in piece]
+            while True:
+                try:
+                    outcome = await writer.submit(Learn(name, ids, piece[:], feedback), len(piece))
+                    break
+                except RefusedError as error:
+                    if error.status != 429:
+                        raise
+                    await asyncio.sleep(0.05)  # whoever sends faster than we learn is held back
+            if outcome.items is None:
+                raise RefusedError(outcome.status, str(outcome.body.get("error")))
+            bad = next((item for item in outcome.items if item["status"] != 200), None)
+            done["rows"] += len(piece)
+            done["duplicate"] += sum("duplicate" in item for item in outcome.items)
+            done["learned"] += sum(item["status"] == 200 for item in outcome.items)
+            piece.clear()
+            if bad is not None:
+                raise RefusedError(bad["status"], bad["error"])
+
+        try:
+            async for row in rows_of(_parts(request), kind):
+                piece.append(row)
+                if len(piece) == PIECE:
+                    await learn()
+            if piece:
+                await learn()
+        except RefusedError as error:
+            said = f"{error} ({done['rows']} rows before it were learned from)"
+            return error.status, packed_json({"error": said, **done})
+        return 200, packed_json(done)
+
+    # -- looking
+
+    async def certificate(self, request: Request) -> tuple[int, bytes]:
+        """Tell what was paid, and what bounds it."""
+        name, machine = request.path_params["model"], self._writer.machine
+        return await self._looked(lambda: certificate_of(machine, machine.hosted(name)))
+
+    async def alarms(self, request: Request) -> tuple[int, bytes]:
+        """Tell when losses rose."""
+        name, machine = request.path_params["model"], self._writer.machine
+        return await self._looked(lambda: alarms_of(machine.hosted(name)))
+
+    async def weights(self, request: Request) -> tuple[int, bytes]:
+        """Tell which columns matter most; computed beside the writer."""
+        name = request.path_params["model"]
+        saved = await self._copied(name)
+        return 200, packed_json(
+            await asyncio.to_thread(lambda: weights_of(name, served_from(*saved)))
+        )
+
+    async def file(self, request: Request) -> Response:
+        """Return the model that answers as a file, for :func:`driftline.load`."""
+        saved = await self._copied(request.path_params["model"])
+        content = await asyncio.to_thread(archive.packed, *saved)
+        return Response(content, media_type="application/octet-stream")
+
+    async def log(self, request: Request) -> Response:
+        """Return the log of a model, as CSV or JSON lines."""
+        hosted = self._writer.machine.hosted(request.path_params["model"])
+        form = request.query_params.get("format", "csv")
+        if form not in ("csv", "json"):
+            raise RefusedError(422, f"the log is given as csv or json, not {form!r:.40}")
+        parts = exported(self._writer.log, hosted.number, _after(request), form)
+        return StreamingResponse(parts, media_type=f"text/{form}; charset=utf-8")
+
+    async def events(self, request: Request) -> Response:
+        """Send the latest numbers whenever they change."""
+        known = request.headers.get("last-event-id", "")
+        stream = self._feed.events(int(known) if known.isdigit() else 0)
+        headers = {"cache-control": "no-store"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    async def metrics(self, request: Request) -> Response:
+        """Tell numbers to Prometheus."""
+        return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def openapi(self, request: Request) -> tuple[int, bytes]:
+        """Describe all addresses."""
+        return 200, packed_json(openapi())
+
+    async def health(self, request: Request) -> tuple[int, bytes]:
+        """Say whether the process works."""
+        alive = self._writer.is_alive()
+        return 200 if alive else 503, packed_json({"alive": alive})
+
+    async def ready(self, request: Request) -> tuple[int, bytes]:
+        """Say whether labels are learned."""
+        writer = self._writer
+        good = writer.is_alive() and not writer.disk_full
+        made = {"ready": good, "disk_full": writer.disk_full, "waiting": writer.waiting}
+        return 200 if good else 503, packed_json(made)
+
+
+def _after(request: Request) -> int:
+    given = request.query_params.get("after", "0")
+    if not given.isdigit() or len(given) > 18:
+        raise RefusedError(422, f"after is the number of a record, not {given!r:.40}")
+    return int(given)
+
+
+def _label_of(row: Json, names: list[str]) -> Any:
+    """Take the label out of a row."""
+    missing = [name for name in names if name not in row]
+    if missing:
+        raise RefusedError(422, f"there is no column {missing[0]!r}, which is the label")
+    cells = [row.pop(name) for name in names]
+    return cells[0] if len(cells) == 1 else cells
+
+
+async def _parts(request: Request) -> AsyncIterator[bytes]:
+    async for part in request.stream():
+        yield part
+
+
+def application(writer: Writer, access: Access, bounds: Bounds, feed: Feed) -> Any:
+    """Return the application, as ASGI calls it."""
+    metrics = Metrics(writer)
+
+    async def refused(request: Request, error: Any) -> Response:
+        said = packed_json({"error": str(error.detail)})
+        return Response(said, error.status_code, media_type="application/json")
+
+    slow = Slow(writer, access, bounds, metrics, feed)
+    rest = Starlette(routes=slow.routes(), exception_handlers={HTTPException: refused})
+    return Fast(writer, access, bounds, metrics, rest)

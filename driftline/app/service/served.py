@@ -1,0 +1,358 @@
+"""What the service needs of a learner, and how a model of a table and a bare learner offer it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.app.runs import TableModel
+from driftline.app.runs.model import Model
+from driftline.app.runs.table_ticket import TableTicket
+from driftline.errors import InputError
+from driftline.learner import Learner, Ticket
+from driftline.state.loading import loaded
+from driftline.typing import Json, Saved
+
+__all__ = ["Asked", "Feedback", "LearnerServed", "Served", "TableServed", "served_from"]
+
+#: The largest absolute value of a number in a row of a bare learner.
+LARGEST = 1e150
+
+
+class Asked(NamedTuple):
+    """An answer as plain data, and the ticket that its label will be told by."""
+
+    answer: Json
+    ticket: Any
+
+
+class Feedback(NamedTuple):
+    """What came of a prediction: its label, or else the loss."""
+
+    label: Any = None
+    loss: float | None = None
+
+
+class Score(NamedTuple):
+    """Sums since the first round: of target losses, of those of baselines, and how many rounds."""
+
+    rounds: int
+    paid: float
+    baselines: dict[str, float]
+
+
+class Served(ABC):
+    """A learner behind the service. Whatever is refused is an ``InputError``, and changes nothing.
+
+    All results are functions of what was called before, in this order: nothing here may look at a
+    clock, at a random number of its own, or at another thread.
+    """
+
+    @abstractmethod
+    def check_rows(self, rows: Sequence[Any]) -> None:
+        """Refuse rows that :meth:`ask` would refuse."""
+
+    @abstractmethod
+    def check_feedback(self, given: Sequence[Feedback]) -> None:
+        """Refuse labels and losses that no prediction could have."""
+
+    @abstractmethod
+    def ask(self, rows: Sequence[Any]) -> list[Asked]:
+        """Predict rows whose labels come later, all or none."""
+
+    @abstractmethod
+    def look(self, rows: Sequence[Any]) -> list[Json]:
+        """Return the answers that :meth:`ask` would give, and change nothing."""
+
+    @abstractmethod
+    def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
+        """Learn from tickets, all or none."""
+
+    @abstractmethod
+    def learn(self, rows: Sequence[Any], given: Sequence[Feedback]) -> list[Any]:
+        """Learn from rows with labels, all or none; return what was predicted before each."""
+
+    @abstractmethod
+    def forget(self, tickets: Sequence[Any]) -> None:
+        """Say that no label will come for these tickets."""
+
+    @abstractmethod
+    def pack(self, ticket: Any) -> bytes:
+        """Return a ticket as bytes."""
+
+    @abstractmethod
+    def unpack(self, content: bytes) -> Any:
+        """Return the ticket from its bytes."""
+
+    @abstractmethod
+    def to_saved(self) -> Saved:
+        """Return all of it as plain data and arrays that nobody writes to."""
+
+    @property
+    @abstractmethod
+    def score(self) -> Score:
+        """What was paid so far."""
+
+    @property
+    @abstractmethod
+    def outstanding(self) -> int:
+        """How many tickets were asked for, and neither told nor forgotten."""
+
+    @property
+    @abstractmethod
+    def alarms(self) -> list[int]:
+        """The rounds after which losses were seen to have risen."""
+
+    @abstractmethod
+    def about(self) -> Json:
+        """Say what is predicted, from what, and by which learner."""
+
+
+class TableServed(Served):
+    """A model of a table: rows are dicts by the names of columns, labels have names."""
+
+    def __init__(self, model: TableModel):
+        self.model = model
+
+    def check_rows(self, rows: Sequence[Any]) -> None:
+        """Refuse rows that do not fit the columns."""
+        for part in rows if self.model.ranks else [list(rows)]:
+            self.model.check(part)
+
+    def check_feedback(self, given: Sequence[Feedback]) -> None:
+        """Refuse labels that the label columns cannot have."""
+        if any(one.loss is not None for one in given):
+            raise InputError("this model learns from labels: give label, not loss")
+        self.model.check_labels([one.label for one in given])
+
+    def ask(self, rows: Sequence[Any]) -> list[Asked]:
+        """Predict rows by name; one of a ranking is a query, a list of its documents."""
+        model, rows = self.model, list(rows)
+        chances = model.predict_proba(rows) if model.classes else [None] * len(rows)
+        tickets = [model.ask(row) for row in rows] if model.ranks else model.ask(rows)
+        return [Asked(_answer(*pair), pair[0]) for pair in zip(tickets, chances, strict=True)]
+
+    def look(self, rows: Sequence[Any]) -> list[Json]:
+        """Return predictions, chances and sets."""
+        model, rows = self.model, list(rows)
+        made = [model.predict(row) for row in rows] if model.ranks else model.predict(rows)
+        answers: list[Json] = [{"prediction": own} for own in made]
+        if model.classes:
+            for answer, chances in zip(answers, model.predict_proba(rows), strict=True):
+                answer["probabilities"] = chances
+        if model.has_sets:
+            for answer, own in zip(answers, model.predict_set(rows), strict=True):
+                answer["set"] = own
+        return answers
+
+    def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
+        """Learn from tickets and labels by name."""
+        for ticket, one in zip(tickets, given, strict=True):
+            self.model.tell(ticket, one.label)
+
+    def learn(self, rows: Sequence[Any], given: Sequence[Feedback]) -> list[Any]:
+        """Learn from rows and labels by name."""
+        labels = [one.label for one in given]
+        if not self.model.ranks:
+            return list(self.model.learn(list(rows), labels))
+        documents = [row for query in rows for row in query]
+        ranks = self.model.learn(documents, [grade for query in labels for grade in query])
+        ends = np.cumsum([0, *map(len, rows)]).tolist()
+        return [ranks[a:b] for a, b in pairwise(ends)]
+
+    def forget(self, tickets: Sequence[Any]) -> None:
+        """Forget tickets."""
+        for ticket in tickets:
+            self.model.forget(ticket)
+
+    def pack(self, ticket: TableTicket) -> bytes:
+        """Return a ticket as bytes."""
+        return ticket.to_bytes()
+
+    def unpack(self, content: bytes) -> TableTicket:
+        """Return the ticket from its bytes."""
+        return TableTicket.from_bytes(content)
+
+    def to_saved(self) -> Saved:
+        """Return the model as plain data."""
+        return self.model.to_saved()
+
+    @property
+    def score(self) -> Score:
+        """What was paid so far."""
+        model = self.model
+        return Score(model.rounds, model.paid, model.baselines_paid)
+
+    @property
+    def outstanding(self) -> int:
+        """How many tickets wait."""
+        return self.model.outstanding
+
+    @property
+    def alarms(self) -> list[int]:
+        """The rounds of alarms."""
+        return [int(t) for t in self.model.alarms]
+
+    def about(self) -> Json:
+        """Say what is predicted from which columns."""
+        model = self.model
+        return {
+            "task": model.task,
+            "label": model.label,
+            "columns": model.columns,
+            "classes": model.classes,
+            "learner": model.name,
+            "members": len(model.learner.members),
+        }
+
+
+class LearnerServed(Served):
+    """A bare learner: rows are lists of numbers, labels are what its task takes.
+
+    Its target losses and those of no baselines are counted.
+    """
+
+    def __init__(self, learner: Learner, paid: float = 0.0):
+        self.learner, self._paid = learner, paid
+
+    def check_rows(self, rows: Sequence[Any]) -> None:
+        """Refuse rows that are no vectors of the learner's length, or no arrays of items."""
+        expected = self.learner.features
+        for i, row in enumerate(rows):
+            x = _numbers(row, i)
+            if self.learner.task.layout.ragged != (x.ndim == 2):
+                kind = "a list of rows" if self.learner.task.layout.ragged else "a list of numbers"
+                raise InputError(f"row {i}: expected {kind}")
+            if expected is not None and x.shape[-1] != expected:
+                raise InputError(f"row {i} has {x.shape[-1]} numbers, but the model has {expected}")
+
+    def check_feedback(self, given: Sequence[Feedback]) -> None:
+        """Refuse labels that the task cannot have, and losses where labels are needed."""
+        for one in given:
+            if one.loss is None:
+                self.learner.task.check_label(one.label)
+            elif not math.isfinite(one.loss):
+                raise InputError(f"a loss must be finite, not {one.loss}")
+
+    def ask(self, rows: Sequence[Any]) -> list[Asked]:
+        """Predict rows."""
+        tickets = [self.learner.ask(np.array(row, dtype=np.float64)) for row in rows]
+        return [Asked({"prediction": _plain(ticket.prediction)}, ticket) for ticket in tickets]
+
+    def look(self, rows: Sequence[Any]) -> list[Json]:
+        """Return predictions."""
+        made = (self.learner.predict(np.array(row, dtype=np.float64)) for row in rows)
+        return [{"prediction": _plain(prediction)} for prediction in made]
+
+    def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
+        """Learn from tickets one by one; if one is refused, those before it are taken back."""
+        before, paid = self.learner.state, self._paid
+        try:
+            for ticket, one in zip(tickets, given, strict=True):
+                if one.loss is None:
+                    self.learner.tell(ticket, one.label)
+                else:
+                    self.learner.tell(ticket, loss=one.loss)
+                self._paid += self._loss(ticket.prediction, one)
+        except BaseException:
+            self.learner.restore(before)
+            self._paid = paid
+            raise
+
+    def _loss(self, prediction: Any, one: Feedback) -> float:
+        task = self.learner.task
+        return float(task.loss(prediction, one.label)) if one.loss is None else float(one.loss)
+
+    def learn(self, rows: Sequence[Any], given: Sequence[Feedback]) -> list[Any]:
+        """Learn from rows and labels."""
+        before, paid, made = self.learner.state, self._paid, []
+        try:
+            for row, one in zip(rows, given, strict=True):
+                x = np.array(row, dtype=np.float64)
+                prediction = self.learner.step(x, one.label).prediction
+                self._paid += self._loss(prediction, one)
+                made.append(_plain(prediction))
+        except BaseException:
+            self.learner.restore(before)
+            self._paid = paid
+            raise
+        return made
+
+    def forget(self, tickets: Sequence[Any]) -> None:
+        """Forget tickets."""
+        for ticket in tickets:
+            self.learner.forget(ticket)
+
+    def pack(self, ticket: Ticket) -> bytes:
+        """Return a ticket as bytes."""
+        return ticket.to_bytes()
+
+    def unpack(self, content: bytes) -> Ticket:
+        """Return the ticket from its bytes."""
+        return Ticket.from_bytes(content)
+
+    def to_saved(self) -> Saved:
+        """Return the learner as plain data, and what it has paid."""
+        about, arrays = self.learner.to_saved()  # type: ignore[attr-defined]
+        return {**about, "paid": self._paid}, arrays
+
+    @property
+    def score(self) -> Score:
+        """What was paid so far."""
+        return Score(self.learner.rounds, self._paid, {})
+
+    @property
+    def outstanding(self) -> int:
+        """How many tickets wait."""
+        return self.learner.outstanding
+
+    @property
+    def alarms(self) -> list[int]:
+        """The rounds of alarms, where the learner counts them."""
+        return [int(t) for t in getattr(self.learner, "alarms", ())]
+
+    def about(self) -> Json:
+        """Say what the task is."""
+        learner = self.learner
+        return {
+            "task": repr(learner.task),
+            "features": learner.features,
+            "learner": type(learner).__name__,
+            "feedback": getattr(learner, "feedback", "full"),
+        }
+
+
+def served_from(about: Json, arrays: dict[str, np.ndarray]) -> Served:
+    """Return a model or a learner from the content of its file, or refuse it."""
+    if "table" in about:
+        return TableServed(TableModel(Model.from_saved("the model", about, arrays)))
+    paid = about.get("paid", 0.0)
+    if not isinstance(paid, (int, float)) or not math.isfinite(paid):
+        raise InputError(f"a model cannot have paid {paid!r:.80}")
+    return LearnerServed(loaded("the model", about, arrays), float(paid))
+
+
+def _numbers(row: Any, place: int) -> np.ndarray:
+    try:
+        x = np.array(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"row {place}: expected numbers, but saw {row!r:.80}") from None
+    if x.ndim not in (1, 2) or not x.size or not (np.abs(x) <= LARGEST).all():
+        raise InputError(f"row {place}: expected finite numbers, but saw {row!r:.80}")
+    return x
+
+
+def _answer(ticket: TableTicket, chances: dict[str, float] | None) -> Json:
+    made: Json = {"prediction": ticket.prediction}
+    if chances is not None:
+        made["probabilities"] = chances
+    return made if ticket.set is None else made | {"set": ticket.set}
+
+
+def _plain(prediction: Any) -> Any:
+    return prediction.tolist() if hasattr(prediction, "tolist") else prediction

@@ -1,0 +1,147 @@
+"""A running service: a folder, its log, its writer, and an address."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from driftline.app.runs.lock import Lock
+from driftline.app.service.access import Access
+from driftline.app.service.feed import Feed
+from driftline.app.service.http import Bounds
+from driftline.app.service.log import SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.routes import application
+from driftline.app.service.served import Served, served_from
+from driftline.app.service.snapshots import SnapshotFolder
+from driftline.app.service.writer import Limits, Writer
+from driftline.errors import InputError
+from driftline.state import archive
+
+__all__ = ["Running", "Server", "listen"]
+
+#: Seconds for requests to end when the service stops, and for which a thread keeps others waiting.
+GRACE, SWITCH = 5, 0.0005
+
+LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
+
+
+def load(content: bytes) -> Served:
+    """Return a learner from the bytes of its file, or refuse them."""
+    return served_from(*archive.unpacked(content, "the model"))
+
+
+def milliseconds() -> int:
+    """Return the time of day."""
+    return time.time_ns() // 1_000_000
+
+
+class Server:
+    """The service on a folder; one process at a time."""
+
+    def __init__(self, folder: Path, limits: Limits | None = None, bounds: Bounds | None = None):
+        self.folder, self.limits = folder, Limits() if limits is None else limits
+        self.bounds = Bounds() if bounds is None else bounds
+        self._lock = Lock(folder)
+
+    def __enter__(self) -> Server:
+        self._lock.__enter__()
+        try:
+            self.log = SqliteLog(self.folder / LOG)
+            self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
+            self.machine = Machine(self.log, load, milliseconds)
+            began = time.perf_counter()
+            self.replayed = self.machine.recover(self.snapshots)
+            self.seconds = time.perf_counter() - began
+            given = (self.machine, self.log, self.snapshots, self.limits)
+            self.feed = Feed(self.machine)
+            self.writer = Writer(*given, failed=_end_process, published=self.feed.publish)
+        except BaseException:
+            self._lock.__exit__()
+            raise
+        self.writer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.writer.stop()
+        self._lock.__exit__()
+
+    def application(self, access: Access) -> Any:
+        """Return the application, as ASGI calls it."""
+        return application(self.writer, access, self.bounds, self.feed)
+
+
+class Running:
+    """A service that answers requests at an address, until it is stopped."""
+
+    def __init__(self, server: Server, access: Access, host: str, port: int):
+        config = uvicorn.Config(
+            server.application(access),
+            host=host,
+            port=port,
+            http="httptools",
+            lifespan="off",
+            access_log=False,
+            log_level="warning",
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=GRACE,
+            backlog=1024,
+            server_header=False,
+        )
+        self._server = uvicorn.Server(config)
+        try:
+            self._socket = config.bind_socket()
+        except SystemExit:  # that is how uvicorn says so
+            raise InputError(f"port {port} of {host} cannot be used: is it in use?") from None
+        name = f"[{host}]" if ":" in host else host
+        self.address = f"http://{name}:{self._socket.getsockname()[1]}"
+
+    def run(self) -> None:
+        """Answer requests until :meth:`stop`, or a signal where this is the main thread."""
+        uvloop.run(self._server.serve(sockets=[self._socket]))
+
+    def wait(self, seconds: float = 30.0) -> bool:
+        """Wait until requests are answered; return whether they are."""
+        end = time.monotonic() + seconds
+        while not self._server.started and time.monotonic() < end:
+            time.sleep(0.01)
+        return self._server.started
+
+    def stop(self) -> None:
+        """Answer what has come, and then end."""
+        self._server.should_exit = True
+
+
+def listen(
+    running: Running, told: Callable[[str], None], companion: threading.Thread | None = None
+) -> None:
+    """Answer requests until the process is told to end.
+
+    ``told`` is called with the address when they are answered; ``companion`` is started then.
+    """
+    sys.setswitchinterval(SWITCH)
+
+    def announce() -> None:
+        if running.wait():
+            told(running.address)
+            if companion is not None:
+                companion.start()
+
+    threading.Thread(target=announce, name="announcing", daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        running.run()
+
+
+def _end_process(error: BaseException) -> None:
+    """End at once: nobody knows what is on the disk, and a restart will read it."""
+    print(f"the service ends, since its log failed: {error!r}", file=sys.stderr, flush=True)
+    os._exit(74)

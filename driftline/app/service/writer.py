@@ -1,0 +1,263 @@
+"""One thread that owns the machine: requests wait in a queue, and are processed in groups."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.requests import Expire, Outcome, RefusedError, Request
+from driftline.app.service.snapshots import SnapshotFolder
+from driftline.typing import Saved
+
+__all__ = ["Limits", "Writer"]
+
+
+class Limits:
+    """How much is taken at a time, and how long things are kept."""
+
+    def __init__(
+        self,
+        queue: int = 20_000,
+        group: int = 2_000,
+        snapshot_seconds: float = 60.0,
+        expire_seconds: float = 30 * 86_400.0,
+    ):
+        #: The most rows that wait for the writer, and the most in one commit.
+        self.queue, self.group = queue, group
+        #: Seconds between snapshots, and after which a row without a label is forgotten.
+        self.snapshot_seconds, self.expire_seconds = snapshot_seconds, expire_seconds
+
+
+class Writer(threading.Thread):
+    """Takes requests from any thread, and answers them when they are on the disk.
+
+    While a group is written, others gather: the more there is to do, the larger the groups.
+
+    Parameters
+    ----------
+    machine, log, snapshots
+        What it owns; no other thread may call them, but for what says so.
+    failed
+        Called when the disk has failed: the process must end, since nobody knows what was written.
+    published
+        Called after every group, in this thread.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        log: SqliteLog,
+        snapshots: SnapshotFolder,
+        limits: Limits,
+        failed: Callable[[BaseException], None],
+        published: Callable[[], None] = lambda: None,
+    ):
+        super().__init__(name="writer", daemon=True)
+        self.machine, self.log, self.snapshots = machine, log, snapshots
+        self._limits, self._failed, self._published = limits, failed, published
+        self._queue: deque[tuple[Request | Callable[[], Any], int, Any, Any]] = deque()
+        self._waiting, self._ready = 0, threading.Condition()
+        self._ending = False
+        self._next_snapshot = time.monotonic() + limits.snapshot_seconds
+        self._next_expiry = time.monotonic() + 1.0
+        self._writing: threading.Thread | None = None
+        #: Whether the disk was full at the last commit; and how many commits there were, and rows.
+        self.disk_full, self.commits, self.rows = False, 0, 0
+
+    # -- any thread
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait."""
+        return self._waiting
+
+    def submit(self, request: Request, rows: int = 1) -> asyncio.Future[Outcome]:
+        """Queue a request of the running event loop; refuse it if too many rows wait."""
+        return self._put(request, rows)
+
+    def call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Queue a function that looks at the machine between two groups."""
+        return self._put(function, 1)
+
+    def _put(self, work: Any, rows: int) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        with self._ready:
+            if self._ending:
+                raise RefusedError(503, "the service is stopping")
+            if self._waiting + rows > self._limits.queue and self._waiting:
+                raise RefusedError(429, f"{self._waiting} rows wait already: try again in a second")
+            self._queue.append((work, rows, future, loop))
+            self._waiting += rows
+            if len(self._queue) == 1:
+                self._ready.notify()
+        return future
+
+    def stop(self) -> None:
+        """Process what waits, write a snapshot, and end."""
+        with self._ready:
+            self._ending = True
+            self._ready.notify()
+        self.join()
+
+    # -- the writer's thread
+
+    def run(self) -> None:
+        """Process groups until the end."""
+        try:
+            while True:
+                with self._ready:
+                    if not self._queue and not self._ending:
+                        self._ready.wait(0.5)
+                    taken = self._taken()
+                    if not taken and self._ending:
+                        break
+                if taken:
+                    self._process(taken)
+                self._housekeeping()
+            self._end()
+        except BaseException as error:
+            self._failed(error)
+
+    def _taken(self) -> list[Any]:
+        made: list[Any] = []
+        rows = 0
+        while self._queue and (not made or rows + self._queue[0][1] <= self._limits.group):
+            made.append(self._queue.popleft())
+            rows += made[-1][1]
+        self._waiting -= rows
+        return made
+
+    def _process(self, taken: Sequence[Any]) -> None:
+        answers: list[tuple[Any, Any, Any]] = []
+        group: list[tuple[Any, Any, Any]] = []
+        for work, rows, future, loop in taken:
+            if callable(work):
+                answers += self._answered(group)
+                group = []
+                if future is None:
+                    work()
+                else:
+                    answers.append((future, loop, _result(work)))
+            else:
+                group.append((work, future, loop))
+                self.rows += rows
+        answers += self._answered(group)
+        self._published()
+        by_loop: dict[Any, list[tuple[Any, Any]]] = {}
+        for future, loop, result in answers:
+            by_loop.setdefault(loop, []).append((future, result))
+        for loop, pairs in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(_resolve, pairs)
+            except RuntimeError:  # the loop has ended, and with it who asked
+                continue
+
+    def _answered(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+        """Process requests; return what each is answered."""
+        if not group:
+            return []
+        try:
+            outcomes: list[Any] = list(self.machine.process([request for request, _, _ in group]))
+            self.disk_full = False
+            self.commits += 1
+        except DiskFullError:
+            self.disk_full = True
+            error = RefusedError(507, "the disk is full: nothing was learned, try again later")
+            outcomes = [error] * len(group)
+        return [
+            (future, loop, outcome)
+            for (_, future, loop), outcome in zip(group, outcomes, strict=True)
+        ]
+
+    def _housekeeping(self) -> None:
+        """Write snapshots and forget old rows, now and then."""
+        now = time.monotonic()
+        try:
+            if now >= self._next_expiry:
+                self._next_expiry = now + 10.0
+                before = self.machine.at - int(1000 * self._limits.expire_seconds)
+                for name in list(self.machine.names):
+                    self.machine.process([Expire(name, before)])
+            if now >= self._next_snapshot and (
+                self._writing is None or not self._writing.is_alive()
+            ):
+                self._next_snapshot = now + self._limits.snapshot_seconds
+                self.snapshot()
+        except DiskFullError:
+            self.disk_full = True
+
+    def snapshot(self, wait: bool = False) -> None:
+        """Write the states of models that have changed; while that is done, groups go on."""
+        machine, known = self.machine, self.log.snapshots()
+        machine.flush()  # tickets of rows up to now are on the disk before a state needs them
+        covered, saved = machine.seq, []
+        for number, hosted in machine.models.items():
+            batch, seq, name = known.get(number, (0, -1, ""))
+            if seq < hosted.seq:
+                saved.append(hosted.to_saved())
+            elif seq < covered:
+                self.log.put_snapshot(number, batch, covered, name)
+        if saved and wait:
+            self._name_snapshots(self._write_all(saved), covered)
+        elif saved:
+            work = partial(self._write_aside, saved, covered)
+            self._writing = threading.Thread(target=work, name="snapshots", daemon=True)
+            self._writing.start()
+
+    def _write_all(self, saved: Sequence[Saved]) -> list[tuple[int, int, str]]:
+        return [(own[0]["number"], own[0]["at"][1], self.snapshots.write(own)) for own in saved]
+
+    def _write_aside(self, saved: Sequence[Saved], covered: int) -> None:
+        """Write states in a thread of its own; the writer then names them in the log."""
+        try:
+            made = self._write_all(saved)
+        except OSError as error:  # the log has everything: a later snapshot will do
+            print(f"a snapshot could not be written: {error}", file=sys.stderr, flush=True)
+            return
+        with self._ready:
+            self._queue.append((partial(self._name_snapshots, made, covered), 0, None, None))
+            self._ready.notify()
+
+    def _name_snapshots(self, made: Sequence[tuple[int, int, str]], covered: int) -> None:
+        for number, batch, name in made:
+            if number in self.machine.models:
+                self.log.put_snapshot(number, batch, covered, name)
+        self.snapshots.sweep(self.log.snapshots())
+
+    def _end(self) -> None:
+        with suppress(DiskFullError, OSError):
+            if self._writing is not None:
+                self._writing.join()
+                self._process(self._taken())
+            self.snapshot(wait=True)
+        self.log.close()
+
+
+def _result(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except LogFailedError:
+        raise
+    except Exception as error:
+        return error
+
+
+def _resolve(pairs: Sequence[tuple[Any, Any]]) -> None:
+    """Set results in the thread of their event loop."""
+    for future, result in pairs:
+        if future.done():  # whoever asked has gone
+            continue
+        if isinstance(result, BaseException):
+            future.set_exception(result)
+        else:
+            future.set_result(result)

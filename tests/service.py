@@ -1,0 +1,52 @@
+"""A service for tests: on a folder, at a free port, in this process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from contextlib import contextmanager
+
+import driftline as dl
+from driftline.app.service.access import Access
+from driftline.app.service.server import Running, Server
+
+CLIENTS: list[dl.Client] = []
+
+
+@contextmanager
+def serving(folder, tokens=None, limits=None, bounds=None):
+    """Yield the address of a service, and the service."""
+    with Server(folder, limits, bounds) as server:
+        running = Running(server, Access(tokens or {}), "127.0.0.1", 0)
+        thread = threading.Thread(target=running.run, daemon=True)
+        thread.start()
+        running.wait()
+        try:
+            yield running.address, server
+        finally:
+            while CLIENTS:
+                CLIENTS.pop().close()
+            running.stop()
+            thread.join(20.0)
+
+
+def call(address, method, path, body=None, headers=None):
+    """Return the status and the answer to one request, as JSON where it is JSON."""
+    host = address.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=30.0)
+    content = body if isinstance(body, (bytes, str, type(None))) else json.dumps(body)
+    connection.request(method, path, content, headers or {})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    try:
+        return answer.status, json.loads(text)
+    except ValueError:
+        return answer.status, text
+
+
+def client(address, **options):
+    made = dl.Client(address, tries=1, **options)
+    CLIENTS.append(made)
+    return made

@@ -1,0 +1,435 @@
+"""The service over HTTP: what each address answers, and what it refuses."""
+
+import csv
+import io
+import json
+import threading
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.app.service.http import Bounds
+from driftline.app.service.writer import Limits
+from tests.service import call, client, serving
+
+COLUMNS = {"warm": "number", "wet": "flag", "town": ["York", "Bath"]}
+ADMIN, READER, TELLER = "token-of-an-admin", "token-of-a-predictor", "token-of-a-labeller"
+TOKENS = {
+    t.replace(" ", "-"): r for t, r in ((ADMIN, "admin"), (READER, "predict"), (TELLER, "label"))
+}
+
+
+def rows(count, seed=0):
+    generator = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        town = ("York", "Bath", "Ely")[generator.integers(3)]
+        made.append(
+            {"warm": round(generator.normal(), 3), "wet": bool(generator.integers(2)), "town": town}
+        )
+    return made
+
+
+def label_of(row):
+    return "yes" if row["warm"] > 0 else "no"
+
+
+@pytest.fixture
+def service(tmp_path):
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        yield address, own, server
+
+
+def test_a_row_is_predicted_and_its_label_learned_once(service):
+    address, own, _ = service
+    row = rows(1)[0]
+    first = own.predict("rain", row, id="a")
+    again = own.predict("rain", row, id="a")
+    assert again == first | {"duplicate": True}
+    assert own.label("rain", "a", "yes") == {"id": "a", "learned": True}
+    assert own.label("rain", "a", "yes") == {"id": "a", "learned": True, "duplicate": True}
+    assert own.model("rain")["counts"]["told"] == 1
+    assert own.predict("rain", row, id="a") == again  # though the model has learned since
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("labels", {"id": "a", "label": "no"}, 409, "another label"),
+        ("labels", {"id": "zzz", "label": "no"}, 404, "no row was asked for by id 'zzz'"),
+        ("labels", {"id": "b"}, 422, "a label, or a loss"),
+        ("labels", {"id": "b", "label": "yes", "loss": 1.0}, 422, "a label, or a loss"),
+        ("labels", {"id": "b", "loss": 1.0}, 422, "give label, not loss"),
+        ("labels", {"id": "b", "label": ["yes"]}, 422, ""),
+        ("labels", {"id": "b", "label": {}}, 422, ""),
+        ("labels", {"id": "", "label": "yes"}, 422, "length"),
+        ("labels", {"id": "x" * 201, "label": "yes"}, 422, "length"),
+        ("predict", {"id": "a", "row": {"warm": 5}}, 409, "another row"),
+        ("predict", {"row": {"warm": "hot"}}, 422, "expected a number, but saw 'hot'"),
+        ("predict", {"row": {"worm": 1}}, 422, "did you mean 'warm'"),
+        ("predict", {"row": {"warm": [1]}}, 422, "Expected"),
+        ("predict", {"row": {"warm": 1e999}}, 400, ""),
+        ("predict", {"row": {"town": "x" * 10_001}}, 422, "length"),
+        ("predict", {"rows": {}}, 422, "unknown field"),
+        ("predict", [[]], 422, "Expected"),
+        ("predict", "null", 422, "Expected"),
+        ("predict", b"\xff\xfe", 400, "no JSON"),
+        ("predict", b"[" * 5000, 400, ""),
+        ("predict", b'{"row": NaN}', 400, "no JSON"),
+        ("learn", {"row": {"warm": 1}}, 422, "label"),
+        ("learn", {"id": "a", "row": {"warm": 1}, "label": "yes"}, 409, "before"),
+    ],
+)  # fmt: skip
+def test_bad_requests_are_refused_and_change_nothing(service, path, body, status, words):
+    address, own, server = service
+    own.predict("rain", {"warm": 1.0}, id="a")
+    own.predict("rain", {"warm": 1.0}, id="b")
+    own.label("rain", "a", "yes")
+    before = own.model("rain"), server.machine.seq
+    if body == {"row": {"warm": 1e999}}:
+        body = b'{"row": {"warm": 1e999}}'
+    seen, answer = call(address, "POST", f"/models/rain/{path}", body)
+    assert seen == status or (status == 400 and seen == 422), answer
+    assert words in answer["error"]
+    assert (own.model("rain"), server.machine.seq) == before
+
+
+def test_a_list_has_an_answer_for_every_row(service):
+    address, own, _ = service
+    own.predict("rain", {"warm": 1.0}, id="a")
+    body = [{"id": "a", "label": "yes"}, {"id": "b", "label": "no"}, {"id": "a", "label": "no"}]
+    status, answer = call(address, "POST", "/models/rain/labels", body)
+    assert status == 200
+    assert [item["status"] for item in answer] == [200, 404, 409]
+    assert call(address, "POST", "/models/rain/labels", []) == (200, [])
+
+
+def test_labels_in_any_order_equal_the_library(service, tmp_path):
+    """The service is the library: same rows, same labels, same predictions and losses."""
+    _, own, server = service
+    table, order = rows(60), np.random.default_rng(1).permutation(60)
+    served = server.machine.hosted("rain").served.model
+    alone = served.fresh("fast")
+    tickets = {}
+    for i, row in enumerate(table):
+        made = own.predict("rain", row, id=f"r{i}")
+        tickets[i] = alone.ask(row)
+        assert made["prediction"] == tickets[i].prediction
+        if i % 3 == 2:
+            for j in order[i - 2 : i + 1]:
+                if int(j) in tickets:
+                    own.label("rain", f"r{j}", label_of(table[j]))
+                    alone.tell(tickets.pop(int(j)), label_of(table[j]))
+    assert served.paid == alone.paid
+    assert served.outstanding == alone.outstanding
+    row = {"warm": 0.3, "wet": True, "town": "Ely"}
+    assert served.predict_proba(row) == alone.predict_proba(row)
+
+
+def test_after_a_restart_all_is_as_before(tmp_path):
+    table = rows(40)
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast", coverage=0.8)
+        for i, row in enumerate(table):
+            own.predict("rain", row, id=f"r{i}")
+            if i % 2:
+                own.label("rain", f"r{i}", label_of(row))
+        own.challenge("rain", "other", learner="polyak")
+        own.promote("rain", "other")
+        own.learn("rain", table, [label_of(row) for row in table])
+        before = own.model("rain"), own.certificate("rain")
+        answer = own.predict("rain", table[0], id="r0")
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        assert server.replayed == 0  # a snapshot was written at the end
+        now = own.certificate("rain")
+        assert (own.model("rain"), now) == before
+        assert own.predict("rain", table[0], id="r0") == answer
+        assert own.label("rain", "r0", "yes")["learned"]
+        assert len(own.predict("rain", table[1], id="new")["set"]) >= 1
+
+
+def test_challengers_stand_as_if_they_had_been_there_from_the_start(tmp_path):
+    table = rows(50)
+
+    def played(folder, early):
+        with serving(folder) as (address, _):
+            own = client(address)
+            own.create("rain", "rain", columns=COLUMNS, learner="fast", classes=["no", "yes"])
+            if early:
+                own.challenge("rain", "other", learner="polyak")
+            for i, row in enumerate(table):
+                own.predict("rain", row, id=f"r{i}")
+                if i >= 5:
+                    own.label("rain", f"r{i - 5}", label_of(table[i - 5]))
+            if not early:
+                own.challenge("rain", "other", learner="polyak")
+            for i in range(45, 50):
+                own.label("rain", f"r{i}", label_of(table[i]))
+            return [(o["name"], o["rounds"], o["paid"]) for o in own.model("rain")["learners"]]
+
+    assert played(tmp_path / "a", True) == played(tmp_path / "b", False)
+
+
+def test_going_back_to_the_first_learner_is_one_request(service):
+    _, own, _ = service
+    own.challenge("rain", "other")
+    own.promote("rain", "other")
+    assert own.model("rain")["champion"] == "other"
+    own.promote("rain", "first")
+    assert own.model("rain")["champion"] == "first"
+    with pytest.raises(dl.ServiceError, match="no learner 'nobody'"):
+        own.promote("rain", "nobody")
+    with pytest.raises(dl.ServiceError, match="already"):
+        own.challenge("rain", "other")
+
+
+def test_many_rows_as_csv_and_as_lines_of_json(service):
+    address, own, _ = service
+    table = [row | {"rain": label_of(row)} for row in rows(2500)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(table[0]))
+    writer.writeheader()
+    writer.writerows(table)
+    path, kind = "/models/rain/rows?id=upload", {"content-type": "text/csv"}
+    wanted = {"rows": 2500, "learned": 2500, "duplicate": 0}
+    assert call(address, "POST", path, out.getvalue(), kind) == (200, wanted)
+    again = wanted | {"duplicate": 2500}
+    assert call(address, "POST", path, out.getvalue(), kind) == (200, again)
+    lines = "\n".join(json.dumps(row) for row in table[:10])
+    assert call(address, "POST", "/models/rain/rows", lines)[1]["learned"] == 10
+    assert own.model("rain")["counts"]["learned"] == 2510
+    status, answer = call(address, "POST", "/models/rain/rows", 'warm,rain\n1,"yes\nno', kind)
+    assert status == 422
+    status, answer = call(address, "POST", "/models/rain/rows", "warm,rain\n1,yes\nhot,no\n", kind)
+    assert (status, answer["learned"]) == (422, 0)
+    assert "hot" in answer["error"]
+
+
+def test_several_models_and_files(service, tmp_path):
+    address, own, _ = service
+    own.create(
+        "plans", "will", rows=[{"age": i, "will": "go" if i % 2 else "stay"} for i in range(30)]
+    )
+    names = [model["name"] for model in own.models()]
+    assert names == ["rain", "plans"]
+    status, content = call(address, "GET", "/models/plans/file")
+    assert status == 200
+    (tmp_path / "model").write_bytes(content)
+    assert isinstance(dl.load(tmp_path / "model"), dl.TableModel)
+    own.upload("copy", tmp_path / "model")
+    assert own.predict("copy", {"age": 3})["prediction"] in ("go", "stay")
+    own.delete("plans")
+    assert [model["name"] for model in own.models()] == ["rain", "copy"]
+    with pytest.raises(dl.ServiceError, match="no model 'plans'"):
+        own.predict("plans", {"age": 3})
+    with pytest.raises(dl.ServiceError, match="already"):
+        own.create("rain", "rain", columns=COLUMNS)
+    for name in ("../x", "a/b", "", "x" * 65, ".hidden"):
+        with pytest.raises(dl.ServiceError):
+            own.create(name, "rain", columns=COLUMNS)
+    status, answer = call(address, "PUT", "/models/bad", b"not a model")
+    assert (status, "not a file of driftline" in answer["error"]) == (422, True)
+
+
+def test_bare_learners_take_vectors_labels_and_losses(service, tmp_path):
+    address, own, _ = service
+    learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+    learner.save(tmp_path / "ogd")
+    own.upload("ogd", tmp_path / "ogd")
+    status, made = call(address, "POST", "/models/ogd/predict", {"id": "a", "row": [0.6, 0.8]})
+    assert (status, made["prediction"]) == (200, learner.ask([0.6, 0.8]).prediction)
+    assert own.label("ogd", "a", 2)["learned"]
+    assert call(address, "POST", "/models/ogd/predict", {"row": [0.6]})[0] == 422
+    assert call(address, "POST", "/models/ogd/predict", {"row": ["a", 2]})[0] == 422
+    dl.auto(dl.tasks.Multiclass(3), feedback="bandit").save(tmp_path / "bandit")
+    own.upload("bandit", tmp_path / "bandit")
+    call(address, "POST", "/models/bandit/predict", {"id": "a", "row": [0.6, 0.8]})
+    assert own.label("bandit", "a", loss=1.0)["learned"]
+    assert own.model("bandit")["learners"][0]["paid"] == 1.0
+
+
+def test_sets_levels_tags_and_rankings(service):
+    address, own, _ = service
+    levels = {"task": "levels", "levels": ["low", "middle", "high"]}
+    own.create("grade", "grade", columns={"x": "number"}, options=levels)
+    assert own.predict("grade", {"x": 1.0}, id="a")["prediction"] in levels["levels"]
+    assert own.label("grade", "a", "high")["learned"]
+    own.create("tags", ["red", "blue"], columns={"x": "number"}, options={"task": "tags"})
+    assert own.predict("tags", {"x": 1.0}, id="a")["prediction"] == []
+    assert own.label("tags", "a", ["red"])["learned"]
+    documents = [{"q": i // 3, "x": i % 3, "grade": i % 2} for i in range(12)]
+    own.create("search", "grade", rows=documents, options={"query": "q"})
+    query = [{"q": 1, "x": x} for x in range(3)]
+    status, made = call(address, "POST", "/models/search/predict", {"id": "a", "row": query})
+    assert (status, sorted(made["prediction"])) == (200, [0, 1, 2])
+    assert own.label("search", "a", [0, 1, 0])["learned"]
+
+
+def test_tokens_have_roles(tmp_path):
+    admin, reader, teller = TOKENS
+    with serving(tmp_path / "data", tokens=TOKENS) as (address, _):
+        own = client(address, token=admin)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        assert client(address, token=reader).predict("rain", {"warm": 1}, id="a")["id"] == "a"
+        assert client(address, token=teller).label("rain", "a", "yes")["learned"]
+        for token, path, status in (
+            (reader, "labels", 403),
+            (teller, "predict", 403),
+            ("something else", "predict", 401),
+            ("", "predict", 401),
+        ):
+            headers = {"authorization": f"Bearer {token}"} if token else {}
+            assert call(address, "POST", f"/models/rain/{path}", {}, headers)[0] == status
+        assert (
+            call(address, "DELETE", "/models/rain", None, {"authorization": f"Bearer {teller}"})[0]
+            == 403
+        )
+        assert call(address, "GET", "/models")[0] == 401
+        assert call(address, "GET", "/health")[0] == 200
+
+
+def test_limits_of_a_request(tmp_path):
+    with serving(tmp_path / "data", bounds=Bounds(body=2000, rows=5)) as (address, _):
+        client(address).create("rain", "rain", columns=COLUMNS, learner="fast")
+        many = [{"row": {"warm": 1}}] * 6
+        assert call(address, "POST", "/models/rain/predict", many)[0] == 413
+        assert call(address, "POST", "/models/rain/predict", " " * 3000)[0] == 413
+
+        def parts():  # without a length, so that only what comes can be counted
+            for _ in range(1000):
+                yield b" " * 100
+
+        assert _streamed(address, "/models/rain/predict", parts()) == 413
+
+
+def _streamed(address, path, parts):
+    import http.client
+
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30.0)
+    try:
+        connection.request(
+            "POST", path, parts, encode_chunked=True, headers={"transfer-encoding": "chunked"}
+        )
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the answer came before all was sent
+    answer = connection.getresponse()
+    answer.close()
+    connection.close()
+    return answer.status
+
+
+def test_a_full_queue_is_429(tmp_path):
+    with serving(tmp_path / "data", limits=Limits(queue=3)) as (address, server):
+        own = client(address)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        held, free = threading.Event(), threading.Event()
+
+        def hold():
+            held.set()
+            free.wait(20.0)
+
+        server.writer._queue.append((hold, 0, None, None))
+        with server.writer._ready:
+            server.writer._ready.notify()
+        held.wait(20.0)
+        first = threading.Thread(target=own.predict, args=("rain", [{"warm": 1}] * 3))
+        first.start()
+        while server.writer.waiting < 3:
+            pass
+        status, answer = call(address, "POST", "/models/rain/predict", {"row": {"warm": 1}})
+        free.set()
+        first.join()
+        assert (status, "rows wait" in answer["error"]) == (429, True)
+        assert call(address, "POST", "/models/rain/predict", {"row": {"warm": 1}})[0] == 200
+
+
+def test_old_rows_are_forgotten_and_say_so(tmp_path):
+    with serving(tmp_path / "data", limits=Limits(expire_seconds=-1.0)) as (address, server):
+        own = client(address)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        own.predict("rain", {"warm": 1.0}, id="a")
+        server.writer._next_expiry = 0.0
+        own.predict("rain", {"warm": 1.0}, id="b")
+        for _ in range(100):
+            if own.model("rain")["counts"]["expired"]:
+                break
+        assert call(address, "POST", "/models/rain/labels", {"id": "a", "label": "yes"})[0] == 410
+        assert own.predict("rain", {"warm": 1.0}, id="a")["duplicate"]
+
+
+def test_what_people_look_at(service):
+    address, own, _ = service
+    table = rows(80)
+    own.learn("rain", table, [label_of(row) for row in table])
+    own.predict("rain", table[0], id="a")
+    certificate = own.certificate("rain")
+    assert certificate["rounds"] == 80 and certificate["outstanding"] == 1
+    assert certificate["oldest_seconds"] >= 0.0
+    status, weights = call(address, "GET", "/models/rain/weights")
+    assert weights["importance"][0][0] == "warm"
+    assert call(address, "GET", "/models/rain/alarms")[1]["learners"] == {"first": []}
+    status, text = call(address, "GET", "/metrics")
+    assert b'driftline_rows_total{model="rain",what="learned"} 80.0' in text
+    status, made = call(address, "POST", "/models/rain/look", {"row": table[0]})
+    assert status == 200 and "probabilities" in made
+    assert own.model("rain")["counts"]["asked"] == 1
+    status, text = call(address, "GET", "/models/rain/log")
+    lines = list(csv.DictReader(io.StringIO(text.decode())))
+    assert [line["kind"] for line in lines] == ["create"] + ["learn"] * 80 + ["ask"]
+    assert json.loads(lines[1]["row"]) == table[0]
+    status, text = call(address, "GET", "/models/rain/log?format=json&after=80")
+    assert len(text.splitlines()) == 2
+
+
+def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(service):
+    address, _, _ = service
+    for path in ("/", "/app.js", "/style.css", "/uplot.js", "/uplot.css"):
+        status, text = call(address, "GET", path)
+        assert status == 200
+        if path != "/uplot.js":
+            assert b"http://" not in text and b"https://" not in text
+    assert call(address, "GET", "/../pyproject.toml")[0] == 404
+    assert call(address, "GET", "/nowhere")[0] == 404
+
+
+def test_events_tell_the_latest_numbers(service):
+    import http.client
+
+    address, own, _ = service
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30.0)
+    connection.request("GET", "/events")
+    answer = connection.getresponse()
+    assert answer.readline() == b"retry: 1000\n"
+    own.predict("rain", {"warm": 1.0}, id="a")
+    lines = []
+    while not any(line.startswith(b"data: ") for line in lines):
+        lines.append(answer.readline())
+    made = json.loads(lines[-1].removeprefix(b"data: "))
+    assert made["models"][0]["counts"]["asked"] == 1
+    connection.close()
+
+
+def test_the_description_names_every_address(service):
+    address, _, server = service
+    status, made = call(address, "GET", "/openapi.json")
+    assert made["openapi"].startswith("3.1")
+    known = {(path, method) for path, own in made["paths"].items() for method in own}
+    from driftline.app.service.routes import FILES, Slow
+
+    routes = Slow(server.writer, None, None, None, None).routes()
+    found = {(r.path, m.lower()) for r in routes for m in r.methods - {"HEAD"}}
+    found -= {(f"/{name}", "get") for name in FILES} | {("/openapi.json", "get")}
+    fast = {(f"/models/{{model}}/{what}", "post") for what in ("predict", "labels", "learn")}
+    assert known == found | fast
+
+
+def test_one_process_at_a_time(tmp_path):
+    with serving(tmp_path / "data"):
+        with pytest.raises(dl.InputError, match="is being written by process"):
+            with serving(tmp_path / "data"):
+                pass

@@ -1,0 +1,33 @@
+"""Thousands of simulated histories of the service, with crashes anywhere."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from tests.simulation import problems_of
+
+
+def found(seeds, **options):
+    return {seed: problems for seed in seeds if (problems := problems_of(seed, **options))}
+
+
+def test_nothing_acknowledged_is_lost_or_doubled():
+    assert found(range(2000)) == {}
+
+
+def test_longer_histories():
+    assert found(range(30), steps=80) == {}
+
+
+def test_without_syncing_every_commit_labels_are_lost():
+    """The control: what the simulator is for, it finds."""
+    lost = found(range(200), synchronous="NORMAL")
+    assert len(lost) > 50
+
+
+@pytest.mark.hard
+def test_a_million_histories():
+    parts = [range(start, start + 10_000) for start in range(0, 1_000_000, 10_000)]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        assert [made for made in pool.map(found, parts) if made] == []

@@ -21,7 +21,7 @@ class Curve:
     >>> for t in range(1, 11):
     ...     curve.add(t, {"paid": t / 2})
     >>> [point[0] for point in curve.points]
-    [4, 8, 10]
+    [1, 5, 9, 10]
     """
 
     def __init__(self, most: int = MOST):

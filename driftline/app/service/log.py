@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import apsw
 
+from driftline import files
 from driftline.app.service.batch import Batch
 from driftline.app.service.records import Kind, Mark, Record, Stored
 from driftline.errors import InputError
@@ -91,7 +92,8 @@ class SqliteLog:
     synchronous
         As SQLite calls it. ``FULL``, unless a test wants to see data lost.
     vfs
-        The name of another layer below SQLite, for tests.
+        The name of another layer below SQLite, for tests; it cannot share memory, so that there is
+        one connection only.
     """
 
     def __init__(self, path: Path, synchronous: str = "FULL", vfs: str | None = None):
@@ -114,7 +116,13 @@ class SqliteLog:
 
     def _set_up(self, synchronous: str) -> None:
         run = self._write.execute
+        if self._vfs is not None:
+            run("pragma locking_mode=exclusive").fetchall()
+        # A new file gets its write-ahead log by way of a rollback journal. If the deletion of that
+        # were lost with the power, it would roll everything back: EXTRA syncs the folder, too.
+        run("pragma synchronous=extra").fetchall()
         run("pragma journal_mode=wal").fetchall()
+        files.disk.sync_folder(self.path.parent)
         run(f"pragma synchronous={synchronous}").fetchall()
         run("pragma foreign_keys=off").fetchall()
         run("pragma temp_store=memory").fetchall()
@@ -202,13 +210,15 @@ class SqliteLog:
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """Yield all records after one, by its seq."""
-        reader = self._open(apsw.SQLITE_OPEN_READONLY)
+        alone = self._vfs is not None
+        reader = self._write if alone else self._open(apsw.SQLITE_OPEN_READONLY)
         try:
             for row in reader.execute("select * from log where seq>? order by seq", (after,)):
                 seq, batch, at, model, kind, id, body = row
                 yield Record(seq, batch, at, model, Kind(kind), id, body)
         finally:
-            reader.close()
+            if not alone:
+                reader.close()
 
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""

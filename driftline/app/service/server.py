@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,15 @@ class Server:
         return application(self.writer, access, self.bounds, self.feed)
 
 
+class _Quiet(uvicorn.Server):
+    """Leaves signals alone: uvicorn would raise them again at its end, before the log is closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Do nothing."""
+        yield
+
+
 class Running:
     """A service that answers requests at an address, until it is stopped."""
 
@@ -97,7 +107,7 @@ class Running:
             backlog=1024,
             server_header=False,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Quiet(config)
         try:
             self._socket = config.bind_socket()
         except SystemExit:  # that is how uvicorn says so
@@ -106,7 +116,7 @@ class Running:
         self.address = f"http://{name}:{self._socket.getsockname()[1]}"
 
     def run(self) -> None:
-        """Answer requests until :meth:`stop`, or a signal where this is the main thread."""
+        """Answer requests until :meth:`stop`."""
         uvloop.run(self._server.serve(sockets=[self._socket]))
 
     def wait(self, seconds: float = 30.0) -> bool:
@@ -117,14 +127,15 @@ class Running:
         return self._server.started
 
     def stop(self) -> None:
-        """Answer what has come, and then end."""
+        """Answer what has come, and then end; when it is called again, end at once."""
+        self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
 
 
 def listen(
     running: Running, told: Callable[[str], None], companion: threading.Thread | None = None
 ) -> None:
-    """Answer requests until the process is told to end.
+    """Answer requests until the process is told to end, by Ctrl-C or SIGTERM.
 
     ``told`` is called with the address when they are answered; ``companion`` is started then.
     """
@@ -137,8 +148,9 @@ def listen(
                 companion.start()
 
     threading.Thread(target=announce, name="announcing", daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        running.run()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: running.stop())
+    running.run()
 
 
 def _end_process(error: BaseException) -> None:

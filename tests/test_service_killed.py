@@ -1,0 +1,114 @@
+"""A running service is killed again and again, while clients go on; and it is really killed."""
+
+import signal
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.app.service.log import SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.server import load, milliseconds
+from driftline.app.service.snapshots import SnapshotFolder
+from driftline.state import archive
+from tests.service_host import Host
+
+
+def free_port():
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return made.getsockname()[1]
+
+
+class User(threading.Thread):
+    """Asks, and tells labels some time later, and notes what was acknowledged."""
+
+    def __init__(self, address, name, seed):
+        super().__init__(daemon=True)
+        self.client, self.name_, self.ending = dl.Client(address, tries=60), name, False
+        self.generator = np.random.default_rng(seed)
+        self.answers, self.labels, self.waiting, self.error = {}, {}, [], None
+
+    def run(self):
+        number = 0
+        try:
+            while not self.ending:
+                id, number = f"{self.name_}-{number}", number + 1
+                x = round(float(self.generator.normal()), 3)
+                self.answers[id] = x, self.client.predict("m", {"x": x}, id=id)["prediction"]
+                self.waiting.append(id)
+                if len(self.waiting) > 5:
+                    place = int(self.generator.integers(len(self.waiting)))
+                    own = self.waiting.pop(place)
+                    label = "yes" if self.answers[own][0] > 0 else "no"
+                    self.client.label("m", own, label)
+                    self.labels[own] = label
+        except Exception as error:
+            self.error = error
+        self.client.close()
+
+
+def played(folder, kills, seed=0):
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    host = Host(folder, port, "--snapshot", "0.3")
+    generator = np.random.default_rng(seed)
+    with dl.Client(address, tries=60) as client:
+        host.start()
+        client.create("m", "label", columns={"x": "number"}, learner="fast", exist_ok=True)
+        users = [User(address, f"user {i}", [seed, i]) for i in range(3)]
+        for user in users:
+            user.start()
+        for _ in range(kills):
+            time.sleep(float(generator.uniform(0.02, 0.5)))
+            assert host.kill() == -signal.SIGKILL
+            host.start()
+        for user in users:
+            user.ending = True
+            user.join(60.0)
+            assert user.error is None
+        state = client.model("m")
+        for user in users:  # the same again gives the same answer, and changes nothing
+            for id, (x, prediction) in user.answers.items():
+                assert client.predict("m", {"x": x}, id=id)["prediction"] == prediction
+            for id, label in user.labels.items():
+                assert client.label("m", id, label)["duplicate"]
+        assert client.model("m")["counts"] == state["counts"]
+    assert host.kill(signal.SIGTERM) == 0
+    host.close()
+    asked = sum(len(user.answers) for user in users)
+    told = sum(len(user.labels) for user in users)
+    assert (state["counts"]["asked"], state["counts"]["told"]) == (asked, told)
+    assert state["learners"][0]["rounds"] == told
+    return told
+
+
+def check_replay(folder):
+    """The state is a function of the log: with and without the snapshots."""
+    states = []
+    for with_snapshots in (True, False):
+        log = SqliteLog(folder / "log.sqlite3")
+        machine = Machine(log, load, milliseconds)
+        from driftline.app.service.served import served_from
+
+        own = SnapshotFolder(folder / "snapshots", log, served_from) if with_snapshots else None
+        machine.recover(own)
+        about, arrays = machine.hosted("m").to_saved()
+        states.append(archive.packed(about, arrays))
+        log.close()
+    assert states[0] == states[1]
+
+
+def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path):
+    assert played(tmp_path / "data", kills=3) > 0
+    check_replay(tmp_path / "data")
+
+
+@pytest.mark.hard
+def test_five_hundred_kills(tmp_path):
+    told = played(tmp_path / "data", kills=500, seed=1)
+    print(f"{told} labels, 500 kills")
+    check_replay(tmp_path / "data")

@@ -23,6 +23,8 @@ __all__ = ["Client", "ServiceError"]
 
 #: How many connections are kept open for the next requests.
 MOST_IDLE = 16
+#: Seconds between two tries, at first and at most.
+PAUSE, LONGEST_PAUSE = 0.05, 2.0
 #: Statuses after which a request is sent again.
 AGAIN = (429, 502, 503, 504, 507)
 
@@ -48,7 +50,7 @@ class Client:
         How long one try may take.
     tries
         How often a request is sent before it fails: after a broken connection, a full queue or a
-        restart; with pauses of a tenth of a second that double.
+        restart; with pauses that double, up to two seconds.
 
     Examples
     --------
@@ -212,7 +214,7 @@ class Client:
     def _json(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request until it is answered, and return the answer."""
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        pause, said = 0.1, ""
+        pause, said = PAUSE, ""
         for left in reversed(range(self._tries)):
             try:
                 status, answer = self._once(method, path, content)
@@ -222,7 +224,7 @@ class Client:
                 return self._answer(status, answer)
             if left:
                 time.sleep(pause)
-                pause = min(2.0 * pause, 5.0)
+                pause = min(2.0 * pause, LONGEST_PAUSE)
         raise ServiceError(status, said or _error(answer))
 
     def _answer(self, status: int, answer: bytes) -> Any:

@@ -63,7 +63,11 @@ def played(folder, kills, seed=0):
         for user in users:
             user.start()
         for _ in range(kills):
-            time.sleep(float(generator.uniform(0.02, 0.5)))
+            wanted = sum(len(u.labels) for u in users) + int(generator.integers(0, 30))
+            end = time.monotonic() + 5.0
+            while sum(len(u.labels) for u in users) < wanted and time.monotonic() < end:
+                time.sleep(0.005)
+            time.sleep(float(generator.uniform(0.0, 0.01)))
             assert host.kill() == -signal.SIGKILL
             host.start()
         for user in users:

@@ -52,6 +52,14 @@ NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvi
     type=click.FloatRange(0.1, 86_400.0),
     help="Seconds between snapshots of models that have changed.",
 )
+@click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="URL",
+    help="A stream to learn from: redis://HOST:PORT/0?stream=NAME&model=MODEL, or "
+    "kafka://HOST:PORT?topic=NAME&model=MODEL.",
+)
 @click.option("--workers", type=int, hidden=True)
 def serve(
     folder: Path,
@@ -59,6 +67,7 @@ def serve(
     port: int,
     tokens: Path | None,
     example: bool,
+    sources: tuple[str, ...],
     days: float,
     seconds: float,
     workers: int | None,
@@ -82,8 +91,10 @@ def serve(
             "listen at 127.0.0.1"
         )
     from driftline.app.service.server import Running, Server, listen
+    from driftline.app.service.sources import Feeder, source_from
     from driftline.app.service.writer import Limits
 
+    opened = [source_from(url) for url in sources]
     limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY)
     with Server(folder, limits) as server:
         for finding in server.snapshots.findings:
@@ -100,7 +111,15 @@ def serve(
 
             token = next((token for token, role in known.items() if role == "admin"), None)
             companion = Example(running.address, token)
+        feeders = [
+            Feeder(source, model, server.writer, server.positions.get(source.name, ""))
+            for source, model in opened
+        ]
+        for feeder in feeders:
+            feeder.start()
         listen(running, _told, companion)
+        for feeder in feeders:
+            feeder.stop()
         if companion is not None:
             companion.stop()
     click.echo("stopped; all is on the disk")

@@ -17,6 +17,7 @@ from driftline.app.service.requests import (
     Learn,
     Outcome,
     Promote,
+    Read,
     RefusedError,
     Request,
     Retire,
@@ -69,6 +70,9 @@ class Planner:
             return self._tell(request)
         if isinstance(request, Learn):
             return self._learn(request)
+        if isinstance(request, Read):
+            self._batch.positions[request.source] = request.position
+            return lambda _: Outcome(200, {})
         return self._administer(request)
 
     def _mark(self, hosted: Hosted, id: str) -> Mark | None:
@@ -162,8 +166,6 @@ class Planner:
             fresh = Mark(0, NEW, *said) if name else None
             known = row, feedback
             found.append(batch.add(hosted.number, Kind.LEARN, name, body, known, fresh))
-        if request.source:
-            batch.positions[request.source] = request.position
 
         def answer(results: Results) -> Outcome:
             items = []

@@ -23,8 +23,6 @@ class Kind(IntEnum):
     PROMOTE = 7
     RETIRE = 8
     DELETE = 9
-    #: Where a stream has been read to: nothing is learned from it.
-    READ = 10
 
 
 class Record(NamedTuple):

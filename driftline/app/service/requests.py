@@ -18,6 +18,7 @@ __all__ = [
     "Learn",
     "Outcome",
     "Promote",
+    "Read",
     "RefusedError",
     "Request",
     "Retire",
@@ -50,18 +51,19 @@ class Tell(NamedTuple):
 
 
 class Learn(NamedTuple):
-    """Learn from rows that come with their labels; ``ids`` may be empty texts.
-
-    ``source`` and ``position`` are those of a stream that the rows were read from: they are written
-    in the same commit.
-    """
+    """Learn from rows that come with their labels; ``ids`` may be empty texts."""
 
     model: str
     ids: Sequence[str]
     rows: Sequence[Any]
     feedback: Sequence[Feedback]
-    source: str = ""
-    position: str = ""
+
+
+class Read(NamedTuple):
+    """Remember up to where a stream was read, in the commit of what was read from it."""
+
+    source: str
+    position: str
 
 
 class Create(NamedTuple):
@@ -107,7 +109,9 @@ class Expire(NamedTuple):
     before: int
 
 
-Request: TypeAlias = Ask | Tell | Learn | Create | Delete | Challenge | Promote | Retire | Expire
+Request: TypeAlias = (
+    Ask | Tell | Learn | Read | Create | Delete | Challenge | Promote | Retire | Expire
+)
 
 #: Requests that have a batch of their own: what they change is needed to validate others.
 ALONE = (Create, Delete, Challenge, Promote, Retire, Expire)

@@ -63,6 +63,8 @@ class Server:
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
             self.seconds = time.perf_counter() - began
+            #: Up to where streams were read when it started.
+            self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.limits)
             self.feed = Feed(self.machine)
             self.writer = Writer(*given, failed=_end_process, published=self.feed.publish)

@@ -8,8 +8,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
@@ -64,7 +66,7 @@ class Writer(threading.Thread):
         super().__init__(name="writer", daemon=True)
         self.machine, self.log, self.snapshots = machine, log, snapshots
         self._limits, self._failed, self._published = limits, failed, published
-        self._queue: deque[tuple[Request | Callable[[], Any], int, Any, Any]] = deque()
+        self._queue: deque[tuple[Any, int, Any, Any]] = deque()
         self._waiting, self._ready = 0, threading.Condition()
         self._ending = False
         self._next_snapshot = time.monotonic() + limits.snapshot_seconds
@@ -82,15 +84,25 @@ class Writer(threading.Thread):
 
     def submit(self, request: Request, rows: int = 1) -> asyncio.Future[Outcome]:
         """Queue a request of the running event loop; refuse it if too many rows wait."""
-        return self._put(request, rows)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Outcome] = loop.create_future()
+        self._put([request], rows, future, loop)
+        return future
 
     def call(self, function: Callable[[], Any]) -> asyncio.Future[Any]:
         """Queue a function that looks at the machine between two groups."""
-        return self._put(function, 1)
-
-    def _put(self, work: Any, rows: int) -> asyncio.Future[Any]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
+        self._put(function, 1, future, loop)
+        return future
+
+    def submit_together(self, requests: Sequence[Request], rows: int) -> Future[list[Outcome]]:
+        """Queue requests of another thread, which go into one commit."""
+        future: Future[list[Outcome]] = Future()
+        self._put(list(requests), rows, future, None)
+        return future
+
+    def _put(self, work: Any, rows: int, future: Any, loop: Any) -> None:
         with self._ready:
             if self._ending:
                 raise RefusedError(503, "the service is stopping")
@@ -100,7 +112,6 @@ class Writer(threading.Thread):
             self._waiting += rows
             if len(self._queue) == 1:
                 self._ready.notify()
-        return future
 
     def stop(self) -> None:
         """Process what waits, write a snapshot, and end."""
@@ -157,27 +168,30 @@ class Writer(threading.Thread):
         for future, loop, result in answers:
             by_loop.setdefault(loop, []).append((future, result))
         for loop, pairs in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(_resolve, pairs)
-            except RuntimeError:  # the loop has ended, and with it who asked
+            if loop is None:
+                _resolve(pairs)
                 continue
+            with suppress(RuntimeError):  # the loop has ended, and with it who asked
+                loop.call_soon_threadsafe(_resolve, pairs)
 
     def _answered(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
         """Process requests; return what each is answered."""
         if not group:
             return []
         try:
-            outcomes: list[Any] = list(self.machine.process([request for request, _, _ in group]))
+            requests = [request for several, _, _ in group for request in several]
+            outcomes = iter(self.machine.process(requests))
             self.disk_full = False
             self.commits += 1
         except DiskFullError:
             self.disk_full = True
             error = RefusedError(507, "the disk is full: nothing was learned, try again later")
-            outcomes = [error] * len(group)
-        return [
-            (future, loop, outcome)
-            for (_, future, loop), outcome in zip(group, outcomes, strict=True)
-        ]
+            return [(future, loop, error) for _, future, loop in group]
+        made = []
+        for several, future, loop in group:
+            own = list(islice(outcomes, len(several)))
+            made.append((future, loop, own if loop is None else own[0]))
+        return made
 
     def _housekeeping(self) -> None:
         """Write snapshots and forget old rows, now and then."""

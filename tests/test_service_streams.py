@@ -1,0 +1,151 @@
+"""Streams that the service reads by itself: a message is learned from once, whatever dies."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from driftline.app.service.sources import Feeder, Message, source_from
+from driftline.errors import InputError
+from tests.service import client, serving
+
+COLUMNS = {"x": "number"}
+
+
+class ListSource:
+    """Messages of a list; after every read the position may be forgotten by the reader."""
+
+    name = "list"
+
+    def __init__(self, messages, most=7):
+        self.messages, self.most = messages, most
+
+    def read(self, position):
+        first = int(position or 0)
+        part = self.messages[first : first + self.most]
+        if not part:
+            time.sleep(0.01)
+        return [Message(str(first + i), own, str(first + i + 1)) for i, own in enumerate(part)]
+
+    def close(self):
+        pass
+
+
+def fed(source, address, server, count):
+    feeder = Feeder(source, "m", server.writer, server.positions.get(source.name, ""))
+    feeder.start()
+    own = client(address)
+    for _ in range(3000):
+        state = own.model("m")["counts"]
+        if state["learned"] + state["told"] >= count:
+            break
+        time.sleep(0.01)
+    feeder.stop()
+    return feeder
+
+
+def test_messages_predict_tell_and_learn(tmp_path):
+    messages = [{"data": json.dumps({"id": f"a{i}", "row": {"x": i}})} for i in range(10)]
+    messages += [{"data": json.dumps({"id": f"a{i}", "label": "yes"})} for i in range(10)]
+    messages += [{"data": json.dumps({"row": {"x": i}, "label": "no"})} for i in range(10)]
+    messages += [{"x": str(i), "y": "no"} for i in range(10)]
+    messages += [
+        {"data": "no JSON"},
+        {"data": '{"label": "yes"}'},
+        {"x": "1"},
+        {"x": "a", "y": "b"},
+    ]
+    messages += [{"data": '{"row": {"x": 1}, "label": "last"}'}]
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        feeder = fed(ListSource(messages), address, server, 31)
+        counts = own.model("m")["counts"]
+        assert (counts["asked"], counts["told"], counts["learned"]) == (10, 10, 21)
+        assert feeder.refused == 4
+
+
+def test_a_position_that_was_forgotten_doubles_nothing(tmp_path):
+    messages = [{"x": str(i % 5), "y": "yes" if i % 2 else "no"} for i in range(100)]
+    with serving(tmp_path / "data") as (address, server):
+        client(address).create("m", "y", columns=COLUMNS, learner="fast")
+        fed(ListSource(messages), address, server, 100)
+    with serving(tmp_path / "data") as (address, server):
+        assert server.positions == {"list": "100"}
+        feeder = Feeder(ListSource(messages), "m", server.writer, "")  # from the beginning again
+        feeder.start()
+        while feeder.position != "100":
+            time.sleep(0.01)
+        feeder.stop()
+        assert client(address).model("m")["counts"]["learned"] == 100
+
+
+@pytest.mark.parametrize(
+    "url", ["http://x", "redis://h", "redis://h?stream=a", "kafka://h?model=m"]
+)
+def test_addresses_of_streams_are_checked(url):
+    with pytest.raises(InputError, match="expected redis://"):
+        source_from(url)
+
+
+class Redis:
+    """A server of Redis in a process of its own, which can be killed."""
+
+    def __init__(self, folder):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder = folder
+        self.start()
+
+    def start(self):
+        arguments = ["redis-server", "--port", str(self.port), "--dir", str(self.folder)]
+        arguments += ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+        self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 0.1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_redis_is_killed_and_restarted_and_so_is_the_service(tmp_path):
+    redis = pytest.importorskip("redis")
+    (tmp_path / "redis").mkdir()
+    broker = Redis(tmp_path / "redis")
+    url = f"redis://127.0.0.1:{broker.port}/0?stream=visits&model=m"
+    try:
+        writer = redis.Redis(port=broker.port)
+        for i in range(300):
+            writer.xadd("visits", {"x": i % 7, "y": "yes" if i % 2 else "no"})
+        for kills in range(3):
+            with serving(tmp_path / "data") as (address, server):
+                own = client(address)
+                own.create("m", "y", columns=COLUMNS, learner="fast", exist_ok=True)
+                source, model = source_from(url)
+                feeder = Feeder(source, model, server.writer, server.positions.get(source.name, ""))
+                feeder.start()
+                while own.model("m")["counts"]["learned"] < 300 * (kills + 1) - 100:
+                    time.sleep(0.01)
+                broker.kill()
+                broker.start()
+                for i in range(300):
+                    writer.xadd("visits", {"x": i % 7, "y": "yes" if i % 2 else "no"})
+                while own.model("m")["counts"]["learned"] < 300 * (kills + 2):
+                    time.sleep(0.01)
+                feeder.stop()
+        with serving(tmp_path / "data") as (address, server):
+            assert client(address).model("m")["counts"]["learned"] == 1200
+        writer.close()
+    finally:
+        broker.kill()

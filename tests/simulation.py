@@ -135,6 +135,8 @@ class MemoryLog:
         state = disk.durable()
         self.records, self.marks, self.answers = state
 
+    trimmed = 0
+
     def append(self, entries):
         disk = self._disk
         disk.reached()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -53,6 +54,11 @@ NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvi
     help="Seconds between snapshots of models that have changed.",
 )
 @click.option(
+    "--keep",
+    type=click.FloatRange(0.0, 36_500.0, min_open=True),
+    help="Days after which records are deleted that are in snapshots. Default: never.",
+)
+@click.option(
     "--from",
     "sources",
     multiple=True,
@@ -70,6 +76,7 @@ def serve(
     sources: tuple[str, ...],
     days: float,
     seconds: float,
+    keep: float | None,
     workers: int | None,
 ) -> None:
     """Serve models over HTTP: predictions now, labels whenever they come.
@@ -95,7 +102,8 @@ def serve(
     from driftline.app.service.writer import Limits
 
     opened = [source_from(url) for url in sources]
-    limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY)
+    kept = math.inf if keep is None else keep * DAY
+    limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY, keep_seconds=kept)
     with Server(folder, limits) as server:
         for finding in server.snapshots.findings:
             click.echo(finding, err=True)

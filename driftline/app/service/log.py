@@ -7,6 +7,7 @@ many distributions has a bug in the write-ahead log that was mended in 3.51.3.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ import apsw
 
 from driftline import files
 from driftline.app.service.batch import Batch
-from driftline.app.service.records import Kind, Mark, Record, Stored
+from driftline.app.service.records import EXPIRED, Kind, Mark, Record, Stored
 from driftline.errors import InputError
 
 __all__ = ["DiskFullError", "Log", "LogFailedError", "SqliteLog"]
@@ -37,9 +38,16 @@ create table if not exists stored(
     primary key(seq, learner)) without rowid;
 create table if not exists snapshots(
     model integer primary key, batch integer not null, seq integer not null, file text not null);
+create table if not exists gone(
+    model integer not null, key blob not null, at integer not null,
+    primary key(model, key)) without rowid;
 create index if not exists models on log(model) where kind in (1, 9);
 create table if not exists positions(source text primary key, position text not null) without rowid;
 """
+
+
+def _key(id: str) -> bytes:
+    return hashlib.blake2b(id.encode(), digest_size=8).digest()
 
 
 class DiskFullError(Exception):
@@ -79,6 +87,11 @@ class Log(Protocol):
 
     def time_of(self, seq: int) -> int | None:
         """Return when a record came, None if it is no longer there."""
+        ...
+
+    @property
+    def trimmed(self) -> int:
+        """The record up to which records were deleted, 0 for none."""
         ...
 
 
@@ -164,7 +177,7 @@ class SqliteLog:
         if entries.positions:
             many("insert or replace into positions values(?,?)", entries.positions.items())
         for model in entries.dropped:
-            for table in ("snapshots", "ids"):
+            for table in ("snapshots", "ids", "gone"):
                 self._write.execute(f"delete from {table} where model=?", (model,))
 
     def _commit(self, work: Any) -> None:
@@ -186,6 +199,48 @@ class SqliteLog:
         statement = "insert or replace into snapshots values(?,?,?,?)"
         self._commit(lambda: self._write.execute(statement, (model, batch, seq, file)))
 
+    def trim(self, before: int, covered: int, forget: int, most: int = 5000) -> int:
+        """Delete records that came before a time and are in snapshots; return how many.
+
+        Rows that wait for their label stay. Of the ids of others a digest is kept, so that these
+        are known to be too old, until ``forget``. At most so many records are deleted at a time.
+        """
+        run = self._write.execute
+        last = run(
+            "select max(seq) from (select seq from log where seq<=? and at<? order by seq limit ?)",
+            (covered, before, most),
+        ).get
+        if last is None:
+            run("delete from gone where at<?", (forget,))
+            return 0
+        made = 0
+
+        def work() -> None:
+            nonlocal made
+            old = run(
+                """select l.seq, l.model, l.id, l.at from log l
+                left join ids i on i.model=l.model and i.id=l.id
+                where l.seq<=? and l.kind!=1 and not (l.kind=2 and i.told=0)""",
+                (last,),
+            ).fetchall()
+            made = len(old)
+            many = self._write.executemany
+            many("delete from log where seq=?", [(seq,) for seq, *_ in old])
+            many("delete from stored where seq=?", [(seq,) for seq, *_ in old])
+            named = [(model, str(id), at) for _, model, id, at in old if id]
+            many("delete from ids where model=? and id=?", [own[:2] for own in named])
+            rows = [(model, _key(id), at) for model, id, at in named]
+            many("insert or replace into gone values(?,?,?)", rows)
+            run("insert or replace into meta values('trimmed', ?)", (last,))
+
+        self._commit(work)
+        return made
+
+    @property
+    def trimmed(self) -> int:
+        """The record up to which records were deleted, 0 for none."""
+        return self.meta("trimmed") or 0
+
     def put_meta(self, key: str, value: Any) -> None:
         """Keep a value by name."""
         statement = "insert or replace into meta values(?,?)"
@@ -201,7 +256,11 @@ class SqliteLog:
         """Return what is known of an id."""
         statement = "select asked, told, row, label from ids where model=? and id=?"
         found = self._write.execute(statement, (model, id)).fetchone()
-        return None if found is None else Mark(*found)
+        if found is not None:
+            return Mark(*found)
+        statement = "select 1 from gone where model=? and key=?"
+        gone = self._write.execute(statement, (model, _key(id))).fetchone()
+        return None if gone is None else Mark(0, EXPIRED, b"", b"")
 
     def stored(self, seq: int) -> list[Stored]:
         """Return what learners answered to a record, if that was written."""

@@ -25,6 +25,7 @@ from driftline.app.service.planning import Planner
 from driftline.app.service.records import Kind, Record, Stored, packed_json, plain_json
 from driftline.app.service.requests import (
     ALONE,
+    Ask,
     Outcome,
     RefusedError,
     Request,
@@ -145,6 +146,14 @@ class Machine:
         if number is None:
             raise RefusedError(404, f"there is no model {name!r:.80}")
         return self.models[number]
+
+    def look(self, request: Ask) -> Outcome:
+        """Predict rows, and keep nothing: their labels cannot be told."""
+        served = self.hosted(request.model).served
+        served.check_rows(request.rows)
+        answers = zip(request.ids, served.look(request.rows), strict=True)
+        items = [{"id": id, "status": 200, **own, "kept": False} for id, own in answers]
+        return Outcome(200, {}, items)
 
     def answer(self, seq: int) -> Json | None:
         """Return what was answered to a record; of labels, only refusals are kept."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftline.app.service.batch import NEW, Batch, Plan, Results
 from driftline.app.service.hosted import Hosted
-from driftline.app.service.records import Kind, Mark, digest, packed_json
+from driftline.app.service.records import EXPIRED, Kind, Mark, digest, packed_json
 from driftline.app.service.requests import (
     Ask,
     Challenge,
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from driftline.app.service.machine import Machine
 
 __all__ = ["Planner"]
-
-#: How a mark calls a label that came too late, or never.
-EXPIRED = -1
 
 
 class Planner:
@@ -93,6 +90,8 @@ class Planner:
             if mark is None:
                 fresh = Mark(NEW, 0, said, b"")
                 found.append(batch.add(hosted.number, Kind.ASK, name, packed_json(row), row, fresh))
+            elif mark.told == EXPIRED and not mark.asked:
+                found.append(_gone(name))
             elif mark.row != said or not mark.asked:
                 found.append(_conflict(name, "another row was given by this id"))
             elif mark.asked == NEW:
@@ -121,8 +120,7 @@ class Planner:
                 item = {"id": name, "status": 404, "error": f"no row was asked for by id {name!r}"}
                 found.append(item)
             elif mark.told == EXPIRED:
-                item = {"id": name, "status": 410, "error": "the row was forgotten: it is too old"}
-                found.append(item)
+                found.append(_gone(name))
             elif mark.told:
                 kind = Kind.TELL if mark.asked else Kind.LEARN
                 found.append(self._again(hosted, kind, name, mark, mark.label == said))
@@ -158,6 +156,9 @@ class Planner:
         for name, row, feedback in zip(request.ids, request.rows, request.feedback, strict=True):
             said = digest(row), digest(list(feedback))
             mark = self._mark(hosted, name) if name else None
+            if mark is not None and mark.told == EXPIRED:
+                found.append(_gone(name))
+                continue
             if mark is not None:
                 same = not mark.asked and (mark.row, mark.label) == said
                 found.append(self._again(hosted, Kind.LEARN, name, mark, same))
@@ -197,6 +198,11 @@ class Planner:
         elif isinstance(request, Challenge):
             if hosted.reader(request.name) is not None:
                 raise RefusedError(409, f"there is a learner {request.name!r} already")
+            if request.after < machine.log.trimmed:
+                raise RefusedError(
+                    410,
+                    f"the log begins after record {machine.log.trimmed}: older ones are deleted",
+                )
             served = machine.load(request.content)
             if served.about().get("task") != hosted.served.about().get("task"):
                 raise RefusedError(422, "the challenger has another task than the model")
@@ -239,6 +245,10 @@ def _learned(name: str, result: Any) -> Json:
     if isinstance(result, InputError):
         return {"id": name, "status": 422, "error": str(result)}
     return {"id": name, "status": 200, "learned": True}
+
+
+def _gone(name: str) -> Json:
+    return {"id": name, "status": 410, "error": "the row was forgotten: it is too old"}
 
 
 def _conflict(name: str, why: str) -> Json:

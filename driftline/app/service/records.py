@@ -42,11 +42,15 @@ class Record(NamedTuple):
     body: bytes
 
 
+#: How a mark calls a label that never came, or an id whose records were deleted.
+EXPIRED = -1
+
+
 class Mark(NamedTuple):
     """What is known of an id: the records in which it was asked for and told, and what these said.
 
-    ``asked`` is 0 for a row that came with its label. ``told`` is 0 while no label has come, and -1
-    if it came too late to be learned from, or never.
+    ``asked`` is 0 for a row that came with its label, and for one whose records were deleted.
+    ``told`` is 0 while no label has come.
     """
 
     asked: int

@@ -57,6 +57,14 @@ class SnapshotFolder:
             self.findings.append(f"{name} cannot be used, and the log is read instead: {error}")
             return None
 
+    def verify(self, name: str) -> bool:
+        """Say whether a file can be read from the disk, and its digest is right."""
+        try:
+            archive.read(self.folder / name)
+        except (OSError, InputError):
+            return False
+        return True
+
     def write(self, saved: Saved) -> str:
         """Write a state; return the name of its file."""
         about = saved[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import threading
 import time
@@ -16,8 +17,9 @@ from typing import Any
 
 from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
-from driftline.app.service.requests import Expire, Outcome, RefusedError, Request
+from driftline.app.service.requests import Ask, Expire, Outcome, RefusedError, Request
 from driftline.app.service.snapshots import SnapshotFolder
+from driftline.errors import InputError
 from driftline.typing import Saved
 
 __all__ = ["Limits", "Writer"]
@@ -32,11 +34,14 @@ class Limits:
         group: int = 2_000,
         snapshot_seconds: float = 60.0,
         expire_seconds: float = 30 * 86_400.0,
+        keep_seconds: float = math.inf,
     ):
         #: The most rows that wait for the writer, and the most in one commit.
         self.queue, self.group = queue, group
         #: Seconds between snapshots, and after which a row without a label is forgotten.
         self.snapshot_seconds, self.expire_seconds = snapshot_seconds, expire_seconds
+        #: Seconds after which records are deleted that are in snapshots.
+        self.keep_seconds = keep_seconds
 
 
 class Writer(threading.Thread):
@@ -69,6 +74,7 @@ class Writer(threading.Thread):
         self._queue: deque[tuple[Any, int, Any, Any]] = deque()
         self._waiting, self._ready = 0, threading.Condition()
         self._ending = False
+        self._verified: set[str] = set()
         self._next_snapshot = time.monotonic() + limits.snapshot_seconds
         self._next_expiry = time.monotonic() + 1.0
         self._writing: threading.Thread | None = None
@@ -185,13 +191,23 @@ class Writer(threading.Thread):
             self.commits += 1
         except DiskFullError:
             self.disk_full = True
-            error = RefusedError(507, "the disk is full: nothing was learned, try again later")
-            return [(future, loop, error) for _, future, loop in group]
+            made = [(future, loop, self._without_disk(own)) for own, future, loop in group]
+            return made
         made = []
         for several, future, loop in group:
             own = list(islice(outcomes, len(several)))
             made.append((future, loop, own if loop is None else own[0]))
         return made
+
+    def _without_disk(self, requests: Sequence[Request]) -> Any:
+        """Return what is answered when nothing can be written: predictions, without tickets."""
+        request = requests[0]
+        if isinstance(request, Ask):
+            try:
+                return self.machine.look(request)
+            except (RefusedError, InputError) as error:
+                return error
+        return RefusedError(507, "the disk is full: nothing was learned, try again later")
 
     def _housekeeping(self) -> None:
         """Write snapshots and forget old rows, now and then."""
@@ -202,6 +218,8 @@ class Writer(threading.Thread):
                 before = self.machine.at - int(1000 * self._limits.expire_seconds)
                 for name in list(self.machine.names):
                     self.machine.process([Expire(name, before)])
+                if math.isfinite(self._limits.keep_seconds) and self._trim():
+                    self._next_expiry = now + 0.1  # there is more
             if now >= self._next_snapshot and (
                 self._writing is None or not self._writing.is_alive()
             ):
@@ -209,6 +227,20 @@ class Writer(threading.Thread):
                 self.snapshot()
         except DiskFullError:
             self.disk_full = True
+
+    def _trim(self) -> int:
+        """Delete some records that are too old, if all models have snapshots that can be read."""
+        known, kept = self.log.snapshots(), int(1000 * self._limits.keep_seconds)
+        numbers = self.machine.models.keys()
+        if not numbers or not numbers <= known.keys():
+            return 0
+        fresh = {known[number][2] for number in numbers} - self._verified
+        if not all(self.snapshots.verify(name) for name in fresh):
+            return 0
+        self._verified = {known[number][2] for number in numbers}
+        covered = min(known[number][1] for number in numbers)
+        before = self.machine.at - kept
+        return self.log.trim(before, covered, before - kept)
 
     def snapshot(self, wait: bool = False) -> None:
         """Write the states of models that have changed; while that is done, groups go on."""

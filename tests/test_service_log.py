@@ -1,0 +1,166 @@
+"""The log itself: a full disk, old records, damaged snapshots, files of other kinds."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import driftline as dl
+from driftline.app.service.log import DiskFullError, SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
+from driftline.app.service.served import Feedback
+from driftline.app.service.writer import Limits
+from tests.service import call, client, serving
+from tests.simulation import load
+
+COLUMNS = {"x": "number"}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    log = SqliteLog(tmp_path / "log.sqlite3")
+    times = iter(range(1000, 1_000_000, 1000))
+    made = Machine(log, load, lambda: next(times))
+    made.process([Create("m", b"")])
+    yield made
+    log.close()
+
+
+def test_a_full_disk_refuses_labels_and_changes_nothing(machine):
+    machine.process([Ask("m", ["a"], ["row a"])])
+    run = machine.log._write.execute
+    pages = run("pragma page_count").get
+    before = machine.seq, machine.batch, machine.hosted("m").to_saved()
+    run(f"pragma max_page_count={pages}")
+    with pytest.raises(DiskFullError):
+        machine.process([Learn("m", [f"l{i}"], ["x" * 5000], [Feedback("yes")]) for i in range(9)])
+    assert (machine.seq, machine.batch, machine.hosted("m").to_saved()) == before
+    run("pragma max_page_count=1000000")
+    made = machine.process([Tell("m", ["a"], [Feedback("yes")])])
+    assert made[0].items[0]["learned"]
+
+
+def test_on_a_full_disk_predictions_go_on(tmp_path):
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        own.predict("m", {"x": 1.0}, id="a")
+
+        def fill():
+            pages = server.log._write.execute("pragma page_count").get
+            server.log._write.execute(f"pragma max_page_count={pages}")
+
+        server.writer._queue.append((fill, 0, None, None))
+        text = "x" * 9000  # so that a page more is needed
+        status, made = call(address, "POST", "/models/m/labels", {"id": "a", "label": text})
+        assert (status, "disk is full" in made["error"]) == (507, True)
+        many = [{"id": f"b{i}", "row": {"x": i}} for i in range(500)]
+        status, made = call(address, "POST", "/models/m/predict", many)
+        assert status == 200 and not made[0]["kept"]
+        assert call(address, "GET", "/ready")[0] == 503
+        assert call(address, "GET", "/health")[0] == 200
+        free = lambda: server.log._write.execute("pragma max_page_count=1000000")  # noqa: E731
+        server.writer._queue.append((free, 0, None, None))
+        assert own.label("m", "a", "yes")["learned"]
+        assert call(address, "GET", "/ready")[0] == 200
+
+
+@pytest.mark.hard
+def test_a_really_full_disk(tmp_path):
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        with serving(place / "data") as (address, server):
+            own = client(address)
+            own.create("m", "y", columns=COLUMNS, learner="fast")
+            learned, refused = 0, 0
+            for i in range(4000):
+                status, _ = call(
+                    address,
+                    "POST",
+                    "/models/m/learn",
+                    {"id": f"l{i}", "row": {"x": i}, "label": "a" * 400 if i % 9 else "b"},
+                )
+                learned += status == 200
+                refused += status == 507
+                if refused > 20:
+                    break
+            assert refused > 20
+            assert call(address, "POST", "/models/m/predict", {"row": {"x": 1}})[0] == 200
+            assert own.model("m")["counts"]["learned"] == learned
+        with serving(place / "data") as (address, server):
+            assert client(address).model("m")["counts"]["learned"] == learned
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
+    limits = Limits(keep_seconds=-1.0, snapshot_seconds=1000.0)
+    folder = tmp_path / "data"
+    with serving(folder, limits=Limits()) as (address, server):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        for i in range(30):
+            own.predict("m", {"x": i}, id=f"a{i}")
+            if i % 2:
+                own.label("m", f"a{i}", "yes" if i % 3 else "no")
+        own.learn("m", {"x": 1.0}, "yes", id="b")
+        before = own.model("m")
+    with serving(folder, limits=limits) as (address, server):
+        own = client(address)
+        for _ in range(5):
+            server.writer._next_expiry = 0.0
+            own.predict("m", {"x": 2.0})  # housekeeping comes after every group
+        assert server.log.trimmed > 0
+        for id in ("a1", "b"):
+            assert call(address, "POST", "/models/m/labels", {"id": id, "label": "yes"})[0] == 410
+        body = {"id": "a1", "row": {"x": 1}}
+        assert call(address, "POST", "/models/m/predict", body)[0] == 410
+        body = {"id": "b", "row": {"x": 1.0}, "label": "yes"}
+        assert call(address, "POST", "/models/m/learn", body)[0] == 410
+        assert own.label("m", "a2", "no")["learned"]  # it was waiting all the time
+        with pytest.raises(dl.ServiceError, match="older ones are deleted"):
+            own.challenge("m", "late")
+    with serving(folder) as (address, server):
+        now = client(address).model("m")
+        assert now["learners"][0]["rounds"] == before["learners"][0]["rounds"] + 1
+
+
+def test_a_damaged_snapshot_is_left_aside(tmp_path):
+    folder = tmp_path / "data"
+    with serving(folder) as (address, _):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        own.learn("m", [{"x": i} for i in range(20)], ["yes", "no"] * 10)
+        before = own.model("m")
+    (file,) = (folder / "snapshots").iterdir()
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with serving(folder) as (address, server):
+        assert len(server.snapshots.findings) == 1
+        assert server.replayed == 21
+        assert client(address).model("m") == before
+
+
+def test_files_of_another_kind_are_refused(tmp_path):
+    (tmp_path / "log.sqlite3").write_bytes(b"something else " * 100)
+    with pytest.raises(dl.InputError, match="is no log of driftline"):
+        SqliteLog(tmp_path / "log.sqlite3")
+    log = SqliteLog(tmp_path / "new.sqlite3")
+    log._write.execute("pragma user_version=99")
+    log.close()
+    with pytest.raises(dl.InputError, match="install a newer one"):
+        SqliteLog(tmp_path / "new.sqlite3")
+    with pytest.raises(dl.InputError, match="cannot be opened"):
+        SqliteLog(Path(tmp_path))
+
+
+def test_a_challenger_of_another_task_is_refused(machine):
+    machine.hosted("m").served.about = lambda: {"task": "another"}
+    assert machine.process([Challenge("m", "c", b"", 0)])[0].status == 422

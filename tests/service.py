@@ -9,7 +9,12 @@ from contextlib import contextmanager
 
 import driftline as dl
 from driftline.app.service.access import Access
-from driftline.app.service.server import Running, Server
+from driftline.app.service.log import SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.served import served_from
+from driftline.app.service.server import Running, Server, load, milliseconds
+from driftline.app.service.snapshots import SnapshotFolder
+from driftline.state import archive
 
 CLIENTS: list[dl.Client] = []
 
@@ -50,3 +55,17 @@ def client(address, **options):
     made = dl.Client(address, tries=1, **options)
     CLIENTS.append(made)
     return made
+
+
+def check_replay(folder):
+    """The state is a function of the log: with the snapshots and without them it is the same."""
+    states = []
+    for with_snapshots in (True, False):
+        log = SqliteLog(folder / "log.sqlite3")
+        machine = Machine(log, load, milliseconds)
+        own = SnapshotFolder(folder / "snapshots", log, served_from) if with_snapshots else None
+        machine.recover(own)
+        known = sorted(machine.models.items())
+        states.append([archive.packed(*hosted.to_saved()) for _, hosted in known])
+        log.close()
+    assert states[0] == states[1]

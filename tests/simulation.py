@@ -163,6 +163,10 @@ class MemoryLog:
             return 0, 0, 0
         return self.records[-1].seq, self.records[-1].batch, self.records[-1].at
 
+    def first_without(self, models):
+        made = (r.seq for r in self.records if r.kind is Kind.CREATE and r.model not in models)
+        return next(made, None)
+
     def waiting(self, model, before):
         return [
             (record.id, record.seq)
@@ -219,13 +223,12 @@ class Disk:
 
     def load(self):
         if not self.snapshots:
-            return (), 0
+            return ()
         if self._chance.happens(0.2):  # damaged: the one before it will do, or none
             self.snapshots.pop()
             return self.load()
         seq, saved = self.snapshots[-1]
-        made = [Hosted.from_saved(*copy.deepcopy(own), load_saved) for own in saved]
-        return made, seq
+        return [(Hosted.from_saved(*copy.deepcopy(own), load_saved), seq) for own in saved]
 
 
 def load_saved(about, arrays):

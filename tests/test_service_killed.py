@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.app.service.log import SqliteLog
-from driftline.app.service.machine import Machine
-from driftline.app.service.server import load, milliseconds
-from driftline.app.service.snapshots import SnapshotFolder
-from driftline.state import archive
+from tests.service import check_replay
 from tests.service_host import Host
 
 
@@ -88,22 +84,6 @@ def played(folder, kills, seed=0):
     assert (state["counts"]["asked"], state["counts"]["told"]) == (asked, told)
     assert state["learners"][0]["rounds"] == told
     return told
-
-
-def check_replay(folder):
-    """The state is a function of the log: with and without the snapshots."""
-    states = []
-    for with_snapshots in (True, False):
-        log = SqliteLog(folder / "log.sqlite3")
-        machine = Machine(log, load, milliseconds)
-        from driftline.app.service.served import served_from
-
-        own = SnapshotFolder(folder / "snapshots", log, served_from) if with_snapshots else None
-        machine.recover(own)
-        about, arrays = machine.hosted("m").to_saved()
-        states.append(archive.packed(about, arrays))
-        log.close()
-    assert states[0] == states[1]
 
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path):

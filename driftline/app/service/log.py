@@ -94,6 +94,10 @@ class Log(Protocol):
         """The record up to which records were deleted, 0 for none."""
         ...
 
+    def first_without(self, models: Sequence[int]) -> int | None:
+        """Return the first record of a model that is none of these and was not deleted."""
+        ...
+
 
 class SqliteLog:
     """A log in a file.

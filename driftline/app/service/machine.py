@@ -45,8 +45,8 @@ UNWRITTEN = 10_000
 class Snapshots(Protocol):
     """Where states of models are kept, each after some batch."""
 
-    def load(self) -> tuple[Iterable[Hosted], int]:
-        """Return the last good state of every model, and the record after which the rest stand."""
+    def load(self) -> Iterable[tuple[Hosted, int]]:
+        """Return the last good state of every model, and the record up to which it holds."""
         ...
 
 
@@ -76,10 +76,12 @@ class Machine:
 
     def recover(self, snapshots: Snapshots | None = None) -> int:
         """Compute the state from the log; return how many records were applied."""
-        known, start = ((), 0) if snapshots is None else snapshots.load()
-        for hosted in known:
+        covered: dict[int, int] = {}
+        for hosted, seq in () if snapshots is None else snapshots.load():
             self.models[hosted.number], self.names[hosted.name] = hosted, hosted.number
-        covered = {number: hosted.seq for number, hosted in self.models.items()}
+            covered[hosted.number] = seq
+        first = self.log.first_without(list(covered))
+        start = min([*covered.values(), *([] if first is None else [first - 1])], default=0)
         count = 0
         for _, group in groupby(self.log.read(start), key=lambda record: record.batch):
             records = [record for record in group if self._is_new(record, covered)]

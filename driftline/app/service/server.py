@@ -103,7 +103,7 @@ class Running:
             http="httptools",
             lifespan="off",
             access_log=False,
-            log_level="warning",
+            log_level="error",
             timeout_keep_alive=75,
             timeout_graceful_shutdown=GRACE,
             backlog=1024,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +32,11 @@ class SnapshotFolder:
         self.findings: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
 
-    def load(self) -> tuple[Iterable[Hosted], int]:
-        """Return the last good state of every model, and the record after which the rest stand."""
-        made, start = [], self._log.last()[0]
-        known = self._log.snapshots()
-        for model, (_, seq, name) in known.items():
-            hosted = self._read(model, name)
-            if hosted is None:
-                start = 0
-            else:
-                hosted.seq = max(hosted.seq, seq)
-                made.append(hosted)
-                start = min(start, hosted.seq)
-        first = self._log.first_without(list(known))
-        return made, start if first is None else min(start, first - 1)
+    def load(self) -> list[tuple[Hosted, int]]:
+        """Return the last good state of every model, and the record up to which it holds."""
+        known = self._log.snapshots().items()
+        pairs = [(self._read(model, name), seq) for model, (_, seq, name) in known]
+        return [(hosted, seq) for hosted, seq in pairs if hosted is not None]
 
     def _read(self, model: int, name: str) -> Hosted | None:
         try:

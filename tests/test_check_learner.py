@@ -295,12 +295,12 @@ class SharesWeights(dl.OGD):
     """A snapshot whose weights are the learner's, but not its draws."""
 
     def snapshot(self):
-        other, uniforms = self.copy(), self._tickets
+        other, numbers = self.copy(), np.array([self._tickets])
 
         def predict(x):
             other.engine.stored = self.engine.stored
             row = other._row(x)
-            return other._look(row, uniforms)[0]
+            return other.task.prediction(other._look(row, numbers).predictions[0])
 
         return dl.Predictor(self.task, self.rounds, predict)
 

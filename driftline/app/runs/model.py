@@ -173,28 +173,41 @@ class Model:
 
     def tell(self, ticket: Ticket, label: Label) -> None:
         """Learn from a ticket of the learner and its label; if it is refused, nothing changes."""
-        learner, classes = self._grown([label])
-        task = learner.task
-        checked = task.check_label(label)
-        learner.tell(ticket, label)
-        risks = learner.late_risks(ticket, checked)
-        loss = self.loss_of(ticket.prediction, label)
+        self.tell_rows([ticket], [label])
+
+    def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
+        """Learn from tickets and their labels, as one after the other; if refused, from none."""
+        learner, classes = self._grown(labels)
+        risks = learner.late_risks(tickets, learner.task.check_labels(labels))
+        pairs = zip(tickets, labels, strict=True)
+        losses = [self.loss_of(ticket.prediction, label) for ticket, label in pairs]
+        learner.tell_rows(tickets, labels)
         self.learner, self.classes, self.late = learner, classes, True
-        self._count(np.array([loss]), risks[np.newaxis])
+        for loss, own in zip(losses, risks, strict=True):
+            self._add(loss, own)
+        self._note(risks)
 
     def _count(
         self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
     ) -> None:
         """Add up what was paid by the committee and by its members."""
-        if len(self.totals) > risks.shape[1]:  # members that first rows do not suit were left out
-            self.totals = np.zeros(risks.shape[1])
-        self.loss += float(losses.sum())
-        self.totals += risks.sum(axis=0)
+        self._add(float(losses.sum()), risks.sum(axis=0))
+        self._note(risks, weights)
+
+    def _add(self, loss: float, risks: np.ndarray) -> None:
+        """Add what the committee and its members have paid."""
+        if len(self.totals) > len(risks):  # members that first rows do not suit were left out
+            self.totals = np.zeros(len(risks))
+        self.loss += loss
+        self.totals += risks
+
+    def _note(self, risks: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Note the largest risk of some rounds, and how these count."""
         largest = risks.max(axis=1)
         if weights is not None:
             largest = largest[weights > 0.0] / weights[weights > 0.0]
         self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
-        self.stretches = stretches_of(weights, len(losses), self.stretches)
+        self.stretches = stretches_of(weights, len(risks), self.stretches)
 
     def remember(self, memory: Memory | None) -> None:
         """Save the state of the columns after the rows learned from, not after later ones."""

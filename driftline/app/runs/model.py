@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,12 @@ class Model:
         risks = learner.late_risks(tickets, learner.task.check_labels(labels))
         pairs = zip(tickets, labels, strict=True)
         losses = [self.loss_of(ticket.prediction, label) for ticket, label in pairs]
-        learner.tell_rows(tickets, labels)
+        cuts = self._new_classes(labels)
+        if cuts:  # what comes before a new class is learned without it, by a copy
+            learner = self.learner.copy()
+        for start, stop in itertools.pairwise([0, *cuts, len(labels)]):
+            learner, _ = self._grown(labels[start:stop], learner)
+            learner.tell_rows(tickets[start:stop], labels[start:stop])
         self.learner, self.classes, self.late = learner, classes, True
         for loss, own in zip(losses, risks, strict=True):
             self._add(loss, own)
@@ -214,12 +220,20 @@ class Model:
         if memory is not None and not isinstance(self.encoder.columns, int):
             self.encoder.columns.learned = memory
 
-    def _grown(self, labels: Labels) -> tuple[Committee, int]:
+    def _grown(self, labels: Labels, learner: Committee | None = None) -> tuple[Committee, int]:
         """Return a learner that knows the classes of these labels, and how many have a name."""
+        learner = self.learner if learner is None else learner
         if not self.encoder.labels.grows:
-            return self.learner, self.classes
-        learner, classes = self.learner, max(self.classes, int(np.max(labels)) + 1)
+            return learner, self.classes
+        classes = max(self.classes, int(np.max(labels)) + 1)
         return learner.grown(classes=classes) if classes > learner.task.dim else learner, classes
+
+    def _new_classes(self, labels: Labels) -> list[int]:
+        """Return the places, but for the first, from which on there are more classes."""
+        if not self.encoder.labels.grows:
+            return []
+        known = np.maximum.accumulate(np.r_[self.learner.task.dim - 1, labels])
+        return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()
 
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning; random ones are drawn from seed 0."""

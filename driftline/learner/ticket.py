@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, SparseRows, SparseSequences
-from driftline.state import archive
+from driftline.state import compact
 from driftline.typing import Input, Json, Prediction, Saved
 
 __all__ = ["Ticket"]
@@ -50,7 +50,7 @@ class Ticket:
     means: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the ticket as the bytes of a sealed file.
+        """Return the ticket as bytes: see :mod:`driftline.state.compact`.
 
         >>> import driftline as dl
         >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
@@ -59,7 +59,7 @@ class Ticket:
         >>> learner.rounds
         1
         """
-        return archive.packed(*self.to_saved())
+        return compact.packed(*self.to_saved())
 
     def to_saved(self) -> Saved:
         """Return all fields as plain data and arrays."""
@@ -94,7 +94,7 @@ class Ticket:
     @classmethod
     def from_bytes(cls, content: bytes) -> Ticket:
         """Return the ticket from what :meth:`to_bytes` returned, or refuse the bytes."""
-        return cls.from_saved(*archive.unpacked(content, "the ticket"))
+        return cls.from_saved(*compact.unpacked(content, "the ticket"))
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Ticket:

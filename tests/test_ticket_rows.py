@@ -369,6 +369,13 @@ def test_a_ticket_does_not_keep_the_others_alive():
         assert array.base is None or array.base.size <= array.size
 
 
+def test_tickets_and_labels_may_come_from_generators():
+    one, other = (dl.auto(T.Multiclass(3), effort="fast") for _ in range(2))
+    one.tell_rows((ticket for ticket in one.ask_rows(X[:9])), (int(y) for y in Y[:9]))
+    other.tell_rows(tuple(other.ask_rows(X[:9].tolist())), Y[:9])
+    assert whole(one) == whole(other)
+
+
 def test_a_callback_may_not_tell():
     one = dl.OGD(dl.losses.Logistic(T.Multiclass(3)))
     tickets = one.ask_rows(X[:3])

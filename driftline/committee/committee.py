@@ -361,7 +361,7 @@ class Committee(Shell):
         looks = self._groups.look_at(rows, mapped, suited, numbers, whole)
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
         made, now = [own.predictions for own in looks], shares.now
-        weights = np.tile(now, (rows.rounds, 1))
+        weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
         if self.combine == "vote":
             predictions = vote(self.task, made, weights)
         else:
@@ -370,7 +370,7 @@ class Committee(Shell):
         if not whole:
             return Asked(predictions)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
-            members = np.stack([own.mean for own in looks], axis=1)
+            members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             return Asked(predictions, *self._means(predictions, members, shares, now), mapped)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [

@@ -365,7 +365,8 @@ class Shares:
         """
         sets, (rounds, members, size) = len(self.grid), means.shape
         own = self.state[HEAD + 2 * sets :].reshape(sets, members)
-        weights = np.vstack([own, now]).T[:, np.newaxis, :, np.newaxis]
+        weights = np.empty((members, 1, sets + 1, 1))
+        weights[:, 0, :-1, 0], weights[:, 0, -1, 0] = own.T, now
         made = np.empty((rounds, sets + 1, size))
         step = max(1, MOST_PRODUCTS // (weights.size * size))
         for start in range(0, rounds, step):

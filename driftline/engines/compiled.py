@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,11 @@ class CompiledEngine(Engine):
             rate.relative,
         )
         return Linked(size, more, program, program.looking(), program.buffer(more))
+
+    @cached_property
+    def _dim(self) -> int:
+        """How many scores there are, where all rounds have the same number."""
+        return self.parts.task.dim
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -172,7 +178,7 @@ class CompiledEngine(Engine):
 
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
-        size = rows.most_scores if isinstance(rows, Groups) else self.parts.task.dim
+        size = rows.most_scores if isinstance(rows, Groups) else self._dim
         linked, more = self._linked, rows.gradient_size
         if linked is None or size > linked.size or more > linked.more:
             known = (0, 0) if linked is None else linked[:2]
@@ -189,14 +195,16 @@ class CompiledEngine(Engine):
             return super().look(rows, uniforms, means)
         stored = self._started(rows) if self.stored is None else self.stored
         rows, size, linked = self._ready(rows)
-        program = linked.looking
-        buffer, wide = program.buffer(rows.gradient_size), at.MEANS + size if means else at.MEANS
+        program, buffer = linked.looking, np.zeros(linked.buffer.size)
+        wide = at.MEANS + size if means else at.MEANS
         label, width = self._any_label(rows, size)
-        made = np.full((rows.rounds, width), -1, dtype=np.int64)  # a query may have fewer items
+        made = np.empty((rows.rounds, width), dtype=np.int64)
+        made.fill(-1)  # a query may have fewer items
         labels: CheckedLabels
         tables, loop = [], rows.loop(self.dtype).compiled
+        whole = rows.rounds <= rows.block
         for start in range(0, rows.rounds, rows.block):
-            stop = min(rows.rounds, start + rows.block)
+            stop = rows.rounds if whole else min(rows.rounds, start + rows.block)
             table = np.empty((wide, stop - start))
             if isinstance(rows, Groups):
                 labels = self._any_labels(rows, start, stop)
@@ -207,20 +215,20 @@ class CompiledEngine(Engine):
                 program.params,
                 *rows.arrays(start, stop, self.dtype),
                 rows.loop_labels(labels),
-                uniforms[start:stop],
+                uniforms if whole else uniforms[start:stop],
                 stored,
                 NOBODY,
                 self.vector,
                 buffer,
                 table,
-                made[start:stop],
+                made if whole else made[start:stop],
             )
             if good < stop - start:
                 refuse(rows, start + good)
-            tables.append(table[at.MEANS :])
+            tables.append(table)
         if not means:
             return Look(made)
-        encoded = (tables[0] if len(tables) == 1 else np.hstack(tables)).T
+        encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
         if not isinstance(rows, Groups):
             return Look(made, encoded)
         pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
@@ -234,8 +242,8 @@ class CompiledEngine(Engine):
 
     def _any_label(self, rows: Rows, size: int) -> tuple[np.ndarray, int]:
         """Return some label, as a row, and how wide predictions are."""
-        known, task = self._label, self.parts.task
-        if known is None:
+        if (known := self._label) is None:
+            task = self.parts.task
             label = task.any_label(rows.largest if isinstance(rows, Groups) else size)
             known = label[np.newaxis], task.prediction_width([label])
             self._label = None if isinstance(rows, Groups) else known

@@ -407,15 +407,22 @@ class Shell(Learner):
             first, count = self._tickets, rows.rounds
             made, mean, means, mapped = self._look(rows, np.arange(first, first + count))
             known, learner, prediction = self.rounds, self._fingerprint(), self.task.prediction
-            alone = count == 1  # arrays of many rounds are not kept alive by one of them
-            inputs, nothing = plain(rows), [None] * count
-            seen = nothing if mapped is None else plain(mapped)
-            members = nothing if means is None else means if alone else [m.copy() for m in means]
-            own = mean if alone else [m.copy() for m in mean]
-            columns = zip(made, own, inputs, seen, members, strict=True)
+            if count > 1:  # one ticket does not keep the arrays of all alive
+                mean = [own.copy() for own in mean]
+                means = None if means is None else [own.copy() for own in means]
+            inputs, seen = plain(rows), None if mapped is None else plain(mapped)
             tickets = [
-                Ticket(first + t, known, learner, prediction(row), *rest)
-                for t, (row, *rest) in enumerate(columns)
+                Ticket(
+                    first + t,
+                    known,
+                    learner,
+                    prediction(made[t]),
+                    mean[t],
+                    inputs[t],
+                    None if seen is None else seen[t],
+                    None if means is None else means[t],
+                )
+                for t in range(count)
             ]
             self._outstanding.add_next(first, count)
             self._tickets = first + count
@@ -524,7 +531,7 @@ class Shell(Learner):
         """Return the checked labels of tickets, or what a learner sees of them."""
         if self.feedback == "full" and not losses:
             try:
-                return self.task.check_labels(labels)
+                return self.task.check_labels(labels if isinstance(labels, np.ndarray) else told)
             except InputError:  # then one by one, to say which
                 pass
         made = []

@@ -161,17 +161,15 @@ class Ticket:
 
 def plain(rows: Rows) -> list[PlainInput]:
     """Return a copy of the input of every round, as plain arrays."""
+    if isinstance(rows, DenseRows):
+        array = rows.array if rows.array.dtype in FLOATS else rows.array.astype(np.float64)
+        return [row.copy() for row in array]
     if isinstance(rows, SparseRows):
         return [_entries(rows, t) for t in range(rows.rounds)]
     if isinstance(rows, SparseSequences):
         return [_positions(rows.of_round(t)) for t in range(rows.rounds)]
-    arrays = rows.array if isinstance(rows, DenseRows) else rows.groups
-    return [np.array(own, dtype=_kept_type(own), order="C") for own in arrays]
-
-
-def _kept_type(array: np.ndarray) -> Any:
-    """Return the precision in which a ticket keeps an array."""
-    return None if array.dtype in FLOATS else np.float64
+    kinds = (own.dtype if own.dtype in FLOATS else np.float64 for own in rows.groups)
+    return [np.array(own, kind, order="C") for own, kind in zip(rows.groups, kinds, strict=True)]
 
 
 def _entries(rows: SparseRows, t: int) -> PlainInput:

@@ -1,4 +1,4 @@
-"""River behind Starlette, without a log: what an answer costs that is forgotten with the process."""
+"""River behind Starlette, without a log: what an answer costs that dies with the process."""
 
 from __future__ import annotations
 

@@ -151,9 +151,11 @@ class Connection(asyncio.Protocol):
         self.answered, self._left, self._buffer = None, 0, b""
 
     def connection_made(self, transport):
+        """Keep the transport."""
         self.transport = transport
 
     def data_received(self, data):
+        """Read an answer."""
         self._buffer += data
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
@@ -169,6 +171,7 @@ class Connection(asyncio.Protocol):
                 answered.set_result(status)
 
     def connection_lost(self, error):
+        """Count an answer that never comes."""
         if self.answered is not None and not self.answered.done():
             self.answered.set_result(0)
 

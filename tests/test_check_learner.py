@@ -295,12 +295,12 @@ class SharesWeights(dl.OGD):
     """A snapshot whose weights are the learner's, but not its draws."""
 
     def snapshot(self):
-        other, uniforms = self.copy(), self._tickets
+        other, numbers = self.copy(), np.array([self._tickets])
 
         def predict(x):
             other.engine.stored = self.engine.stored
             row = other._row(x)
-            return other._look(row, uniforms)[0]
+            return other.task.prediction(other._look(row, numbers).predictions[0])
 
         return dl.Predictor(self.task, self.rounds, predict)
 
@@ -328,6 +328,40 @@ class KeepsTheTicket(dl.OGD):
     def learn_row(self, x, label):
         super().learn_row(x, label)
         self._tickets -= 1
+
+
+class DrawsAllByOneNumber(dl.OGD):
+    """Draws the predictions of many tickets by the number of the first."""
+
+    def _look(self, rows, numbers, whole=True):
+        return super()._look(rows, np.full(len(numbers), numbers[0]), whole)
+
+
+class AsksUpToABadRow(Own):
+    """Refuses a list at its first bad row, and has asked for those before it."""
+
+    def ask_rows(self, inputs):
+        return [self._inner.ask(x) for x in inputs]
+
+
+class TellsBackwards(Own):
+    def tell_rows(self, tickets, labels):
+        self._inner.tell_rows(list(tickets)[::-1], list(labels)[::-1])
+
+
+class TellsUpToABadTicket(Own):
+    """Refuses a list at its first bad ticket, and has learned from those before it."""
+
+    def tell_rows(self, tickets, labels):
+        for ticket, label in zip(tickets, labels, strict=False):
+            self._inner.tell(ticket, label)
+
+
+class ForgetsWhatWasPaid(dl.Committee):
+    """Moves weights by what members pay when labels come, not by what they paid then."""
+
+    def _paid_before(self, tickets, labels, rows):
+        return np.full_like(super()._paid_before(tickets, labels, rows), np.nan)
 
 
 class TakesAnyState(Own):
@@ -382,6 +416,11 @@ FAULTS = [
     (lambda: of(CountsAsks), "asking changes nothing but the next ticket"),
     (lambda: of(MovesWhenAsked), "asking changes nothing but the next ticket"),
     (lambda: of(KeepsTheTicket), "single rows lead to the state of a run"),
+    (lambda: of(DrawsAllByOneNumber), "ask_rows returns the tickets of ask"),
+    (lambda: AsksUpToABadRow(drawing()), "what is refused in a list changes nothing"),
+    (lambda: TellsBackwards(drawing()), "tell_rows leads to the state of tell"),
+    (lambda: TellsUpToABadTicket(drawing()), "what tell_rows refuses changes nothing"),
+    (lambda: voting(ForgetsWhatWasPaid), "tell_rows leads to the state of tell"),
     (lambda: TakesAnyState(drawing()), "restore refuses what is no state"),
     (lambda: SavesTheTime(drawing()), "equal learners are saved as equal bytes"),
 ]

@@ -497,6 +497,95 @@ def test_data_frames_of_pandas(tmp_path):
     assert (kinds["some"], kinds["flag"], kinds["plan"]) == ("number", "flag", "text")
 
 
+def bare_and_truth(kind, rows):
+    """Return rows without labels, or queries of a ranking, and what a program tells of each."""
+    names = ("will", "grade", "tag_young", "tag_pro")
+    bare = [{k: v for k, v in row.items() if k not in names} for row in rows]
+    if kind == "tags":
+        return bare, [[n for n in names if row.get(n)] for row in rows]
+    if kind == "ranking":
+        cuts = range(0, len(rows), 4)
+        queries = [[row | {"query": "asked"} for row in bare[i : i + 4]] for i in cuts]
+        return queries, [[row["grade"] for row in rows[i : i + 4]] for i in cuts]
+    return bare, [row["will"] for row in rows]
+
+
+def model_of(kind, **options):
+    rows = people()
+    label = labelled(kind, rows)
+    chosen = dict(learner="fast", missing="mean") | options
+    return dl.TableModel.new(rows, **label, **chosen), rows
+
+
+@every_kind
+@pytest.mark.parametrize("options", [{}, {"abstain": 0.3}, {"coverage": 0.8}], ids=str)
+def test_a_list_of_tickets_is_told_as_one_by_one(tmp_path, kind, options):
+    if options and kind in ("tags", "ranking") or ("abstain" in options and kind != "classes"):
+        pytest.skip("which has no such option")
+    one, rows = model_of(kind, **options)
+    two = dl.load(one.save(tmp_path / "model"))
+    bare, truth = bare_and_truth(kind, rows)
+    cut = len(bare) // 2
+    for places in (range(cut), range(cut, len(bare))):
+        part = [bare[i] for i in places]
+        tickets = [one.ask(row) for row in part] if kind == "ranking" else one.ask(part)
+        again = [two.ask(row) for row in part]
+        for ticket, other in zip(tickets, again, strict=True):
+            assert ticket.prediction == other.prediction and ticket.set == other.set
+            if "coverage" not in options:
+                assert ticket.to_bytes() == other.to_bytes()
+            else:
+                np.testing.assert_allclose(ticket.chances, other.chances, rtol=1e-12)
+        order = np.random.default_rng(0).permutation(len(part)).tolist()
+        told = [truth[places[i]] for i in order]
+        if kind == "classes":
+            told[0], told[3], told[7], told[9] = "first", "a new class", "another", "first"
+        one.tell([again[i] for i in order], told)  # whose chances have the same last digits
+        for i, label in zip(order, told, strict=True):
+            two.tell(again[i], label)
+        assert saved(one, tmp_path) == saved(two, tmp_path)
+    assert one.outstanding == 0 and one.rounds == len(bare)
+    assert one.ask([]) == [] and one.tell([], []) is None
+
+
+@every_kind
+def test_a_list_of_a_table_with_one_bad_entry_changes_nothing(tmp_path, kind):
+    model, rows = model_of(kind)
+    bare, truth = bare_and_truth(kind, rows)
+    tickets = [model.ask(row) for row in bare[:6]]
+    model.tell(tickets[0], truth[0])
+    before = saved(model, tmp_path)
+    forged = dataclasses.replace(tickets[3].ticket, input=tickets[3].ticket.input * np.nan)
+    lists = [
+        (tickets[:3], truth[:3]),  # of which the first was told
+        ([tickets[1], tickets[1]], truth[1:3]),
+        (tickets[1:4], truth[1:3]),
+        ([*tickets[1:3], "no ticket"], truth[1:4]),
+        (tickets[1:4], [*truth[1:3], None]),
+        (tickets[1:4], 7),
+        ([*tickets[1:3], dataclasses.replace(tickets[3], ticket=forged)], truth[1:4]),
+        ([*tickets[1:3], tickets[3].ticket], truth[1:4]),
+    ]
+    if kind == "classes":
+        lists.append((tickets[:3], [*truth[:2], "a new class"]))
+    for given, labels in lists:
+        with pytest.raises(dl.InputError):
+            model.tell(given, labels)
+        assert saved(model, tmp_path) == before
+    assert "a new class" not in model.classes
+    model.tell(tickets[1:6], truth[1:6])
+    assert model.outstanding == 0
+
+
+def test_a_refused_row_leaves_what_columns_remember(tmp_path):
+    model, rows = model_of("classes")
+    before = saved(model, tmp_path)
+    for wrong in ({"age": "old"}, {"usage": "much"}):
+        with pytest.raises(dl.InputError):
+            model.ask([*rows[:3], rows[3] | wrong, *rows[4:6]])
+        assert saved(model, tmp_path) == before and model.outstanding == 0
+
+
 @pytest.mark.parametrize("kind", ["classes", "levels", "tags"])
 def test_probabilities_on_the_command_line_are_those_of_python(tmp_path, kind):
     model, _, path = run(tmp_path, kind)

@@ -1,9 +1,12 @@
 """A round in two halves: asking changes nothing, telling learns what a step would."""
 
 import dataclasses
+import hashlib
+import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from test_saving import CASES
 
 import driftline as dl
 from driftline.learner.ticket import Ticket
-from driftline.state import archive
+from driftline.state import archive, compact
 
 every_case = pytest.mark.parametrize("case", CASES)
 
@@ -136,18 +139,145 @@ def test_tickets_of_others_are_refused_and_change_nothing(make):
         one.tell(ticket, 1)
 
 
+def sealed(about, shapes, content=b"", head=compact.HEAD):
+    """Return a message with any header, and a digest that fits."""
+    header = json.dumps([about, shapes]).encode()
+    whole = head + len(header).to_bytes(4, "little") + header + content
+    return whole + hashlib.blake2b(whole, digest_size=16).digest()
+
+
 def test_bytes_that_are_no_ticket_are_refused():
-    content = learner().ask(X[0]).to_bytes()
-    for bad in (b"", content[:-1], content.replace(b"Ticket", b"Tucket")):
+    ticket = learner().ask(X[0])
+    content, (about, arrays) = ticket.to_bytes(), ticket.to_saved()
+    for bad in (b"", content[:-1], content.replace(b"Ticket", b"Tucket"), "text", None, 7, [1]):
         with pytest.raises(dl.InputError):
             Ticket.from_bytes(bad)
-    about, arrays = archive.unpacked(content, "it")
-    for change in ({"kind": "Trace"}, {"features": None}, {"features": {"input": 4}}):
-        with pytest.raises(dl.InputError):
-            Ticket.from_bytes(archive.packed(about | change, arrays))
-    del arrays["mean"]
-    with pytest.raises(dl.InputError, match="not whole"):
-        Ticket.from_bytes(archive.packed(about, arrays))
+    for pack in (compact.packed, archive.packed):
+        for change in ({"kind": "Trace"}, {"features": None}, {"features": {"input": 4}}):
+            with pytest.raises(dl.InputError):
+                Ticket.from_bytes(pack(about | change, arrays))
+        less = {name: array for name, array in arrays.items() if name != "mean"}
+        with pytest.raises(dl.InputError, match="not whole"):
+            Ticket.from_bytes(pack(about, less))
+
+
+def tickets_of_all_kinds():
+    """Return tickets with all fields that there are, as bytes, and their readers."""
+    rows = [{"age": 20 + i % 50, "will": "go" if i % 50 < 25 else "stay"} for i in range(60)]
+    model = dl.TableModel.new(rows, label="will", learner="fast", coverage=0.8)
+    model.learn(rows)
+    sparse = learner().ask(sp.csr_array(X[:1]))
+    words = dl.auto(dl.tasks.Sequence(3), effort="fast").ask(X[:3])
+    committee = dl.auto(dl.tasks.Multiclass(3), effort="fast")
+    committee.run(X, Y)
+    made = [(Ticket, one) for one in (learner().ask(X[0]), sparse, words, committee.ask(X[0]))]
+    return [*made, (dl.TableTicket, model.ask({"age": 30}))]
+
+
+def test_damaged_bytes_are_refused():
+    """Whichever byte is changed, wherever they are cut, and whatever is added."""
+    rng = np.random.default_rng(0)
+    for kind, ticket in tickets_of_all_kinds():
+        content = ticket.to_bytes()
+        assert kind.from_bytes(content).to_bytes() == content
+        assert kind.from_bytes(bytearray(content)).to_bytes() == content
+        damaged = [content[:cut] for cut in range(len(content))]
+        for place in range(len(content)):
+            changed = bytearray(content)
+            changed[place] ^= 1 << int(rng.integers(8))
+            damaged.append(bytes(changed))
+        damaged += [content + b"\0", b"\0" + content, content + content, content[::-1]]
+        damaged += [rng.bytes(int(n)) for n in rng.integers(0, 300, 50)]
+        damaged += [compact.HEAD + rng.bytes(int(n)) for n in rng.integers(0, 300, 50)]
+        for bad in damaged:
+            with pytest.raises(dl.InputError):
+                kind.from_bytes(bad)
+
+
+def test_edited_messages_are_refused_by_what_they_say():
+    """Anyone can compute a digest: so nothing in a message is trusted."""
+    eight = b"\0" * 8
+    wrong = [
+        sealed({}, [["a", "<f8", [2]]], eight),
+        sealed({}, [["a", "<f8", [1]]], eight + eight),
+        sealed({}, [["a", "<f8", [-1]]], eight),
+        sealed({}, [["a", "<f8", [-1, -1]]], eight),
+        sealed({}, [["a", "<f8", [True]]], eight),
+        sealed({}, [["a", "<f8", [1.0]]], eight),
+        sealed({}, [["a", "<f8", "1"]], eight),
+        sealed({}, [["a", "<f8", [1] * 9]], eight),
+        sealed({}, [["a", "<f8", [0, 10**30]]]),
+        sealed({}, [["a", "<f8", [10**30]]]),
+        sealed({}, [["a", "<f8", [1]], ["a", "<f8", [1]]], eight + eight),
+        sealed({}, [[7, "<f8", [1]]], eight),
+        sealed({}, [["a", "|O", [1]]], eight),
+        sealed({}, [["a", ["<f8"], [1]]], eight),
+        sealed({}, [["a", "|b1", [1]]], b"\2"),
+        sealed({}, [["a", "<f8"]], eight),
+        sealed({}, [[f"a{i}", "<f8", [0]] for i in range(65)]),
+        sealed({}, 7),
+        sealed([], []),
+        sealed({}, [], head=compact.NAME + b"\2"),
+    ]
+    whole = compact.HEAD + (10**6).to_bytes(4, "little") + b"[{},[]]"
+    wrong.append(whole + hashlib.blake2b(whole, digest_size=16).digest())
+    for text in (
+        b"[" * 100_000,
+        b"{}",
+        b"\xff",
+        b"[{},[]] x",
+        b'[{"a":' + b"1" * 10_000 + b"},[]]",
+    ):
+        whole = compact.HEAD + len(text).to_bytes(4, "little") + text
+        wrong.append(whole + hashlib.blake2b(whole, digest_size=16).digest())
+    for content in wrong:
+        with pytest.raises(dl.InputError, match="it cannot be read"):
+            compact.unpacked(content, "it")
+    assert compact.unpacked(sealed({}, [["a", "<f8", [0, 3]]]), "it")[1]["a"].shape == (0, 3)
+    with pytest.raises(dl.InputError, match="a holds"):
+        compact.packed({}, {"a": np.array(["x"])})
+    with pytest.raises(dl.InputError, match="no plain data"):
+        compact.packed({"a": object()}, {})
+
+
+def test_tickets_of_random_edits_are_told_or_refused():
+    """A ticket whose fields were edited and sealed again is refused by an InputError, or valid."""
+    rng = np.random.default_rng(1)
+    one = dl.auto(dl.tasks.Multiclass(3), effort="fast")
+    one.run(X, Y)
+    ticket = one.ask(X[0])
+    one.step(X[1], int(Y[1]))
+    about, arrays = ticket.to_saved()
+    values = [None, -1, 2.5, "x", [], {}, True, 10**30, {"input": 3}]
+    others = [np.zeros(0), np.full(4, np.nan), np.zeros((2, 2)), np.zeros(3, np.int64)]
+    refused = 0
+    for _ in range(300):
+        text, more = dict(about), dict(arrays)
+        if rng.random() < 0.5:
+            text[str(rng.choice(list(about)))] = values[rng.integers(len(values))]
+        else:
+            more[str(rng.choice(list(arrays)))] = others[rng.integers(len(others))]
+        before = saved(one)
+        try:
+            one.copy().tell(Ticket.from_bytes(compact.packed(text, more)), 1)
+        except dl.InputError:
+            refused += 1
+        assert saved(one) == before
+    assert refused > 100
+
+
+def test_tickets_of_version_0_2_are_read():
+    folder = Path(__file__).parent / "files_0_2"
+    one = dl.load(folder / "committee.driftline")
+    ticket = Ticket.from_bytes((folder / "ticket").read_bytes())
+    assert Ticket.from_bytes(ticket.to_bytes()).to_bytes() == ticket.to_bytes()
+    one.tell(ticket, 1)
+    assert one.outstanding == 0 and one.rounds == 42
+    model = dl.load(folder / "table.driftline")
+    ticket = dl.TableTicket.from_bytes((folder / "table_ticket").read_bytes())
+    assert ticket.prediction == "go" and ticket.set == ["go"]
+    model.tell(ticket, "stay")
+    assert model.outstanding == 0 and model.rounds == 61
 
 
 def test_a_ticket_is_told_in_another_process(tmp_path):

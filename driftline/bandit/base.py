@@ -11,15 +11,16 @@ import numpy as np
 from driftline.bandit.policy import Policy
 from driftline.errors import InputError
 from driftline.features import Map
-from driftline.inputs import Rows
+from driftline.inputs import Rows, refuse
 from driftline.inputs.flags import none
-from driftline.learner import Waiting
+from driftline.inputs.taking import take
+from driftline.learner import Asked, Waiting
 from driftline.members.base import CountingMember
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Json, Label
+from driftline.typing import CheckedLabels, Json, Label, Prediction
 
-__all__ = ["AT_ONCE", "TOLD", "Schedule", "Hidden", "Mixed", "are_chances"]
+__all__ = ["AT_ONCE", "TOLD", "Hidden", "LookedAt", "Mixed", "Schedule", "are_chances"]
 
 #: What a probability may be above 1, by rounding.
 ROUNDING = 1e-9
@@ -46,6 +47,15 @@ class Schedule(NamedTuple):
     kept: np.ndarray
     uniforms: np.ndarray
     learned: int
+
+
+class LookedAt(NamedTuple):
+    """The prediction of one round, and what a ticket keeps of it."""
+
+    prediction: Prediction
+    mean: np.ndarray
+    mapped: Rows | None
+    means: np.ndarray
 
 
 class Hidden(CountingMember):
@@ -94,6 +104,34 @@ class Hidden(CountingMember):
         return False
 
     # -- rounds
+
+    @property
+    def _tells_together(self) -> bool:
+        return False
+
+    @abstractmethod
+    def _look_one(self, row: Rows, number: int) -> LookedAt:
+        """Return what would be predicted now for one round, drawn by a ticket's number."""
+
+    def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
+        """Look at one round after the other."""
+        if rows.rounds == 1:
+            made = [self._look_one(rows, int(numbers[0]))]
+        else:
+            if (bad := rows.first_bad_row()) is not None:
+                refuse(rows, bad)
+            places = np.arange(rows.rounds)[:, np.newaxis]
+            pairs = zip(places, numbers.tolist(), strict=True)
+            made = [self._look_one(take(rows, place), number) for place, number in pairs]
+        written = [self.task.numbers(one.prediction) for one in made]
+        predictions = np.full((len(made), max(map(len, written))), -1, dtype=np.int64)
+        for row, own in zip(predictions, written, strict=True):
+            row[: len(own)] = own
+        mapped = made[0].mapped
+        if mapped is not None and rows.rounds > 1:
+            mapped = self._mapped(rows)
+        means = [one.means for one in made]
+        return Asked(predictions, [one.mean for one in made], means, mapped)
 
     @abstractmethod
     def _kept_size(self, labels: CheckedLabels) -> int:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
+from driftline.bandit.base import AT_ONCE, TOLD, LookedAt, Mixed, Schedule, are_chances
 from driftline.bandit.clicks_kernel import clicks
 from driftline.bandit.learner import FLOOR, RATE, SHARE
 from driftline.bandit.policy import Policy
@@ -17,7 +17,7 @@ from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
 from driftline.kernels import Kernel
 from driftline.kernels import program as at
-from driftline.learner import Asked, Ticket
+from driftline.learner import Ticket
 from driftline.members.base import dense
 from driftline.tasks import Task
 from driftline.trace import Batch
@@ -318,7 +318,7 @@ class Clicks(Mixed):
         if self._several:
             row.check_labels([label])
 
-    def _look(self, row: Rows, number: int) -> Asked:
+    def _look_one(self, row: Rows, number: int) -> LookedAt:
         mapped = self._mapped(row)
         memory = self.memory if self._width is not None else self.started(mapped.features)
         events = Schedule(*AT_ONCE, self._draws.uniform(number), 0)
@@ -328,7 +328,7 @@ class Clicks(Mixed):
         prediction: Prediction = self._prediction_of(made.shown)
         kept, shown = None if self.mapper is None else mapped, made.shown.astype(np.float64)
         means = np.vstack([made.chances, shown, made.own])
-        return Asked(prediction, made.chances, kept, means)
+        return LookedAt(prediction, made.chances, kept, means)
 
     # -- tickets
 

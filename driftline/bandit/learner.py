@@ -21,14 +21,14 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
+from driftline.bandit.base import AT_ONCE, TOLD, LookedAt, Mixed, Schedule, are_chances
 from driftline.bandit.kernel import bandit
 from driftline.bandit.policy import DEFAULT, Policy
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
 from driftline.kernels import Kernel
-from driftline.learner import Asked, Ticket
+from driftline.learner import Ticket
 from driftline.losses import Logistic
 from driftline.members.base import dense
 from driftline.tasks import Distribution, Task
@@ -243,7 +243,7 @@ class Bandit(Mixed):
         self._begin(row)
         return inputs
 
-    def _look(self, row: Rows, number: int) -> Asked:
+    def _look_one(self, row: Rows, number: int) -> LookedAt:
         mapped = self._mapped(row)
         (inputs,) = dense(mapped).arrays(0, 1)
         memory, constants, width = self.memory, self._constants, self._width
@@ -259,7 +259,7 @@ class Bandit(Mixed):
         chances = room[start : start + size].reshape(-1, self._classes)
         mixed = room[start + size : start + size + self._classes]
         kept = None if self.mapper is None else mapped
-        return Asked(int(prediction[0, 0]), 1.0 - mixed, kept, np.vstack([mixed, chances]))
+        return LookedAt(int(prediction[0, 0]), 1.0 - mixed, kept, np.vstack([mixed, chances]))
 
     # -- tickets
 

@@ -23,14 +23,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.bandit.base import Hidden
+from driftline.bandit.base import Hidden, LookedAt
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
 from driftline.kernels import program as at
-from driftline.learner import Asked, Ticket
+from driftline.learner import Ticket
 from driftline.losses import Loss
 from driftline.members.base import check_number, dense
 from driftline.parts import check_plain, from_config
@@ -318,14 +318,14 @@ class LossOnly(Hidden):
         made: np.ndarray = inputs[0]
         return made
 
-    def _look(self, row: Rows, number: int) -> Asked:
+    def _look_one(self, row: Rows, number: int) -> LookedAt:
         mapped, begun = self._mapped(row), self._width is not None
         x = self._vector(mapped)
         made, measured, mean = self._drawn(x, float(self._draws.uniform(number)[0, 0]))
         if not begun:  # looking says nothing of how many features there are
             self._width, self.memory = None, np.zeros(0)
         kept = None if self.mapper is None else mapped
-        return Asked(made, mean, kept, measured[np.newaxis])
+        return LookedAt(made, mean, kept, measured[np.newaxis])
 
     # -- tickets
 

@@ -12,6 +12,7 @@ import numpy as np
 from driftline.checks.base import law
 from driftline.checks.learner_growth import check_growth
 from driftline.checks.learner_refusals import check_refusals, check_tickets
+from driftline.checks.learner_rows import check_rows
 from driftline.checks.learner_seeds import check_seeds
 from driftline.checks.learner_stream import (
     equal,
@@ -50,8 +51,9 @@ def check_learner(
     Steps, halves of steps, pieces of a stream, and learners that were saved and loaded, or
     restored, have the same bits as one run. Predicting changes nothing, and a snapshot does not
     change. Rounds and features are counted. What is refused changes nothing: a row, a stream with a
-    bad row in the middle, or a ticket that is old, told already or another learner's. A seed
-    decides the draws. A learner that was grown goes on as before. Bits are those of the file that
+    bad row in the middle, or a ticket that is old, told already or another learner's. Tickets that
+    are asked for and told together have the bits of single ones, all or none. A seed decides the
+    draws. A learner that was grown goes on as before. Bits are those of the file that
     ``save`` writes.
 
     For an :class:`~driftline.OGD`, compiled parts must do what plain ones do, and a scaled loss
@@ -84,6 +86,7 @@ def check_learner(
     _check_snapshots(learner, inputs, labels)
     check_refusals(learner, inputs, labels)
     check_tickets(learner, inputs, labels)
+    check_rows(learner, inputs, labels)
     check_seeds(learner, inputs, labels)
     check_growth(learner, inputs, labels)
     if isinstance(learner, OGD):
@@ -101,6 +104,7 @@ def _check_facts(learner: Learner, inputs: Inputs, labels: Labels) -> None:
         "step": (1, lambda t: one.step(row(inputs, t), labels[t])),
         "learn_row": (1, lambda t: one.learn_row(row(inputs, t), labels[t])),
         "ask": (0, lambda t: one.ask(row(inputs, t))),
+        "ask_rows": (0, lambda t: one.ask_rows(inputs[t : t + 2])),
         "tell": (1, lambda t: one.tell(one.ask(row(inputs, t)), labels[t])),
         "predict": (0, lambda t: one.predict(row(inputs, t))),
         "run": (2, lambda t: one.run(inputs[t : t + 2], labels[t : t + 2])),

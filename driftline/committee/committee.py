@@ -49,7 +49,10 @@ class CommitteeRound(NamedTuple):
 
 
 class PaidThen(NamedTuple):
-    """What members paid for a prediction, and what each set of weights would have, as a share."""
+    """What members paid for predictions, and what each set of weights would have, as a share.
+
+    A row for every round.
+    """
 
     members: np.ndarray
     sets: np.ndarray
@@ -217,28 +220,68 @@ class Committee(Shell):
 
     def _learn_late(self, row: Rows, label: Label, ticket: Ticket) -> None:
         """Let members learn at the weights of now, and move weights by what they predicted then."""
-        count = len(self.members)
-        if self.features is None:  # nobody has learned yet, so that members may be left out
-            count = len(self._suited(row.features, row.transposed))
-        paid = self._paid_then(ticket, label, count)
+        paid = self._paid_then([ticket], [label], self._seated(row))
         self._play_one(row, label, ticket.number, paid)
 
-    def late_risks(self, ticket: Ticket, label: Label) -> np.ndarray:
-        """Return what members had to expect to pay for a ticket, given its checked label."""
-        return self._paid_then(ticket, label, len(self.members)).members
+    def _seated(self, rows: Rows) -> int:
+        """Return how many members there will be after these rows: the first may leave some out."""
+        return len(self._suited(rows.features, rows.transposed))
 
-    def _paid_then(self, ticket: Ticket, label: Label, members: int) -> PaidThen:
-        """Return what was to be expected of a ticket when it was asked for, given its label."""
-        means, task = ticket.checked_means(members + len(self.shares.grid)), self.task
-        truth = task.label(label)
-        target, offset = task.encode(truth), task.offset(truth)
-        means = task.widened(means, len(target))  # classes that nobody predicted then
-        if means.shape[1] != len(target):
-            raise InputError(
-                f"the ticket is for {means.shape[1]} scores, but its label for {len(target)}"
-            )
-        made = np.maximum(means @ target + offset, 0.0)
-        return PaidThen(made[:members], made[members:] / self._largest_loss)
+    def late_risks(self, tickets: Sequence[Ticket], labels: CheckedLabels) -> np.ndarray:
+        """Return what members had to expect to pay for tickets with these labels, a row each.
+
+        Tickets are outstanding, and labels are checked.
+        """
+        with self._turn.lock:
+            first = self._rounds_of(tickets)[0]
+            return self._paid_then(tickets, labels, self._seated(first)).members
+
+    def _paid_before(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, rows: Rows
+    ) -> np.ndarray:
+        rounds, members = self.rounds, self._seated(rows)
+        made = np.full((len(tickets), members + len(self.shares.grid)), np.nan)
+        late = [i for i, ticket in enumerate(tickets) if ticket.rounds != rounds + i]
+        if late:
+            paid = self._paid_then([tickets[i] for i in late], [labels[i] for i in late], members)
+            made[late] = np.hstack(paid)
+        return made
+
+    def _paid_then(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, members: int
+    ) -> PaidThen:
+        """Return what was to be expected of tickets when they were asked for, given labels."""
+        task, count, known = self.task, members + len(self.shares.grid), dict[bytes, Any]()
+        means, targets, offsets = [], [], []
+        for ticket, label in zip(tickets, labels, strict=True):
+            key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
+            if key not in known:
+                truth = task.label(label)
+                known[key] = task.encode(truth), task.offset(truth)
+            target, offset = known[key]
+            own = ticket.checked_means(count, finite=False)
+            if own.shape[1] != len(target):
+                own = task.widened(own, len(target))  # classes that nobody predicted then
+            if own.shape[1] != len(target):
+                raise InputError(
+                    f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for "
+                    f"{len(target)}"
+                )
+            means.append(own)
+            targets.append(target)
+            offsets.append(offset)
+        if self._layout.ragged:
+            parts = zip(means, targets, offsets, strict=True)
+            made = np.array([_expected(own, target, offset) for own, target, offset in parts])
+        else:
+            stacked = np.array(targets)[:, np.newaxis], np.array(offsets)[:, np.newaxis]
+            made = _expected(np.array(means), *stacked)
+        if not np.isfinite(made).all():
+            for ticket in tickets:
+                ticket.checked_means(count)
+            raise InputError("the tickets' distributions are so large that their losses overflow")
+        made = np.maximum(made, 0.0)
+        return PaidThen(made[:, :members], made[:, members:] / self._largest_loss)
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: PaidThen | None = None
@@ -310,35 +353,42 @@ class Committee(Shell):
 
     # -- looking
 
-    def _look(self, row: Rows, number: int) -> Asked:
-        if self._cut_short:
-            self._check_whole()
-        mapped = None if self.scaling is None else self.scaling.look_at(row)
-        suited = self._suited(row.features, row.transposed)
-        looks = self._groups.look_at(row, mapped, suited, number)
-        shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
-        weights = shares.now
-        made, means = [prediction for prediction, _ in looks], np.stack([own for _, own in looks])
-        if self.combine == "vote":
-            prediction = vote_one(self.task, made, weights)
-            mean = self.task.sized_loss_encoding(prediction, means.shape[1])
-            return Asked(prediction, mean, mapped, np.vstack([means, shares.means(means)]))
-        prediction = made[int(drawn(weights[np.newaxis], self._draws.uniform(number)[:, 0])[0])]
-        mean = np.tensordot(weights, means, axes=1)
-        return Asked(prediction, mean, mapped, np.vstack([means, shares.means(means)]))
-
-    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
+    def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         if self._cut_short:
             self._check_whole()
         mapped = None if self.scaling is None else self.scaling.look_at(rows)
         suited = self._suited(rows.features, rows.transposed)
-        looks = self._groups.look_at_rows(rows, mapped, suited, number)
+        looks = self._groups.look_at(rows, mapped, suited, numbers, whole)
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
-        weights = shares.now
-        if self.combine == "draw":
-            uniform = self._draws.uniform(number)[:, 0]
-            return looks[int(drawn(weights[np.newaxis], uniform)[0])]
-        return self.task.average_rows(looks, np.tile(weights, (rows.rounds, 1)))
+        made, now = [own.predictions for own in looks], shares.now
+        weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
+        if self.combine == "vote":
+            predictions = vote(self.task, made, weights)
+        else:
+            chosen = drawn(weights, self._draws.at(numbers)[:, 0])
+            predictions = np.stack(made)[chosen, np.arange(rows.rounds)]
+        if not whole:
+            return Asked(predictions)
+        if isinstance(looks[0].mean, np.ndarray):  # all of one size
+            members = np.array([own.mean for own in looks]).swapaxes(0, 1)
+            return Asked(predictions, *self._means(predictions, members, shares, now), mapped)
+        rounds = zip(*(own.mean for own in looks), strict=True)
+        parts = [
+            self._means(predictions[t : t + 1], np.array([own]), shares, now)
+            for t, own in enumerate(rounds)
+        ]
+        mean, means = [mean[0] for mean, _ in parts], [own[0] for _, own in parts]
+        return Asked(predictions, mean, means, mapped)
+
+    def _means(
+        self, predictions: np.ndarray, members: np.ndarray, shares: Shares, now: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean loss encodings of rounds, and those of members and of sets of weights."""
+        sets = shares.means(members, now)
+        mean = sets[:, -1]
+        if self.combine == "vote":
+            mean = self.task.encode_losses(predictions, members.shape[2])
+        return mean, np.concatenate([members, sets[:, :-1]], axis=1)
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -678,8 +728,8 @@ class Committee(Shell):
         losses = columns[table.LOSS_ROW][np.newaxis]
         if paid is None:
             return self._weigh(columns[table.RISK_ROW][np.newaxis], losses)
-        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.sets[np.newaxis])
-        return self._weigh(paid.members[np.newaxis], losses, late=late)
+        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.sets)
+        return self._weigh(paid.members, losses, late=late)
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
@@ -713,6 +763,12 @@ class Committee(Shell):
         columns: dict[str, Any] = {name: batch[name] for name in names}
         columns["sample_weight"] = batch.columns.get("sample_weight")
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
+
+
+def _expected(means: np.ndarray, targets: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return expected losses: of one round the same bits as of many, unlike a matrix product."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are refused afterwards
+        return np.asarray((means * targets).sum(axis=-1) + offsets)
 
 
 def _check_scalings(given: Standardiser | None, own: Standardiser | None) -> None:

@@ -12,9 +12,9 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
 from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
 from driftline.kernels import program as table
-from driftline.learner import Member
+from driftline.learner import Asked, Member
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Inputs, Label, Prediction
+from driftline.typing import CheckedLabels, Inputs, Label
 
 __all__ = ["Group", "Groups"]
 
@@ -61,11 +61,11 @@ class Group:
             return scaling.piece(rows, start, stop), 0
         return rows, start
 
-    def look_at(self, row: Rows, scaled: Rows | None) -> Rows:
-        """Return a row as the members would see it next; nothing is learned."""
+    def look_at(self, rows: Rows, scaled: Rows | None) -> Rows:
+        """Return rows as the members would see each of them next; nothing is learned."""
         if self.mapper is not None:
-            return self.mapper.look_at(row)
-        return row if scaled is None else scaled
+            return self.mapper.look_at(rows)
+        return rows if scaled is None else scaled
 
     def play_one(
         self, row: Rows, checked: Label, number: int, made: list[Any], columns: np.ndarray
@@ -165,26 +165,19 @@ class Groups:
                 made[j] = scores
         return made
 
-    def look_at_rows(
-        self, rows: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
-    ) -> list[np.ndarray]:
-        """Return the predictions of many rounds, rows of integers, of every member."""
-        known: dict[int, np.ndarray] = {}
+    def look_at(
+        self,
+        rows: Rows,
+        scaled: Rows | None,
+        suited: Sequence[Member],
+        numbers: np.ndarray,
+        whole: bool,
+    ) -> list[Asked]:
+        """Return what the members predict whose maps suit the rows; nothing is learned."""
+        known: dict[int, Asked] = {}
         for group in self.groups:
             if group.members[0] in suited:
                 seen = group.look_at(rows, scaled)
                 for j, member in zip(group.places, group.members, strict=True):
-                    known[j] = member._look_rows_mapped(seen, number)
-        return [known[j] for j in sorted(known)]
-
-    def look_at(
-        self, row: Rows, scaled: Rows | None, suited: Sequence[Member], number: int
-    ) -> list[tuple[Prediction, np.ndarray]]:
-        """Return the predictions of the members whose maps suit the row; nothing is learned."""
-        known: dict[int, tuple[Prediction, np.ndarray]] = {}
-        for group in self.groups:
-            if group.members[0] in suited:
-                seen = group.look_at(row, scaled)
-                for j, member in zip(group.places, group.members, strict=True):
-                    known[j] = member._look_mapped(seen, number)
+                    known[j] = member._look_mapped(seen, numbers, whole)
         return [known[j] for j in sorted(known)]

@@ -97,6 +97,9 @@ ONCE = np.empty(0)
 #: No log of alarms.
 SILENT = (PARAMS, np.empty(0))
 
+#: How many products of weights and means are in memory at a time.
+MOST_PRODUCTS = 1 << 16
+
 #: Labels that come at once.
 AT_ONCE = (np.empty(0, np.int64), np.empty((0, 0)))
 NO_BILLS = np.empty(0)
@@ -354,16 +357,23 @@ class Shares:
         update.compiled(*given, *NOTHING, *SILENT, *AT_ONCE, NO_BILLS)
         return weights[0]
 
-    def means(self, means: np.ndarray) -> np.ndarray:
-        """Return the mean of members' rows under each set of weights, a row each.
+    def means(self, means: np.ndarray, now: np.ndarray) -> np.ndarray:
+        """Return means over members under each set of weights, and last under those of now.
 
-        Members are added one after the other, as the kernel does.
+        ``means`` has a row for every member of every round, and so has what is returned for every
+        set. Members are added one after the other, as the kernel does, in rounds of any number.
         """
-        sets = len(self.grid)
-        own = self.state[HEAD + 2 * sets :].reshape(sets, self.members)
-        made = np.zeros((sets, means.shape[1]))
-        for j in range(self.members):
-            made += own[:, j : j + 1] * means[j]
+        sets, (rounds, members, size) = len(self.grid), means.shape
+        own = self.state[HEAD + 2 * sets :].reshape(sets, members)
+        weights = np.empty((members, 1, sets + 1, 1))
+        weights[:, 0, :-1, 0], weights[:, 0, -1, 0] = own.T, now
+        made = np.empty((rounds, sets + 1, size))
+        step = max(1, MOST_PRODUCTS // (weights.size * size))
+        for start in range(0, rounds, step):
+            part = means[start : start + step].transpose(1, 2, 0)[:, :, np.newaxis]
+            products = np.empty((members, size, sets + 1, part.shape[-1]))
+            np.multiply(weights, part, out=products)  # in which rounds lie side by side
+            made[start : start + step] = np.add.reduce(products, axis=0).transpose(2, 1, 0)
         return made
 
     def resume(self, state: np.ndarray) -> None:

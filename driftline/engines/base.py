@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +13,13 @@ from driftline.detectors import Detector
 from driftline.domains import Domain
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse
-from driftline.inputs.taking import one_by_one
 from driftline.kernels import aligned, aligned_zeros
 from driftline.kernels import program as at
 from driftline.losses import Loss
 from driftline.rates import Rate, Setting
 from driftline.state import State
 from driftline.tasks import Task
-from driftline.typing import CheckedLabels, Prediction
+from driftline.typing import CheckedLabels
 
 __all__ = ["Block", "Engine", "Look", "Parts"]
 
@@ -162,11 +161,14 @@ class Block(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The result of predicting one row: the prediction, its mean loss encoding, the scores."""
+    """The result of predicting some rounds.
 
-    prediction: Prediction
-    mean: np.ndarray
-    scores: np.ndarray
+    ``predictions`` are rows of integers, with -1 behind shorter ones; ``means`` are the mean loss
+    encodings, a row each: a list where they differ in length, and empty if nobody asked for them.
+    """
+
+    predictions: np.ndarray
+    means: Sequence[np.ndarray] | np.ndarray = ()
 
 
 class Engine:
@@ -357,17 +359,19 @@ class Engine:
         scores = rows.scores(self._held(rows), self.transposed, t, self.parts.intercept)
         return scores * self.vector[at.SCALE]
 
-    def look(self, row: Rows, uniforms: np.ndarray) -> Look:
-        """Predict one row by one uniform number, and change nothing."""
-        if row.first_bad_row(self.dtype) is not None:
-            refuse(row, 0)
-        theta, decoder = self.scores(row, 0), self.parts.decoder
-        return Look(decoder.draw(theta, uniforms[0]), decoder.mean_loss_encoding(theta), theta)
-
-    def look_rows(self, rows: Rows, uniforms: np.ndarray) -> np.ndarray:
-        """Predict many rounds by one uniform number, a row of integers each, and change nothing."""
-        numbers = self.parts.task.numbers
-        return one_by_one(rows, lambda row: numbers(self.look(row, uniforms).prediction))
+    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Look:
+        """Predict rounds by a uniform number each, and change nothing; ``means`` if wanted."""
+        if (bad := rows.first_bad_row(self.dtype)) is not None:
+            refuse(rows, bad)
+        task, decoder = self.parts.task, self.parts.decoder
+        scores = [self.scores(rows, t) for t in range(rows.rounds)]
+        pairs = zip(scores, uniforms, strict=True)
+        made = [task.numbers(decoder.draw(theta, uniform)) for theta, uniform in pairs]
+        predictions = np.full((len(made), max(map(len, made), default=0)), -1, dtype=np.int64)
+        for row, numbers in zip(predictions, made, strict=True):
+            row[: len(numbers)] = numbers
+        encoded = [decoder.mean_loss_encoding(theta) for theta in scores] if means else ()
+        return Look(predictions, encoded if task.layout.ragged or not means else np.array(encoded))
 
     def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.engines.base import Block, Engine, Look
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
-from driftline.kernels import Program
+from driftline.kernels import Program, aligned_zeros
 from driftline.kernels import program as at
-from driftline.typing import CheckedLabels, Label
+from driftline.typing import CheckedLabels
 
 __all__ = ["CompiledEngine"]
 
@@ -35,7 +36,7 @@ class CompiledEngine(Engine):
     """Hand rounds to the loop over their kind of rows."""
 
     #: A valid label and the width of predictions, for predicting; None where they vary by round.
-    _label: tuple[Label, int] | None = None
+    _label: tuple[np.ndarray, int] | None = None
     _linked: Linked | None = None
 
     def _link(self, size: int, more: int) -> Linked:
@@ -73,6 +74,11 @@ class CompiledEngine(Engine):
             rate.relative,
         )
         return Linked(size, more, program, program.looking(), program.buffer(more))
+
+    @cached_property
+    def _dim(self) -> int:
+        """How many scores there are, where all rounds have the same number."""
+        return self.parts.task.dim
 
     def wants_transposed(self, rows: Rows) -> bool:
         """Say whether the loop over these rows reads the weights transposed."""
@@ -172,75 +178,79 @@ class CompiledEngine(Engine):
 
         Callers use this result and not the engine's attribute, which another thread may replace.
         """
-        size = rows.most_scores if isinstance(rows, Groups) else self.parts.task.dim
+        size = rows.most_scores if isinstance(rows, Groups) else self._dim
         linked, more = self._linked, rows.gradient_size
         if linked is None or size > linked.size or more > linked.more:
             known = (0, 0) if linked is None else linked[:2]
             self._linked = linked = self._link(max(size, known[0]), max(more, known[1]))
         return rows, size, linked
 
-    def look_rows(self, rows: Rows, uniforms: np.ndarray) -> np.ndarray:
-        """Let the loop predict many rounds, in batches."""
-        if self.stored is None or self.transposed != rows.transposed:
-            return super().look_rows(rows, uniforms)
-        rows, size, linked = self._ready(rows)
-        task, program = self.parts.task, linked.looking
-        buffer, ragged = program.buffer(rows.gradient_size), isinstance(rows, Groups)
-        widest = [task.any_label(rows.largest if isinstance(rows, Groups) else size)]
-        made = np.full((rows.rounds, task.prediction_width(widest)), -1, dtype=np.int64)
-        for start in range(0, rows.rounds, rows.block):
-            stop = min(rows.rounds, start + rows.block)
-            sizes = rows.sizes[start:stop] if isinstance(rows, Groups) else [size] * (stop - start)
-            labels: Any = [task.any_label(int(n)) for n in sizes]
-            good = rows.loop(self.dtype).compiled(
-                program.code,
-                program.params,
-                *rows.arrays(start, stop, self.dtype),
-                rows.loop_labels(labels if ragged else np.array(labels)),
-                np.repeat(uniforms, stop - start, axis=0),
-                self.stored,
-                NOBODY,
-                self.vector,
-                buffer,
-                np.empty((len(at.TRACE_COLUMNS), stop - start)),
-                made[start:stop],
-            )
-            if good < stop - start:
-                refuse(rows, start + good)
-        return made
-
-    def look(self, row: Rows, uniforms: np.ndarray) -> Look:
-        """Let the loop score and predict one row, and change nothing.
+    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Look:
+        """Let the loop score and predict rounds, in batches, and change nothing.
 
         The buffer is allocated here, so that any number of threads may predict. Where the weights
         are not in the layout that the loop over these rows needs, the parts are called one by one.
         """
-        if self.stored is None or self.transposed != row.transposed:
-            return super().look(row, uniforms)
-        row, size, linked = self._ready(row)
-        task, program = self.parts.task, linked.looking
-        buffer = program.buffer(row.gradient_size)
-        known = self._label
-        if known is None:
-            label = task.any_label(row.largest if isinstance(row, Groups) else size)
-            known = label, task.prediction_width([label])
-            self._label = None if task.layout.ragged else known
-        label, width = known
-        prediction = np.full((1, width), -1, dtype=np.int64)  # a query may have fewer items
-        good = row.loop(self.dtype).compiled(
-            program.code,
-            program.params,
-            *row.arrays(0, 1, self.dtype),
-            row.loop_labels(label[np.newaxis]),
-            uniforms,
-            self.stored,
-            NOBODY,
-            self.vector,
-            buffer,
-            np.empty((len(at.TRACE_COLUMNS), 1)),
-            prediction,
-        )
-        if not good:
-            refuse(row, 0)
-        mean, scores = program.mean(buffer, size), program.scores(buffer, size)
-        return Look(task.prediction(prediction[0]), task.unfolded(mean), task.unfolded(scores))
+        if self.stored is not None and self.transposed != rows.transposed:
+            return super().look(rows, uniforms, means)
+        stored = self._started(rows) if self.stored is None else self.stored
+        rows, size, linked = self._ready(rows)
+        program, buffer = linked.looking, np.zeros(linked.buffer.size)
+        wide = at.MEANS + size if means else at.MEANS
+        label, width = self._any_label(rows, size)
+        made = np.empty((rows.rounds, width), dtype=np.int64)
+        made.fill(-1)  # a query may have fewer items
+        labels: CheckedLabels
+        tables, loop = [], rows.loop(self.dtype).compiled
+        whole = rows.rounds <= rows.block
+        for start in range(0, rows.rounds, rows.block):
+            stop = rows.rounds if whole else min(rows.rounds, start + rows.block)
+            table = np.empty((wide, stop - start))
+            if isinstance(rows, Groups):
+                labels = self._any_labels(rows, start, stop)
+            else:
+                labels = label if stop - start == 1 else np.repeat(label, stop - start, axis=0)
+            good = loop(
+                program.code,
+                program.params,
+                *rows.arrays(start, stop, self.dtype),
+                rows.loop_labels(labels),
+                uniforms if whole else uniforms[start:stop],
+                stored,
+                NOBODY,
+                self.vector,
+                buffer,
+                table,
+                made if whole else made[start:stop],
+            )
+            if good < stop - start:
+                refuse(rows, start + good)
+            tables.append(table)
+        if not means:
+            return Look(made)
+        encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
+        if not isinstance(rows, Groups):
+            return Look(made, encoded)
+        pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
+        return Look(made, [unfolded(row[:own].copy()) for row, own in pairs])
+
+    def _started(self, rows: Rows) -> np.ndarray:
+        """Return what the weights begin as, in the layout of these rows."""
+        scores, columns = self.parts.shape(rows.features)
+        shape = (columns, scores) if rows.transposed else (scores, columns)
+        return self.parts.first_weights(aligned_zeros(shape, self.dtype, not rows.transposed))
+
+    def _any_label(self, rows: Rows, size: int) -> tuple[np.ndarray, int]:
+        """Return some label, as a row, and how wide predictions are."""
+        if (known := self._label) is None:
+            task = self.parts.task
+            label = task.any_label(rows.largest if isinstance(rows, Groups) else size)
+            known = label[np.newaxis], task.prediction_width([label])
+            self._label = None if isinstance(rows, Groups) else known
+        return known
+
+    def _any_labels(self, rows: Groups, start: int, stop: int) -> list[np.ndarray]:
+        """Return some label for each of some rounds."""
+        sizes = rows.sizes[start:stop].tolist()
+        known = {size: self.parts.task.any_label(size) for size in set(sizes)}
+        return [known[size] for size in sizes]

@@ -138,10 +138,11 @@ class Groups:
         groups = [np.asarray(self.groups[i], dtype=np.float64) for i in index.tolist()]
         return self.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
 
-    def followed_by(self, then: Self) -> Self:
+    def followed_by(self, *then: Self) -> Self:
         """Return these groups, and then others."""
-        groups = [np.asarray(group, dtype=np.float64) for group in (*self.groups, *then.groups)]
-        return then.with_members(np.concatenate(groups), np.cumsum([0, *map(len, groups)]))
+        every = [group for groups in (self, *then) for group in groups.groups]
+        made = [np.asarray(group, dtype=np.float64) for group in every]
+        return then[-1].with_members(np.concatenate(made), np.cumsum([0, *map(len, made)]))
 
     def to_arrays(self) -> Saved:
         """Return all groups as plain data and arrays."""

@@ -30,6 +30,11 @@ class Items(Groups):
         return self.largest
 
     @property
+    def score_sizes(self) -> np.ndarray:
+        """How many scores each round has."""
+        return self.sizes
+
+    @property
     def gradient_size(self) -> int:
         """One number for every feature and the intercept."""
         return self.features + 1

@@ -8,6 +8,8 @@ __all__ = ["FILLS", "running_sums"]
 
 #: Refused, 0, or the mean of all values in the rows before.
 FILLS = ("refuse", "zero", "mean")
+#: Larger values count as this in means, so that no sum of them overflows.
+LARGEST = 1e150
 
 
 def running_sums(
@@ -23,6 +25,6 @@ def running_sums(
     >>> sums.ravel().tolist(), counts.ravel().tolist()
     ([0.0, 1.0, 1.0, 5.0], [0.0, 1.0, 1.0, 2.0])
     """
-    known = np.where(counted, cells, 0.0)
+    known = np.where(counted, np.clip(cells, -LARGEST, LARGEST), 0.0)
     made = np.cumsum(np.vstack([sums, known]), axis=0, dtype=np.float64)
     return made, np.cumsum(np.vstack([counts, counted]), axis=0, dtype=np.float64)

@@ -37,6 +37,11 @@ class Sequences(Groups):
         return (self.largest + self.transitions * self.tags) * self.tags
 
     @property
+    def score_sizes(self) -> np.ndarray:
+        """How many scores the loop has in each round."""
+        return (self.sizes + self.transitions * self.tags) * self.tags
+
+    @property
     def gradient_size(self) -> int:
         """One number for every weight."""
         return self.tags * (self.features + 1 + self.tags)

@@ -188,10 +188,11 @@ class SparseSequences(Sequences):
         picked = np.arange(places[-1]) + np.repeat(self.places[index] - places[:-1], sizes)
         return self.with_positions(self._rows(picked), places)
 
-    def followed_by(self, then: Self) -> Self:
+    def followed_by(self, *then: Self) -> Self:
         """Return these sequences, and then others."""
-        places = np.concatenate([self.places, self.places[-1] + then.places[1:]])
-        return then.with_positions(joined([self.positions, then.positions]), places)
+        every = (self, *then)
+        places = np.concatenate([[0], np.cumsum(np.concatenate([one.sizes for one in every]))])
+        return then[-1].with_positions(joined([one.positions for one in every]), places)
 
     def to_arrays(self) -> Saved:
         """Return all sequences as plain data and arrays."""

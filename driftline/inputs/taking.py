@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +14,10 @@ from driftline.inputs.dense import DenseRows
 from driftline.inputs.layout import Layout
 from driftline.inputs.rows import Rows
 from driftline.inputs.sparse import SparseRows
+from driftline.inputs.sparse_sequences import joined
 from driftline.typing import CheckedLabels, Inputs, Json, Saved
 
-__all__ = ["after", "from_arrays", "one_by_one", "take", "take_labels", "to_arrays", "view"]
+__all__ = ["after", "from_arrays", "join", "take", "take_labels", "to_arrays", "view"]
 
 
 def take(rows: Rows, index: np.ndarray) -> Rows:
@@ -26,16 +27,6 @@ def take(rows: Rows, index: np.ndarray) -> Rows:
     if isinstance(rows, SparseRows):
         return SparseRows(rows.matrix[index])
     return rows.taken(index)
-
-
-def one_by_one(rows: Rows, predict: Callable[[Rows], np.ndarray]) -> np.ndarray:
-    """Return predictions of single rounds as rows of integers, with -1 behind shorter ones."""
-    places = np.arange(rows.rounds)
-    made = [predict(take(rows, places[t : t + 1])) for t in places]
-    out = np.full((len(made), max(map(len, made), default=0)), -1, dtype=np.int64)
-    for row, numbers in zip(out, made, strict=True):
-        row[: len(numbers)] = numbers
-    return out
 
 
 class TakenRows(DenseRows):
@@ -89,6 +80,26 @@ def after(first: Rows, then: Rows) -> Rows:
 
         return SparseRows(vstack([first.matrix, then.matrix], format="csr"))
     followed: Rows = cast(Any, first).followed_by(then)
+    return followed
+
+
+def join(rounds: Sequence[Rows]) -> Rows | None:
+    """Return single rounds one after the other; None if they are not of one kind.
+
+    >>> rows = join([DenseRows(np.ones((1, 2))), DenseRows(np.zeros((1, 2)))])
+    >>> rows.rounds, join([DenseRows(np.ones((1, 2))), DenseRows(np.zeros((1, 3)))])
+    (2, None)
+    """
+    first = rounds[0]
+    if any(type(one) is not type(first) or one.features != first.features for one in rounds):
+        return None
+    if isinstance(first, DenseRows):
+        arrays = [one.array for one in cast(Any, rounds)]
+        same = all(array.dtype == arrays[0].dtype for array in arrays)
+        return DenseRows(np.concatenate(arrays)) if same else None
+    if isinstance(first, SparseRows):
+        return joined(cast(Any, rounds))
+    followed: Rows = cast(Any, first).followed_by(*rounds[1:])
     return followed
 
 

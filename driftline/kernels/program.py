@@ -26,7 +26,8 @@ OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
 # and 1 in a replay: steps are those already in the trace, and alarms do not stop the loop; the
 # steps and alarms of this rate and detector are recorded beside them.
 REPLAY = 18
-# and 1 to predict only: rows are scored and predicted, and not learned from.
+# and 1 to predict only: rows are scored and predicted, and not learned from; mean loss encodings
+# are written to the trace from row MEANS on, as far as it has such rows.
 LOOK = 19
 # and the place in the loss's workspace where it leaves its duality gap, -1 if it has none.
 GAP = 20
@@ -56,6 +57,7 @@ SOLVED_COLUMNS = (*REPLAYED_COLUMNS, "gap", "comparator_gap")
 LOSS_ROW, RISK_ROW, TARGET_ROW, ETA_ROW, GRAD_ROW = range(5)
 THEIR_LOSS_ROW, INNER_ROW, NORM_ROW, OWN_ETA_ROW, OWN_ALARM_ROW = range(5, 10)
 GAP_ROW, THEIR_GAP_ROW = 10, 11
+MEANS = len(TRACE_COLUMNS)
 ROW = {name: row for row, name in enumerate(SOLVED_COLUMNS)}
 
 
@@ -95,12 +97,3 @@ class Program:
         """Return a buffer for the loop, with room for ``more`` numbers at its end."""
         outputs, work, scratch, memory = self.code[OUTPUTS : RATE_MEMORY + 1]
         return np.zeros(6 * outputs + work + scratch + memory + more)
-
-    def scores(self, buffer: np.ndarray, size: int) -> np.ndarray:
-        """Return the scores of the last round, which the loop left in its buffer."""
-        return buffer[:size]
-
-    def mean(self, buffer: np.ndarray, size: int) -> np.ndarray:
-        """Return the mean loss encoding of the last round."""
-        first = 3 * self.code[OUTPUTS]
-        return buffer[first : first + size]

@@ -134,6 +134,9 @@ def play_round(m, label, extras, trace, t, prediction):
     trace[at.LOSS_ROW, t] = loss
     trace[at.RISK_ROW, t] = risk
     trace[at.TARGET_ROW, t] = target
+    if code[at.LOOK]:
+        for k in range(min(m.mean.size, trace.shape[0] - at.MEANS)):
+            trace[at.MEANS + k, t] = m.mean[k]
     return True
 
 

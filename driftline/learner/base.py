@@ -15,7 +15,7 @@ steps, compiled, with the same bits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,6 +54,26 @@ class Learner(ABC):
         Where a learner takes it, the target loss of the prediction may come in place of the label.
 
         The ticket is not trusted. It is refused if it is another learner's, or is not outstanding.
+        """
+
+    @abstractmethod
+    def ask_rows(self, inputs: Inputs) -> list[Ticket]:
+        """Return what :meth:`ask` returns for one input after the other; all, or none if refused.
+
+        Same bits, but faster.
+        """
+
+    @abstractmethod
+    def tell_rows(
+        self,
+        tickets: Iterable[Ticket],
+        labels: Labels = None,
+        *,
+        losses: Iterable[float] | None = None,
+    ) -> None:
+        """Do what :meth:`tell` does with one ticket after the other; if refused, with none.
+
+        Same bits, but faster.
         """
 
     @abstractmethod

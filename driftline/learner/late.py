@@ -17,10 +17,11 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import after, from_arrays, take, take_labels, to_arrays, view
+from driftline.learner.outstanding import Outstanding
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Saved
 
-__all__ = ["AskedRounds", "Kept", "LateRun", "Waiting"]
+__all__ = ["AskedRounds", "Kept", "LateRun", "ToldRun", "Waiting"]
 
 #: The version of the fields of rounds that wait. A new field has a default for older files.
 VERSION = 1
@@ -271,6 +272,10 @@ class LateRun:
         rows.asked = self.asked
         return rows, labels, self.sample_weight[self.rounds] if self.weighted else None
 
+    def asks(self, start: int, stop: int) -> int:
+        """Return how many of some events are rounds that are asked for."""
+        return int(np.count_nonzero(self.asked[start:stop]))
+
     def settle(
         self, start: int, stop: int, risks: np.ndarray, sets: int
     ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
@@ -313,6 +318,14 @@ class LateRun:
             return replace(made, kept=np.hstack(self._paid)[left])
         return made if self._kept is None else replace(made, kept=self._kept.of(left))
 
+    def tickets_left(
+        self, outstanding: Outstanding, waiting: Waiting | None
+    ) -> tuple[Outstanding, Waiting | None]:
+        """Return which tickets are outstanding after the run, and which rounds wait."""
+        numbers = np.r_[outstanding.to_array(), self.numbers[self.carried :]]
+        left = numbers[~np.isin(numbers, self.told, assume_unique=True)]
+        return Outstanding(np.sort(left)), self.waiting
+
     @property
     def left(self) -> np.ndarray:
         """The places of the rounds whose labels are still to come."""
@@ -322,3 +335,45 @@ class LateRun:
     def told(self) -> np.ndarray:
         """The numbers of the rounds that were told."""
         return np.sort(self.numbers[self.tell_events >= 0], kind="stable")  # fast if sorted
+
+
+class ToldRun:
+    """Rounds that are all told, and were asked for by tickets.
+
+    Parameters
+    ----------
+    first
+        The number of the next ticket.
+    numbers
+        Those of the tickets.
+    paid
+        What members paid for each and what each set of weights would have, where that was in an
+        earlier state, and nan where it is in the state of now; None where nobody asks for it.
+    """
+
+    #: No round is asked for.
+    asked = None
+
+    def __init__(self, first: int, numbers: np.ndarray, paid: np.ndarray | None):
+        self.first, self._numbers, self._paid = first, numbers, paid
+
+    def asks(self, start: int, stop: int) -> int:
+        """Return 0."""
+        return 0
+
+    def settle(
+        self, start: int, stop: int, risks: np.ndarray, sets: int
+    ) -> tuple[np.ndarray, None, AskedRounds]:
+        """Return what :meth:`LateRun.settle` does; all rounds count once."""
+        assert self._paid is not None
+        own = self._paid[start:stop]
+        members = np.where(np.isnan(own[:, :1]), risks, own[:, :-sets])
+        places = np.arange(stop - start, dtype=np.int64)
+        return members, None, AskedRounds(places, np.ascontiguousarray(own[:, -sets:]))
+
+    def tickets_left(
+        self, outstanding: Outstanding, waiting: Waiting | None
+    ) -> tuple[Outstanding, Waiting | None]:
+        """Return which tickets are outstanding after the run, and which rounds wait."""
+        left = outstanding.without(self._numbers)
+        return left, None if waiting is None else waiting.among(left.to_array())

@@ -22,7 +22,6 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
-from driftline.inputs.taking import one_by_one
 from driftline.learner.shell import Asked, Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
@@ -203,8 +202,8 @@ class Member(Shell):
         """
 
     @abstractmethod
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
-        """Return prediction and mean loss encoding of a mapped row, and change nothing."""
+    def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
+        """Return what :meth:`_look` does, of mapped rows, and change nothing."""
 
     @abstractmethod
     def _score_mapped(self, rows: Mapped) -> np.ndarray:
@@ -290,18 +289,11 @@ class Member(Shell):
         self.mapper.remember(row)
         return played
 
-    def _look(self, row: Rows, number: int) -> Asked:
-        mapped = self._mapped(row)
-        made = self._look_mapped(mapped, number)
-        return Asked(*made, None if self.mapper is None else mapped)
-
-    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
-        return self._look_rows_mapped(self._mapped(rows), number)
-
-    def _look_rows_mapped(self, rows: Rows, number: int) -> np.ndarray:
-        """Return the predictions of many mapped rounds as rows of integers."""
-        numbers = self.task.numbers
-        return one_by_one(rows, lambda row: numbers(self._look_mapped(row, number)[0]))
+    def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
+        if self.mapper is None:
+            return self._look_mapped(rows, numbers, whole)
+        mapped = self._mapped(rows)
+        return self._look_mapped(mapped, numbers, whole)._replace(mapped=mapped)
 
     def _batch_size(self, rows: Rows) -> int:
         if self.map is None or self.map.same_entries:

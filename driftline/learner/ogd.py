@@ -21,6 +21,7 @@ from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refu
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
 from driftline.learner.member import Member, Round, check_longer
+from driftline.learner.shell import Asked
 from driftline.losses import Loss
 from driftline.parts import (
     Part,
@@ -63,8 +64,14 @@ class Checkpoint(NamedTuple):
 #: constant than this: the largest product, of five constants and three norms, stays below 1e140.
 LARGEST_CONSTANT = 1e9
 
-#: The uniform number of rounds that are learned without predicting, or predicted without drawing.
-MIDDLE = np.full((1, 1), 0.5)
+#: The uniform number of rounds that are learned without predicting, or predicted without drawing;
+#: and many of them, which nobody writes to.
+MIDDLE, MIDDLES = np.full((1, 1), 0.5), np.full((1 << 10, 1), 0.5)
+
+
+def _middle(count: int) -> np.ndarray:
+    """Return the uniform numbers of rounds in which nothing is drawn."""
+    return MIDDLES[:count] if count <= len(MIDDLES) else np.full((count, 1), 0.5)
 
 
 class OGD(Member):
@@ -537,6 +544,10 @@ class OGD(Member):
             columns["restarted"] = np.zeros(count, dtype=bool)
         return Batch(columns, table=table)
 
+    @property
+    def _tells_together(self) -> bool:
+        return self._watch is None  # which follows every single draw
+
     def _play_mapped(
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
@@ -566,9 +577,7 @@ class OGD(Member):
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; a constant where nothing is drawn."""
-        if self.decoder.deterministic:
-            return np.full((count, 1), 0.5)
-        return self._draws.uniforms(number, count)
+        return _middle(count) if self.decoder.deterministic else self._draws.uniforms(number, count)
 
     def _advance(self, block: Block) -> int:
         """Play rounds, and keep the account against a comparator if there is one."""
@@ -633,12 +642,10 @@ class OGD(Member):
             refuse(row, 0)
         return prediction[0], columns[:, 0]
 
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
-        prediction, mean, _ = self.engine.look(row, self._uniform(number))
-        return prediction, mean
-
-    def _look_rows_mapped(self, rows: Rows, number: int) -> np.ndarray:
-        return self.engine.look_rows(rows, self._uniform(number))
+    def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
+        certain = self.decoder.deterministic
+        uniforms = _middle(len(numbers)) if certain else self._draws.at(numbers)
+        return Asked(*self.engine.look(rows, uniforms, whole))
 
     def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:

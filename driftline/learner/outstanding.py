@@ -39,6 +39,10 @@ class Outstanding:
         """Add a number, which is larger than all others."""
         self._numbers.append(number)
 
+    def add_next(self, first: int, count: int) -> None:
+        """Add consecutive numbers, which are larger than all others."""
+        self._numbers.extend(range(first, first + count))
+
     def remove(self, number: int) -> None:
         """Remove a number that is there."""
         del self._numbers[bisect_left(self._numbers, number)]
@@ -48,6 +52,11 @@ class Outstanding:
         place = bisect_left(self._numbers, number)
         del self._numbers[:place]
         return place
+
+    def without(self, numbers: np.ndarray) -> Outstanding:
+        """Return all but some numbers that are there."""
+        known = self.to_array()
+        return Outstanding(np.delete(known, np.searchsorted(known, numbers)))
 
     def to_array(self) -> np.ndarray:
         """Return a copy."""

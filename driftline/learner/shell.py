@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import get_ident
@@ -17,9 +17,9 @@ import numpy.typing as npt
 from driftline.delays import Delay, delays_of
 from driftline.errors import BusyError, InputError
 from driftline.inputs import Rows, fingerprint, refuse
-from driftline.inputs.taking import one_by_one
+from driftline.inputs.taking import join
 from driftline.learner.base import Learner
-from driftline.learner.late import LateRun, Waiting
+from driftline.learner.late import LateRun, ToldRun, Waiting
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.predictor import Predictor
 from driftline.learner.sample_weight import checked_weights
@@ -65,12 +65,17 @@ class TicketFields(TypedDict):
 
 
 class Asked(NamedTuple):
-    """The prediction of a row, and all that a ticket keeps of it."""
+    """The predictions of some rounds, and all that tickets keep of them, if that was wanted.
 
-    prediction: Prediction
-    mean: np.ndarray
+    ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` and ``means`` have
+    an array for every round: they are lists where rounds differ in size. ``mapped`` are the rows
+    after the feature map, None without one.
+    """
+
+    predictions: np.ndarray
+    mean: Sequence[np.ndarray] | np.ndarray = ()
+    means: Sequence[np.ndarray] | np.ndarray | None = None
     mapped: Rows | None = None
-    means: np.ndarray | None = None
 
 
 class Shell(Learner):
@@ -194,11 +199,6 @@ class Shell(Learner):
             late = LateRun(number, rows, labels, sample_weight, delays, waiting)
         events, codes, weights = late.events
         trace = self._run(events, codes, digest, seed, progress, audit, None, weights, late)
-        with self._turn.lock:
-            numbers = np.r_[self._outstanding.to_array(), late.numbers[late.carried :]]
-            left = numbers[~np.isin(numbers, late.told, assume_unique=True)]
-            self._outstanding = Outstanding(np.sort(left))
-            self._late = late.waiting
         return trace, late
 
     def run_events(
@@ -252,7 +252,7 @@ class Shell(Learner):
         audit: bool | None = None,
         sink: Sink | None = None,
         sample_weight: np.ndarray | None = None,
-        late: LateRun | None = None,
+        late: LateRun | ToldRun | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         rows.labels = labels
@@ -291,7 +291,7 @@ class Shell(Learner):
         rows: Rows,
         labels: CheckedLabels,
         sample_weight: np.ndarray | None,
-        late: LateRun | None,
+        late: LateRun | ToldRun | None,
         digest: str | None,
         seed: int | None,
         progress: Callable[[int], None] | None,
@@ -317,13 +317,13 @@ class Shell(Learner):
             with self._turn.lock:
                 if room is None:
                     batch = self._room(part).weighted(weights)
+                    batch = batch if late is None else batch.delayed(late, start, stop)
                 else:
                     batch = room.part(start, stop)
                 self._play(rows, start, stop, part, self._tickets, batch)
                 if digest is not None:
                     self._combine(part, self._tickets, batch)
-                asked = stop - start if late is None else np.count_nonzero(late.asked[start:stop])
-                self._tickets += int(asked)
+                self._tickets += stop - start if late is None else late.asks(start, stop)
                 if sink is not None:
                     first = self._filled(origin, keep) if start == 0 else None
                     trace = self._trace(batch, first, digest or "" if start == 0 else "")
@@ -333,9 +333,12 @@ class Shell(Learner):
                 progress(stop - start)
             if stop < rows.rounds:
                 self._turn.pause()
-        if room is None:
-            return None
         with self._turn.lock:
+            if late is not None:
+                given = late.tickets_left(self._outstanding, self._late)
+                self._outstanding, self._late = given
+            if room is None:
+                return None
             return self._trace(room, self._filled(origin, keep), digest or "")
 
     def _shield(self) -> AbstractContextManager[None]:
@@ -361,25 +364,69 @@ class Shell(Learner):
         >>> learner.outstanding
         0
         """
-        row = self._row(x)
+        return self._ask(self._row(x))[0]
+
+    def ask_rows(self, inputs: Inputs) -> list[Ticket]:
+        """Return what :meth:`ask` returns for one input after the other, much faster.
+
+        If one of them is refused, all are, and no ticket was asked for.
+
+        Parameters
+        ----------
+        inputs
+            As :meth:`run` takes them: an array or a CSR matrix with a row for every round.
+
+        Examples
+        --------
+        >>> import driftline as dl
+        >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+        >>> learner = dl.auto(stream.task)
+        >>> _ = learner.run(stream.inputs[:900], stream.labels[:900])
+        >>> tickets = learner.ask_rows(stream.inputs[900:])
+        >>> [ticket.number for ticket in tickets[:3]], learner.outstanding
+        ([900, 901, 902], 100)
+        >>> learner.tell_rows(tickets, stream.labels[900:])
+        >>> learner.rounds, learner.outstanding
+        (1000, 0)
+        """
+        rows = self._many(inputs)
+        return [] if rows is None else self._ask(rows)
+
+    def _many(self, inputs: Inputs) -> Rows | None:
+        """Wrap the inputs of many rounds; None if there are none."""
+        if isinstance(inputs, list) and not inputs:
+            return None
+        rows = self._layout.rows(inputs)
+        return rows if rows.rounds else None
+
+    def _ask(self, rows: Rows) -> list[Ticket]:
+        """Return a ticket for every round."""
         with self._turn.lock:
             self._turn.check()
-            self._check_features(row)
-            number = self._tickets
-            prediction, mean, mapped, means = self._look(row, number)
-            ticket = Ticket(
-                number,
-                self.rounds,
-                self._fingerprint(),
-                prediction,
-                mean,
-                plain(row),
-                None if mapped is None else plain(mapped),
-                means,
-            )
-            self._outstanding.add(number)
-            self._tickets = number + 1
-            return ticket
+            self._check_features(rows)
+            first, count = self._tickets, rows.rounds
+            made, mean, means, mapped = self._look(rows, np.arange(first, first + count))
+            known, learner, prediction = self.rounds, self._fingerprint(), self.task.prediction
+            if count > 1:  # one ticket does not keep the arrays of all alive
+                mean = [own.copy() for own in mean]
+                means = None if means is None else [own.copy() for own in means]
+            inputs, seen = plain(rows), None if mapped is None else plain(mapped)
+            tickets = [
+                Ticket(
+                    first + t,
+                    known,
+                    learner,
+                    prediction(made[t]),
+                    mean[t],
+                    inputs[t],
+                    None if seen is None else seen[t],
+                    None if means is None else means[t],
+                )
+                for t in range(count)
+            ]
+            self._outstanding.add_next(first, count)
+            self._tickets = first + count
+            return tickets
 
     def tell(self, ticket: Ticket, label: Label = None, *, loss: float | None = None) -> None:
         """Learn from a ticket and its label, which may come late, and in any order.
@@ -397,16 +444,125 @@ class Shell(Learner):
         """
         if (label is None) == (loss is None):
             raise InputError("expected a label, or loss=, and not both")
-        if loss is not None:
-            if np.ndim(loss) or np.asarray(loss).dtype.kind not in "biuf":
-                raise InputError(f"loss= must be a number, not {loss!r:.80}")
-            loss = float(loss)
+        loss = None if loss is None else _loss(loss)
         with self._turn.lock, self._shield():
             self._turn.check()
             self._check_ticket(ticket)
             checked = self._feedback(ticket, label, loss)
             self._learn_ticket(self._row(ticket.checked_input()), checked, ticket)
             self._outstanding.remove(ticket.number)
+            self._keep_waiting()
+
+    def tell_rows(
+        self,
+        tickets: Iterable[Ticket],
+        labels: Labels = None,
+        *,
+        losses: Iterable[float] | None = None,
+    ) -> None:
+        """Learn from tickets and their labels: the same bits as told one by one, much faster.
+
+        If one ticket or label is refused, nothing is learned from any.
+
+        Parameters
+        ----------
+        tickets
+            In the order in which they are learned from, each once; some may have been asked for
+            long ago, and others just now.
+        labels
+            One for every ticket, in the form that :meth:`run` takes.
+        losses
+            In place of labels, the target losses of the predictions, where :meth:`tell` takes it.
+
+        Examples
+        --------
+        >>> import driftline as dl
+        >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> tickets = learner.ask_rows([[0.6, 0.8], [0.0, 1.0], [1.0, 0.0]])
+        >>> learner.tell_rows(tickets[:2], [2, 0])
+        >>> learner.rounds, learner.outstanding
+        (2, 1)
+        >>> learner.tell_rows(tickets, [2, 0, 1])
+        Traceback (most recent call last):
+        ...
+        driftline.errors.InputError: place 0 of the list: ticket 0 is not outstanding: it was told
+        or forgotten before, or was never asked for
+        """
+        if (labels is None) == (losses is None):
+            raise InputError("expected labels, or losses=, and not both")
+        if isinstance(tickets, (Ticket, str)) or not isinstance(tickets, Iterable):
+            raise InputError(f"expected a list of tickets, but got {tickets!r:.80}")
+        given, told = list(tickets), _listed(labels if losses is None else losses)
+        if len(given) != len(told):
+            what = "labels" if losses is None else "losses"
+            raise InputError(f"there are {len(given)} tickets but {len(told)} {what}")
+        if not given:
+            return
+        with self._turn.lock:
+            self._turn.check()
+            rounds = self._rounds_of(given)
+            checked = self._all_feedback(given, labels, told, losses is not None)
+            rows = join(rounds) if len(given) > 1 and self._tells_together else None
+            if rows is None:
+                self._tell_each(given, rounds, checked)
+            else:
+                rows.check_labels(checked)
+                numbers = np.array([ticket.number for ticket in given])
+                late = ToldRun(self._tickets, numbers, self._paid_before(given, checked, rows))
+                self._run(rows, checked, audit=False, late=late)
+
+    def _rounds_of(self, tickets: Sequence[Ticket]) -> list[Rows]:
+        """Return the inputs of tickets that are outstanding, each in the list once."""
+        made, seen = [], set[int]()
+        for i, ticket in enumerate(tickets):
+            try:
+                self._check_ticket(ticket)
+                if ticket.number in seen:
+                    raise InputError(f"ticket {ticket.number} is in the list twice")
+                made.append(self._row(ticket.checked_input()))
+            except InputError as error:
+                raise _at_place(i, tickets, error) from error
+            seen.add(ticket.number)
+        return made
+
+    def _all_feedback(
+        self, tickets: Sequence[Ticket], labels: Labels, told: list[Any], losses: bool
+    ) -> CheckedLabels:
+        """Return the checked labels of tickets, or what a learner sees of them."""
+        if self.feedback == "full" and not losses:
+            try:
+                return self.task.check_labels(labels if isinstance(labels, np.ndarray) else told)
+            except InputError:  # then one by one, to say which
+                pass
+        made = []
+        for i, (ticket, own) in enumerate(zip(tickets, told, strict=True)):
+            try:
+                if losses:
+                    made.append(self._feedback(ticket, None, _loss(own)))
+                else:
+                    made.append(self._feedback(ticket, own, None))
+            except InputError as error:
+                raise _at_place(i, tickets, error) from error
+        if self.feedback == "full":  # in the form of many
+            return self.task.check_labels([self.task.label(label) for label in made])
+        return made
+
+    def _tell_each(
+        self, tickets: Sequence[Ticket], rounds: Sequence[Rows], labels: CheckedLabels
+    ) -> None:
+        """Learn from one ticket after the other; if one is refused, go back to before the first."""
+        before = self._checkpoint(weights=True) if len(tickets) > 1 else None
+        with self._shield():
+            for i, (ticket, row, label) in enumerate(zip(tickets, rounds, labels, strict=True)):
+                try:
+                    self._learn_ticket(row, label, ticket)
+                    self._outstanding.remove(ticket.number)
+                except BaseException as error:
+                    if before is not None:
+                        self._rollback(before)
+                    if isinstance(error, InputError):
+                        raise _at_place(i, tickets, error) from error
+                    raise
             self._keep_waiting()
 
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:
@@ -485,10 +641,7 @@ class Shell(Learner):
 
     def predict(self, x: Input) -> Prediction:
         """Return the prediction that :meth:`step` would make now, and change nothing."""
-        row = self._row(x)
-        with self._turn.lock:
-            self._check_features(row)
-            return self._look(row, self._tickets).prediction
+        return self._predict(self._row(x))[0]
 
     def predict_rows(self, inputs: Inputs) -> list[Prediction]:
         """Return what :meth:`predict` returns for each of many inputs, and change nothing.
@@ -501,13 +654,15 @@ class Shell(Learner):
         >>> made == [learner.predict(x) for x in stream.inputs[:20]]
         True
         """
-        rows = self._layout.rows(inputs)
-        if not rows.rounds:
-            return []
+        rows = self._many(inputs)
+        return [] if rows is None else self._predict(rows)
+
+    def _predict(self, rows: Rows) -> list[Prediction]:
+        """Return what would be predicted next for each of some rounds."""
         with self._turn.lock:
             self._check_features(rows)
-            made = self._look_rows(rows, self._tickets)
-        return [self.task.prediction(row) for row in made]
+            made = self._look(rows, np.full(rows.rounds, self._tickets), whole=False)
+        return [self.task.prediction(row) for row in made.predictions]
 
     def snapshot(self) -> Predictor:
         """Return a predictor that stays as the learner is now, for any number of threads.
@@ -524,9 +679,9 @@ class Shell(Learner):
         own = self.copy()
 
         def predict(x: Input) -> Prediction:
-            row = own._row(x)
+            row, number = own._row(x), np.array([own._tickets])
             own._check_features(row)
-            return own._look(row, own._tickets).prediction
+            return own.task.prediction(own._look(row, number, whole=False).predictions[0])
 
         return Predictor(self.task, own.rounds, predict)
 
@@ -646,14 +801,24 @@ class Shell(Learner):
         """Play a round whose prediction was made before others were learned from."""
         self._learn_one(row, label, ticket.number)
 
-    @abstractmethod
-    def _look(self, row: Rows, number: int) -> Asked:
-        """Return what would be predicted now."""
+    @property
+    def _tells_together(self) -> bool:
+        """Whether tickets can be told together, as one run."""
+        return True
 
-    def _look_rows(self, rows: Rows, number: int) -> np.ndarray:
-        """Return what would be predicted now for each of many rounds, as rows of integers."""
-        numbers = self.task.numbers
-        return one_by_one(rows, lambda row: numbers(self._look(row, number).prediction))
+    def _paid_before(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, rows: Rows
+    ) -> np.ndarray | None:
+        """Return what a :class:`ToldRun` must know of what was predicted; by default nothing."""
+        return None
+
+    @abstractmethod
+    def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
+        """Return what would be predicted now for each of some rounds, and change nothing.
+
+        Random predictions are drawn by the numbers of tickets. ``whole`` says whether all that a
+        ticket keeps is wanted, or only the predictions.
+        """
 
     @abstractmethod
     def _trace(self, batch: Batch, origin: Any, digest: str) -> Any:
@@ -685,6 +850,25 @@ class Shell(Learner):
 
         A trace keeps them even where it does not keep later weights.
         """
+
+
+def _loss(given: Any) -> float:
+    """Return a loss that was told, if it is a number."""
+    if np.ndim(given) or np.asarray(given).dtype.kind not in "biuf":
+        raise InputError(f"loss= must be a number, not {given!r:.80}")
+    return float(given)
+
+
+def _listed(labels: Any) -> list[Any]:
+    """Return labels or losses as a list."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputError(f"expected a list with one for every ticket, but got {labels!r:.80}")
+    return list(labels)
+
+
+def _at_place(place: int, tickets: Sequence[Ticket], error: InputError) -> InputError:
+    """Return the error of one ticket, with its place in a list of several."""
+    return InputError(f"place {place} of the list: {error}") if len(tickets) > 1 else error
 
 
 def _add_kept(error: BaseException, rounds: int, torn: bool) -> None:

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.inputs import Rows, SparseRows, SparseSequences
-from driftline.state import archive
+from driftline.inputs import DenseRows, Rows, SparseRows, SparseSequences
+from driftline.state import compact
 from driftline.typing import Input, Json, Prediction, Saved
 
 __all__ = ["Ticket"]
@@ -19,6 +19,9 @@ __all__ = ["Ticket"]
 PlainInput: TypeAlias = (
     np.ndarray | tuple[np.ndarray, np.ndarray, int] | tuple[np.ndarray, np.ndarray, int, np.ndarray]
 )
+
+#: The types of numbers that a ticket keeps as they are.
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,7 @@ class Ticket:
     means: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the ticket as the bytes of a sealed file.
+        """Return the ticket as bytes: see :mod:`driftline.state.compact`.
 
         >>> import driftline as dl
         >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
@@ -56,7 +59,7 @@ class Ticket:
         >>> learner.rounds
         1
         """
-        return archive.packed(*self.to_saved())
+        return compact.packed(*self.to_saved())
 
     def to_saved(self) -> Saved:
         """Return all fields as plain data and arrays."""
@@ -91,7 +94,7 @@ class Ticket:
     @classmethod
     def from_bytes(cls, content: bytes) -> Ticket:
         """Return the ticket from what :meth:`to_bytes` returned, or refuse the bytes."""
-        return cls.from_saved(*archive.unpacked(content, "the ticket"))
+        return cls.from_saved(*compact.unpacked(content, "the ticket"))
 
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Ticket:
@@ -118,8 +121,9 @@ class Ticket:
 
     def _check(self) -> None:
         """Refuse fields that no ticket can have: the ticket may come from anywhere."""
-        counts = (self.number, self.rounds)
-        if not all(type(count) is int and count >= 0 for count in counts):
+        number, rounds = self.number, self.rounds
+        if type(number) is not int or type(rounds) is not int or number < 0 or rounds < 0:
+            counts = number, rounds
             raise InputError(f"a ticket has a number and a count of rounds, not {counts!r:.80}")
         if not isinstance(self.learner, str):
             raise InputError(f"a ticket names its learner by a text, not {self.learner!r:.80}")
@@ -140,30 +144,42 @@ class Ticket:
         """Return the input as a learner takes it."""
         return unwrapped(self.input)
 
-    def checked_means(self, count: int) -> np.ndarray:
-        """Return this number of mean loss encodings, if they can be some."""
+    def checked_means(self, count: int, finite: bool = True) -> np.ndarray:
+        """Return this number of mean loss encodings, if they can be some.
+
+        ``finite`` says whether their numbers are checked, too.
+        """
         means = self.means
-        good = isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64
-        if not good or len(means) != count or not np.isfinite(means).all():  # type: ignore[arg-type]
-            raise InputError(
-                f"a ticket of this learner has {count} distributions of what was predicted, not "
-                f"{means!r:.80}"
-            )
-        return np.asarray(means)
+        if isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64:
+            if len(means) == count and (not finite or np.isfinite(means).all()):
+                return means
+        raise InputError(
+            f"ticket {self.number} must have {count} distributions of what was predicted, not "
+            f"{means!r:.80}"
+        )
 
 
-def plain(row: Rows) -> PlainInput:
-    """Return a copy of the input of one round, as plain arrays."""
-    if isinstance(row, SparseRows):
-        columns, values = row.entries(0)
-        return columns.astype(np.int64), values, row.features
-    if isinstance(row, SparseSequences):
-        own = row.of_round(0)
-        starts = own.starts.astype(np.int64)
-        return own.columns.astype(np.int64), own.values.astype(np.float64), row.features, starts
-    array = row.array[0] if hasattr(row, "array") else row.groups[0]
-    kept = array.dtype in (np.float64, np.float32)
-    return np.array(array, dtype=None if kept else np.float64, order="C")
+def plain(rows: Rows) -> list[PlainInput]:
+    """Return a copy of the input of every round, as plain arrays."""
+    if isinstance(rows, DenseRows):
+        array = rows.array if rows.array.dtype in FLOATS else rows.array.astype(np.float64)
+        return [row.copy() for row in array]
+    if isinstance(rows, SparseRows):
+        return [_entries(rows, t) for t in range(rows.rounds)]
+    if isinstance(rows, SparseSequences):
+        return [_positions(rows.of_round(t)) for t in range(rows.rounds)]
+    kinds = (own.dtype if own.dtype in FLOATS else np.float64 for own in rows.groups)
+    return [np.array(own, kind, order="C") for own, kind in zip(rows.groups, kinds, strict=True)]
+
+
+def _entries(rows: SparseRows, t: int) -> PlainInput:
+    columns, values = rows.entries(t)
+    return columns.astype(np.int64), values, rows.features
+
+
+def _positions(own: SparseRows) -> PlainInput:
+    starts = own.starts.astype(np.int64)
+    return own.columns.astype(np.int64), own.values.astype(np.float64), own.features, starts
 
 
 def unwrapped(given: PlainInput) -> Input:

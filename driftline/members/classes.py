@@ -12,12 +12,12 @@ from driftline.errors import InputError
 from driftline.features import Map
 from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
 from driftline.kernels import program as at
-from driftline.learner import Member
+from driftline.learner import Asked, Member
 from driftline.parts import check_plain
 from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Saved
 
 __all__ = ["ClassMember"]
 
@@ -84,9 +84,9 @@ class ClassMember(Member):
         made = self._class_scores(rows)
         return made[:, 1:] - made[:, :1] if self._sign else made
 
-    def _look_mapped(self, row: Rows, number: int) -> tuple[Prediction, np.ndarray]:
-        prediction = self.task.top_prediction(self._score_mapped(row)[0])
-        return prediction, self.task.sized_loss_encoding(prediction, self.task.dim)
+    def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
+        made, task = self.task.top_rows(self._score_mapped(rows)), self.task
+        return Asked(made, task.encode_losses(made, task.dim) if whole else ())
 
     # -- files
 

@@ -22,7 +22,7 @@ from driftline.errors import InputError
 from driftline.typing import Json, Saved
 from driftline.version import __version__
 
-__all__ = ["Writer", "packed", "read", "unpacked", "write"]
+__all__ = ["Writer", "packed", "read", "refuse", "unpacked", "write"]
 
 #: The version of the format. Files of later versions are refused.
 FORMAT = 2
@@ -65,7 +65,7 @@ class Writer:
     def finish(self, about: Json) -> None:
         """Write the text about the arrays, and the seal."""
         content = {"format": FORMAT, "driftline": __version__, **about}
-        text = json.dumps(content, default=_refuse)
+        text = json.dumps(content, default=refuse)
         self._archive.writestr(_entry(ABOUT), text)
         self._archive.close()
         self._out.seal()
@@ -76,7 +76,7 @@ class Writer:
         self._archive.close()
 
 
-def _refuse(value: object) -> None:
+def refuse(value: object) -> None:
     """Raise for what is no plain data, such as a model of another library."""
     raise InputError(
         f"{type(value).__name__} is no plain data, and is not written to a file: a learner with a "

@@ -65,3 +65,10 @@ class Draws:
             buffer = self.uniforms(first, BUFFER)
             self._block, place = (first, buffer), number - first
         return buffer[place : place + 1]
+
+    def at(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the numbers of these indices, which do not fall, as a column."""
+        first = int(numbers[0])
+        if len(numbers) == 1:
+            return self.uniform(first)
+        return self.uniforms(first, int(numbers[-1]) - first + 1)[numbers - first]

@@ -296,6 +296,19 @@ class Task(Part):
         """Return the loss encoding of a prediction in a round with ``size`` scores."""
         return self.encode_loss(prediction)
 
+    def encode_losses(self, rows: np.ndarray, size: int) -> np.ndarray:
+        """Return the loss encodings of many predictions, a row each, from rows of integers.
+
+        Each that is different is encoded once; all rounds have ``size`` scores.
+        """
+        if len(rows) == 1:
+            return self.sized_loss_encoding(self.prediction(rows[0]), size)[np.newaxis]
+        given = rows[:, 0] if rows.shape[1] == 1 else rows
+        kinds, places = np.unique(given, axis=0, return_inverse=True)
+        kinds = kinds.reshape(len(kinds), -1)
+        encoded = [self.sized_loss_encoding(self.prediction(row), size) for row in kinds]
+        return np.array(encoded, dtype=np.float64)[places.ravel()]
+
     def loss(self, prediction: Prediction, label: Label) -> float:
         """Return the target loss of a prediction."""
         value = self.encode(label) @ self.encode_loss(prediction) + self.offset(label)

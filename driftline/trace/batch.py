@@ -49,7 +49,7 @@ class Batch:
 
     def delayed(self, late: Any, start: int, stop: int) -> Batch:
         """Return the batch as events ``start`` to ``stop`` of a run whose labels come late."""
-        made = self.beside("asked", late.asked[start:stop])
+        made = self if late.asked is None else self.beside("asked", late.asked[start:stop])
         return Batch(made.columns, made.members, made.table, (late, start))
 
     def part(self, start: int, stop: int) -> Batch:

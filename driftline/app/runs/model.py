@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -175,44 +176,71 @@ class Model:
 
     def tell(self, ticket: Ticket, label: Label) -> None:
         """Learn from a ticket of the learner and its label; if it is refused, nothing changes."""
-        learner, classes = self._grown([label])
-        task = learner.task
-        checked = task.check_label(label)
-        learner.tell(ticket, label)
-        risks = learner.late_risks(ticket, checked)
-        loss = self.loss_of(ticket.prediction, label)
+        self.tell_rows([ticket], [label])
+
+    def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
+        """Learn from tickets and their labels, as one after the other; if refused, from none."""
+        learner, classes = self._grown(labels)
+        risks = learner.late_risks(tickets, learner.task.check_labels(labels))
+        pairs = zip(tickets, labels, strict=True)
+        losses = [self.loss_of(ticket.prediction, label) for ticket, label in pairs]
+        cuts = self._new_classes(labels)
+        if cuts:  # what comes before a new class is learned without it, by a copy
+            learner = self.learner.copy()
+        for start, stop in itertools.pairwise([0, *cuts, len(labels)]):
+            learner, _ = self._grown(labels[start:stop], learner)
+            learner.tell_rows(tickets[start:stop], labels[start:stop])
         self.learner, self.classes, self.late = learner, classes, True
-        self._count(np.array([loss]), risks[np.newaxis])
+        for loss, own in zip(losses, risks, strict=True):
+            self._add(loss, own)
+        self._note(risks)
 
     def _count(
         self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
     ) -> None:
         """Add up what was paid by the committee and by its members."""
-        if len(self.totals) > risks.shape[1]:  # members that first rows do not suit were left out
-            self.totals = np.zeros(risks.shape[1])
-        self.loss += float(losses.sum())
-        self.totals += risks.sum(axis=0)
+        self._add(float(losses.sum()), risks.sum(axis=0))
+        self._note(risks, weights)
+
+    def _add(self, loss: float, risks: np.ndarray) -> None:
+        """Add what the committee and its members have paid."""
+        if len(self.totals) > len(risks):  # members that first rows do not suit were left out
+            self.totals = np.zeros(len(risks))
+        self.loss += loss
+        self.totals += risks
+
+    def _note(self, risks: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Note the largest risk of some rounds, and how these count."""
         largest = risks.max(axis=1)
         if weights is not None:
             largest = largest[weights > 0.0] / weights[weights > 0.0]
         self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
-        self.stretches = stretches_of(weights, len(losses), self.stretches)
+        self.stretches = stretches_of(weights, len(risks), self.stretches)
 
     def count_labels(self, labels: Labels) -> None:
         """Let baselines predict labels, and then learn of them."""
-        self.baseline_losses += self.baselines.losses(labels).sum(axis=0)
+        losses = self.baselines.losses(labels)  # added one by one: groups of any size, same bits
+        self.baseline_losses = np.cumsum(np.vstack([self.baseline_losses, losses]), axis=0)[-1]
 
     def remember(self, memory: Memory | None) -> None:
         """Save the state of the columns after the rows learned from, not after later ones."""
         if memory is not None and not isinstance(self.encoder.columns, int):
             self.encoder.columns.learned = memory
 
-    def _grown(self, labels: Labels) -> tuple[Committee, int]:
+    def _grown(self, labels: Labels, learner: Committee | None = None) -> tuple[Committee, int]:
         """Return a learner that knows the classes of these labels, and how many have a name."""
+        learner = self.learner if learner is None else learner
         if not self.encoder.labels.grows:
-            return self.learner, self.classes
-        learner, classes = self.learner, max(self.classes, int(np.max(labels)) + 1)
+            return learner, self.classes
+        classes = max(self.classes, int(np.max(labels)) + 1)
         return learner.grown(classes=classes) if classes > learner.task.dim else learner, classes
+
+    def _new_classes(self, labels: Labels) -> list[int]:
+        """Return the places, but for the first, from which on there are more classes."""
+        if not self.encoder.labels.grows:
+            return []
+        known = np.maximum.accumulate(np.r_[self.learner.task.dim - 1, labels])
+        return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()
 
     def predict(self, inputs: Inputs) -> Sequence[Prediction] | np.ndarray:
         """Return predictions without learning; random ones are drawn from seed 0."""

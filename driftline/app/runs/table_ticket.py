@@ -10,7 +10,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.learner import Ticket
 from driftline.sets.level import of_label
-from driftline.state import archive
+from driftline.state import compact
 
 __all__ = ["TableTicket"]
 
@@ -50,17 +50,17 @@ class TableTicket:
         return of_label(chances, inside, label)
 
     def to_bytes(self) -> bytes:
-        """Return the ticket as the bytes of a sealed file."""
+        """Return the ticket as bytes."""
         about, arrays = self.ticket.to_saved()
         made = {"kind": KIND, "prediction": self.prediction, "ticket": about, "set": self.set}
         sets = {} if self.chances is None else {"sets.chances": self.chances}
         sets |= {} if self.inside is None else {"sets.inside": self.inside}
-        return archive.packed(made, arrays | sets)
+        return compact.packed(made, arrays | sets)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> TableTicket:
         """Return the ticket from what :meth:`to_bytes` returned, or refuse the bytes."""
-        about, arrays = archive.unpacked(content, "the ticket")
+        about, arrays = compact.unpacked(content, "the ticket")
         if about.get("kind") != KIND or not isinstance(about.get("ticket"), dict):
             raise InputError(f"expected a ticket of a table, but saw {about.get('kind')!r:.80}")
         sets = [arrays.get(name) for name in ("sets.chances", "sets.inside")]

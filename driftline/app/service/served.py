@@ -152,8 +152,7 @@ class TableServed(Served):
 
     def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
         """Learn from tickets and labels by name."""
-        for ticket, one in zip(tickets, given, strict=True):
-            self.model.tell(ticket, one.label)
+        self.model.tell(list(tickets), [one.label for one in given])
 
     def learn(self, rows: Sequence[Any], given: Sequence[Feedback]) -> list[Any]:
         """Learn from rows and labels by name."""
@@ -241,28 +240,32 @@ class LearnerServed(Served):
 
     def ask(self, rows: Sequence[Any]) -> list[Asked]:
         """Predict rows."""
-        tickets = [self.learner.ask(np.array(row, dtype=np.float64)) for row in rows]
+        tickets = self.learner.ask_rows(self._inputs(rows))
         return [Asked({"prediction": _plain(ticket.prediction)}, ticket) for ticket in tickets]
 
     def look(self, rows: Sequence[Any]) -> list[Json]:
         """Return predictions."""
-        made = (self.learner.predict(np.array(row, dtype=np.float64)) for row in rows)
+        made = [self.learner.predict(x) for x in self._inputs(rows)]
         return [{"prediction": _plain(prediction)} for prediction in made]
 
+    def _inputs(self, rows: Sequence[Any]) -> Any:
+        """Return rows as the learner takes many: an array, or a list of arrays."""
+        made = [np.array(row, dtype=np.float64) for row in rows]
+        return made if self.learner.task.layout.ragged else np.stack(made)
+
     def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
-        """Learn from tickets one by one; if one is refused, those before it are taken back."""
-        before, paid = self.learner.state, self._paid
-        try:
-            for ticket, one in zip(tickets, given, strict=True):
-                if one.loss is None:
-                    self.learner.tell(ticket, one.label)
-                else:
-                    self.learner.tell(ticket, loss=one.loss)
-                self._paid += self._loss(ticket.prediction, one)
-        except BaseException:
-            self.learner.restore(before)
-            self._paid = paid
-            raise
+        """Learn from tickets and labels, or losses."""
+        losses = [one.loss for one in given if one.loss is not None]
+        pairs = list(zip(tickets, given, strict=True))
+        paid = [self._loss(ticket.prediction, one) for ticket, one in pairs]
+        if losses and len(losses) < len(given):
+            raise InputError("labels and losses cannot be told together")
+        if losses:
+            self.learner.tell_rows(tickets, losses=losses)
+        else:
+            self.learner.tell_rows(tickets, [one.label for one in given])
+        for own in paid:
+            self._paid += own
 
     def _loss(self, prediction: Any, one: Feedback) -> float:
         task = self.learner.task

@@ -157,5 +157,6 @@ def listen(
 
 def _end_process(error: BaseException) -> None:
     """End at once: nobody knows what is on the disk, and a restart will read it."""
-    print(f"the service ends, since its log failed: {error!r}", file=sys.stderr, flush=True)
+    said = f"the service ends at once, and will read its log when it is started again: {error!r}"
+    print(said, file=sys.stderr, flush=True)
     os._exit(74)

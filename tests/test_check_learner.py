@@ -340,7 +340,9 @@ class DrawsAllByOneNumber(dl.OGD):
 class AsksUpToABadRow(Own):
     """Refuses a list at its first bad row, and has asked for those before it."""
 
-    def ask_rows(self, inputs):
+    def ask_rows(self, inputs, *, numbers=None):
+        if numbers is not None:
+            return self._inner.ask_rows(inputs, numbers=numbers)
         return [self._inner.ask(x) for x in inputs]
 
 

@@ -21,6 +21,8 @@ def check_rows(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     played.run(inputs[:cut], labels[:cut])
     for one in (learner.copy(), played):
         _check_equal(one, inputs, labels)
+        if getattr(one, "feedback", "full") == "full":
+            _check_admitted(one, inputs, labels)
         tickets = one.ask_rows(inputs[:3])
         one.forget(tickets[1])
         check_refused(one, _refused(one, inputs, labels, *tickets))
@@ -48,6 +50,19 @@ def _check_equal(one: Learner, inputs: Inputs, labels: Labels) -> None:
             words = "tell_rows leads to the state of tell, one after the other"
             law(saved(one) == saved(other), words, by=one)
             law(one.outstanding == other.outstanding, "told tickets are not outstanding", by=one)
+
+
+def _check_admitted(one: Learner, inputs: Inputs, labels: Labels) -> None:
+    """Check that a ticket of a copy, once it is admitted, is one of the learner's own."""
+    other, before = one.copy(), saved(one)
+    own = one.ask(row(inputs, 0))
+    (theirs,) = other.copy().ask_rows(inputs[:1], numbers=[own.number])
+    law(saved(other) == before, "asking a copy changes nothing here", by=other)
+    admitted = other.admit(theirs)
+    law(admitted.to_bytes() == own.to_bytes(), "an admitted ticket is as one's own", by=other)
+    one.tell(own, labels[0])
+    other.tell(admitted, labels[0])
+    law(saved(one) == saved(other), "an admitted ticket is told as one's own", by=other)
 
 
 def _picked(labels: Labels, places: list[int]) -> Labels:

@@ -57,10 +57,18 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def ask_rows(self, inputs: Inputs) -> list[Ticket]:
+    def ask_rows(self, inputs: Inputs, *, numbers: npt.ArrayLike | None = None) -> list[Ticket]:
         """Return what :meth:`ask` returns for one input after the other; all, or none if refused.
 
-        Same bits, but faster.
+        Same bits, but faster. With numbers, tickets have these, and none is outstanding: another
+        copy of the learner may :meth:`admit` them.
+        """
+
+    @abstractmethod
+    def admit(self, ticket: Ticket) -> Ticket:
+        """Return the ticket of a copy as one of this learner's own, which is outstanding here.
+
+        What members predicted is believed: admit no tickets but those of copies.
         """
 
     @abstractmethod

@@ -7,6 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 from typing import Any, ClassVar, NamedTuple, Self, TypedDict
@@ -366,7 +367,7 @@ class Shell(Learner):
         """
         return self._ask(self._row(x))[0]
 
-    def ask_rows(self, inputs: Inputs) -> list[Ticket]:
+    def ask_rows(self, inputs: Inputs, *, numbers: npt.ArrayLike | None = None) -> list[Ticket]:
         """Return what :meth:`ask` returns for one input after the other, much faster.
 
         If one of them is refused, all are, and no ticket was asked for.
@@ -375,6 +376,10 @@ class Shell(Learner):
         ----------
         inputs
             As :meth:`run` takes them: an array or a CSR matrix with a row for every round.
+        numbers
+            Of the tickets, by which random predictions are drawn. With these nothing is
+            outstanding: for a copy of the learner, whose tickets the learner :meth:`admits <admit>`
+            when their labels come.
 
         Examples
         --------
@@ -390,7 +395,41 @@ class Shell(Learner):
         (1000, 0)
         """
         rows = self._many(inputs)
-        return [] if rows is None else self._ask(rows)
+        if rows is None:
+            return []
+        return self._ask(rows) if numbers is None else self._ask(rows, _numbers(numbers, rows))
+
+    def admit(self, ticket: Ticket) -> Ticket:
+        """Return the ticket of a copy as one of this learner's own, which is outstanding here.
+
+        For a service whose copies predict, while one learner learns. What members predicted is
+        believed: admit no tickets but those of copies. A learner that does not see labels refuses.
+
+        >>> import driftline as dl
+        >>> learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)))
+        >>> learner.learn_row([0.6, 0.8], 1)
+        >>> (ticket,) = learner.copy().ask_rows([[0.0, 1.0]], numbers=[77])
+        >>> learner.tell(learner.admit(ticket), 2)
+        >>> learner.rounds
+        2
+        """
+        if not isinstance(ticket, Ticket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        if self.feedback != "full":
+            raise InputError("a learner that does not see labels draws its own predictions")
+        with self._turn.lock:
+            self._turn.check()
+            self._check_features(self._row(ticket.checked_input()))
+            if not 0 <= ticket.rounds <= self.rounds:
+                raise InputError(
+                    f"the ticket was asked for after {ticket.rounds} rounds, but there were only "
+                    f"{self.rounds}"
+                )
+            number = self._tickets
+            made = replace(ticket, number=number, learner=self._fingerprint())
+            self._outstanding.add(number)
+            self._tickets = number + 1
+            return made
 
     def _many(self, inputs: Inputs) -> Rows | None:
         """Wrap the inputs of many rounds; None if there are none."""
@@ -399,13 +438,14 @@ class Shell(Learner):
         rows = self._layout.rows(inputs)
         return rows if rows.rounds else None
 
-    def _ask(self, rows: Rows) -> list[Ticket]:
-        """Return a ticket for every round."""
+    def _ask(self, rows: Rows, numbers: np.ndarray | None = None) -> list[Ticket]:
+        """Return a ticket for every round; these have the next numbers, unless others are given."""
         with self._turn.lock:
             self._turn.check()
             self._check_features(rows)
             first, count = self._tickets, rows.rounds
-            made, mean, means, mapped = self._look(rows, np.arange(first, first + count))
+            wanted = np.arange(first, first + count) if numbers is None else numbers
+            made, mean, means, mapped = self._look(rows, wanted)
             known, learner, prediction = self.rounds, self._fingerprint(), self.task.prediction
             if count > 1:  # one ticket does not keep the arrays of all alive
                 mean = [own.copy() for own in mean]
@@ -413,7 +453,7 @@ class Shell(Learner):
             inputs, seen = plain(rows), None if mapped is None else plain(mapped)
             tickets = [
                 Ticket(
-                    first + t,
+                    int(wanted[t]),
                     known,
                     learner,
                     prediction(made[t]),
@@ -424,8 +464,9 @@ class Shell(Learner):
                 )
                 for t in range(count)
             ]
-            self._outstanding.add_next(first, count)
-            self._tickets = first + count
+            if numbers is None:
+                self._outstanding.add_next(first, count)
+                self._tickets = first + count
             return tickets
 
     def tell(self, ticket: Ticket, label: Label = None, *, loss: float | None = None) -> None:
@@ -850,6 +891,14 @@ class Shell(Learner):
 
         A trace keeps them even where it does not keep later weights.
         """
+
+
+def _numbers(given: npt.ArrayLike, rows: Rows) -> np.ndarray:
+    """Return the numbers of tickets, if they can be some."""
+    made = np.asarray(given)
+    if made.shape != (rows.rounds,) or made.dtype.kind not in "iu" or (made < 0).any():
+        raise InputError(f"expected {rows.rounds} whole numbers of 0 or more, not {given!r:.80}")
+    return made.astype(np.int64)
 
 
 def _loss(given: Any) -> float:

@@ -327,12 +327,22 @@ class TableModel:
 
     # -- labels that come late
 
-    def ask(self, rows: Any) -> Any:
+    def admit(self, ticket: TableTicket) -> TableTicket:
+        """Return the ticket of a copy of the model as one of its own: see ``Learner.admit``."""
+        if not isinstance(ticket, TableTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        with self._lock:
+            made = replace(ticket, ticket=self._model.learner.admit(ticket.ticket))
+            self._model.predicted += 1
+            return made
+
+    def ask(self, rows: Any, *, numbers: Sequence[int] | None = None) -> Any:
         """Predict a row whose label comes later; return a ticket, for several rows a list.
 
         All rows of a ranking are one query, and have one ticket. What columns remember for values
         that are missing, they remember now. Tickets of a list are those of single rows, but for the
-        last digits of ``chances``; if one row is refused, there are none.
+        last digits of ``chances``; if one row is refused, there are none. With ``numbers``, one for
+        every ticket, none is outstanding: for a copy of a model that will :meth:`admit` them.
 
         >>> import driftline as dl
         >>> ages = [20 + i % 50 for i in range(200)]
@@ -361,7 +371,7 @@ class TableModel:
             if ragged and len(inputs) != 1:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
             sets = self._sets_of(inputs)
-            made = learner.ask_rows(inputs)
+            made = learner.ask_rows(inputs, numbers=numbers)
             named = self._named([ticket.prediction for ticket in made])
             self._model.predicted += len(made)
         if ragged:

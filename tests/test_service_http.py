@@ -11,7 +11,7 @@ import pytest
 import driftline as dl
 from driftline.app.service.http import Bounds
 from driftline.app.service.writer import Limits
-from tests.service import call, client, serving
+from tests.service import call, check_replay, client, serving
 
 COLUMNS = {"warm": "number", "wet": "flag", "town": ["York", "Bath"]}
 ADMIN, READER, TELLER = "token-of-an-admin", "token-of-a-predictor", "token-of-a-labeller"
@@ -421,7 +421,7 @@ def test_the_description_names_every_address(service):
     known = {(path, method) for path, own in made["paths"].items() for method in own}
     from driftline.app.service.routes import FILES, Slow
 
-    routes = Slow(server.writer, None, None, None, None).routes()
+    routes = Slow(server.writer, None, None, None, None, None).routes()
     found = {(r.path, m.lower()) for r in routes for m in r.methods - {"HEAD"}}
     found -= {(f"/{name}", "get") for name in FILES} | {("/openapi.json", "get")}
     fast = {(f"/models/{{model}}/{what}", "post") for what in ("predict", "labels", "learn")}
@@ -433,3 +433,53 @@ def test_one_process_at_a_time(tmp_path):
         with pytest.raises(dl.InputError, match="is being written by process"):
             with serving(tmp_path / "data"):
                 pass
+
+
+def told_by_tokens(made, table):
+    pairs = zip(made, table, strict=True)
+    return [{"id": m["id"], "token": m["token"], "label": label_of(row)} for m, row in pairs]
+
+
+def test_tokens_need_nothing_stored_until_the_label_comes(service):
+    address, own, server = service
+    table = rows(30)
+    own.learn("rain", table, [label_of(row) for row in table])
+    seq, path = server.machine.seq, "/models/rain/predict?mode=token"
+    body = [{"id": f"t{i}", "row": row} for i, row in enumerate(table)]
+    status, made = call(address, "POST", path, body)
+    assert status == 200 and server.machine.seq == seq
+    told = told_by_tokens(made, table)
+    status, answers = call(address, "POST", "/models/rain/labels", told)
+    assert [answer["status"] for answer in answers] == [200] * 30
+    assert own.model("rain")["learners"][0]["rounds"] == 60
+    status, again = call(address, "POST", "/models/rain/labels", told)
+    assert all(answer["duplicate"] for answer in again)
+    for change, words in (
+        ({"id": "t99"}, "not that of this model and id"),
+        ({"token": "x"}, "no token"),
+    ):
+        status, answer = call(
+            address, "POST", "/models/rain/labels", told[0] | {"id": "new"} | change
+        )
+        assert (status, words in answer["error"]) == (422, True)
+    assert call(address, "POST", "/models/rain/labels", told[0] | {"label": "maybe"})[0] == 409
+
+
+def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):
+    table = rows(40)
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        own.challenge("rain", "other", learner="polyak")
+        own.learn("rain", table, [label_of(row) for row in table])
+        body = [{"id": f"t{i}", "row": row} for i, row in enumerate(table)]
+        status, made = call(address, "POST", "/models/rain/predict?mode=token", body)
+        own.learn("rain", table[0], "a third class")
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        told = told_by_tokens(made, table)
+        status, answers = call(address, "POST", "/models/rain/labels", told)
+        assert [answer["status"] for answer in answers] == [200] * 40
+        rounds = [learner["rounds"] for learner in own.model("rain")["learners"]]
+        assert rounds == [81, 81]
+    check_replay(tmp_path / "data")

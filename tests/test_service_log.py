@@ -58,12 +58,14 @@ def test_on_a_full_disk_predictions_go_on(tmp_path):
         assert (status, "disk is full" in made["error"]) == (507, True)
         many = [{"id": f"b{i}", "row": {"x": i}} for i in range(500)]
         status, made = call(address, "POST", "/models/m/predict", many)
-        assert status == 200 and not made[0]["kept"]
+        assert status == 200 and made[0]["token"]
         assert call(address, "GET", "/ready")[0] == 503
         assert call(address, "GET", "/health")[0] == 200
         free = lambda: server.log._write.execute("pragma max_page_count=1000000")  # noqa: E731
         server.writer._queue.append((free, 0, None, None))
         assert own.label("m", "a", "yes")["learned"]
+        body = {"id": "b7", "token": made[7]["token"], "label": "no"}
+        assert call(address, "POST", "/models/m/labels", body)[0] == 200
         assert call(address, "GET", "/ready")[0] == 200
 
 

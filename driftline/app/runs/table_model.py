@@ -366,7 +366,8 @@ class TableModel:
         if not len(given):
             return []
         with self._lock, self._unless_refused():
-            inputs = self._inputs(self._batch(given, labelled=False, learning=True))
+            learning = numbers is None
+            inputs = self._inputs(self._batch(given, labelled=False, learning=learning))
             ragged, learner = self._model.learner.task.layout.ragged, self._model.learner
             if ragged and len(inputs) != 1:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")

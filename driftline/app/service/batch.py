@@ -73,7 +73,7 @@ class Batch:
         self._drafts.sort(key=lambda draft: draft[:2])
         for number, draft in enumerate(self._drafts, seq + 1):
             model, kind, id, body, known, key = draft
-            if kind is Kind.TELL:  # by now the row has a number, if it came in this batch
+            if kind is Kind.TELL and not body:  # by now the row has a number
                 known = self.marks[model, id].asked, known
                 body = packed_json([known[0], *known[1]])
             self.records.append(Record(number, self.number, self.at, model, kind, id, body))

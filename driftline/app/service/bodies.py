@@ -22,6 +22,8 @@ __all__ = [
 
 #: The longest text of a cell, and of an id; the most cells of a row.
 CELL, ID, CELLS = 10_000, 200, 100_000
+#: The longest token.
+TOKEN = 1 << 20
 
 Text: TypeAlias = Annotated[str, Meta(max_length=CELL)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=ID)]
@@ -40,11 +42,15 @@ class PredictBody(Struct, forbid_unknown_fields=True):
 
 
 class LabelBody(Struct, forbid_unknown_fields=True):
-    """What came of a prediction: a label, or the loss where a model learns from it."""
+    """What came of a prediction: a label, or the loss where a model learns from it.
+
+    A token that came with the prediction comes back with the label.
+    """
 
     id: Name
     label: Any = None
     loss: float | None = None
+    token: Annotated[str, Meta(max_length=TOKEN)] = ""
 
 
 class LearnBody(Struct, forbid_unknown_fields=True):
@@ -95,7 +101,7 @@ def decoded(content: bytes, kind: type[Any], most: int) -> tuple[Sequence[Any], 
     """Return the bodies of a request, and whether it was a single one, outside of a list.
 
     >>> decoded(b'{"id": "a", "label": 1}', LabelBody, most=9)
-    ([LabelBody(id='a', label=1, loss=None)], True)
+    ([LabelBody(id='a', label=1, loss=None, token='')], True)
     """
     single = not content.lstrip()[:1] == b"["
     wanted: Any = kind if single else list[kind]  # type: ignore[valid-type]

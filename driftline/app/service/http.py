@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from driftline.app.service.access import Access
 from driftline.app.service.bodies import LabelBody, LearnBody, PredictBody, decoded
+from driftline.app.service.copies import Copies
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.records import packed_json
 from driftline.app.service.requests import Ask, Learn, Outcome, RefusedError, Tell
 from driftline.app.service.served import Feedback
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
+from driftline.typing import Json
 
-__all__ = ["Bounds", "Fast", "answer_of", "error_of", "read_body"]
+__all__ = ["Bounds", "Fast", "answer_of", "error_of", "looked", "read_body"]
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -69,12 +71,30 @@ def error_of(error: BaseException) -> tuple[int, bytes]:
     raise error
 
 
+async def looked(
+    writer: Writer, copies: Copies, model: str, rows: Sequence[Any], ids: Sequence[str] | None
+) -> list[Json]:
+    """Return answers by a copy of a model; the first copy is made by the writer."""
+    if not copies.has(model):
+        writer.machine.hosted(model)  # refused if there is none
+        await writer.call(copies.publish)
+    return await copies.predict(model, rows, ids)
+
+
 class Fast:
     """The addresses that are asked for most: predict, labels and learn of a model."""
 
-    def __init__(self, writer: Writer, access: Access, bounds: Bounds, metrics: Metrics, rest: Any):
+    def __init__(
+        self,
+        writer: Writer,
+        copies: Copies,
+        access: Access,
+        bounds: Bounds,
+        metrics: Metrics,
+        rest: Any,
+    ):
         self._writer, self._access, self._bounds, self._rest = writer, access, bounds, rest
-        self._metrics = metrics
+        self._copies, self._metrics = copies, metrics
         self._kinds: dict[str, tuple[str, Any, Callable[[str, Any], Any]]] = {
             "predict": ("predict", PredictBody, self._ask),
             "labels": ("label", LabelBody, self._tell),
@@ -109,10 +129,28 @@ class Fast:
             if not bodies:
                 return 200, b"[]"
             request = request_of(model, bodies)
-            outcome = await self._writer.submit(request, len(bodies))
+            if what == "predict" and scope["query_string"] == b"mode=token":
+                outcome = await self._with_tokens(request)
+            else:
+                outcome = await self._carried_out(request)
         except (RefusedError, InputError) as error:
             return error_of(error)
         return answer_of(outcome, single)
+
+    async def _carried_out(self, request: Any) -> Outcome:
+        """Hand a request to the writer; rows that it cannot keep are answered with tokens."""
+        try:
+            return await self._writer.submit(request, len(request.ids))
+        except RefusedError as error:
+            if error.status != 507 or not isinstance(request, Ask):
+                raise
+        return await self._with_tokens(request)
+
+    async def _with_tokens(self, request: Ask) -> Outcome:
+        """Predict rows by a copy, and keep nothing of them: tokens have all that labels need."""
+        made = await looked(self._writer, self._copies, request.model, request.rows, request.ids)
+        pairs = zip(request.ids, made, strict=True)
+        return Outcome(200, {}, [{"id": id, "status": 200, **own} for id, own in pairs])
 
     @staticmethod
     def _ask(model: str, bodies: Any) -> Ask:
@@ -124,7 +162,9 @@ class Fast:
         for body in bodies:
             if (body.label is None) == (body.loss is None):
                 raise RefusedError(422, f"id {body.id!r:.80}: expected a label, or a loss")
-        return Tell(model, [b.id for b in bodies], [Feedback(b.label, b.loss) for b in bodies])
+        tokens = [b.token for b in bodies]
+        feedback = [Feedback(b.label, b.loss) for b in bodies]
+        return Tell(model, [b.id for b in bodies], feedback, tokens if any(tokens) else ())
 
     @staticmethod
     def _learn(model: str, bodies: Any) -> Learn:

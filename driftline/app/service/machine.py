@@ -13,24 +13,26 @@ many rows are much faster.
 from __future__ import annotations
 
 import traceback
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, Protocol
 
 from driftline.app.service.batch import Batch, Plan
-from driftline.app.service.hosted import Hosted, Reader
+from driftline.app.service.hosted import REFUSALS, Hosted, Reader
 from driftline.app.service.log import Log
 from driftline.app.service.planning import Planner
 from driftline.app.service.records import Kind, Record, Stored, packed_json, plain_json
 from driftline.app.service.requests import (
     ALONE,
-    Ask,
     Outcome,
     RefusedError,
     Request,
 )
 from driftline.app.service.served import Feedback, Served
+from driftline.app.service.tokens import Tokens
 from driftline.errors import InputError
 from driftline.typing import Json
 
@@ -61,10 +63,19 @@ class Machine:
         Returns a learner from the bytes of its file, or refuses them.
     clock
         Returns milliseconds. What it says is written to the log.
+    tokens
+        Reads the tokens that copies of models have issued.
     """
 
-    def __init__(self, log: Log, load: Callable[[bytes], Served], clock: Callable[[], int]):
+    def __init__(
+        self,
+        log: Log,
+        load: Callable[[bytes], Served],
+        clock: Callable[[], int],
+        tokens: Tokens | None = None,
+    ):
         self.log, self.load, self._clock = log, load, clock
+        self.tokens = Tokens(b"") if tokens is None else tokens
         self.models: dict[int, Hosted] = {}
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()
@@ -149,14 +160,6 @@ class Machine:
             raise RefusedError(404, f"there is no model {name!r:.80}")
         return self.models[number]
 
-    def look(self, request: Ask) -> Outcome:
-        """Predict rows, and keep nothing: their labels cannot be told."""
-        served = self.hosted(request.model).served
-        served.check_rows(request.rows)
-        answers = zip(request.ids, served.look(request.rows), strict=True)
-        items = [{"id": id, "status": 200, **own, "kept": False} for id, own in answers]
-        return Outcome(200, {}, items)
-
     def answer(self, seq: int) -> Json | None:
         """Return what was answered to a record; of labels, only refusals are kept."""
         said = next((own.answer for own in self._stored(seq) if own.answer), None)
@@ -166,8 +169,10 @@ class Machine:
         """Return what learners answered to a record, written or not."""
         return [*self.log.stored(seq), *self._unwritten.get(seq, ())]
 
-    def _tickets_of(self, hosted: Hosted, seq: int) -> dict[int, Any]:
-        """Return the tickets of all learners for a row that was asked for."""
+    def _tickets_of(self, hosted: Hosted, seq: int | dict[str, str]) -> dict[int, Any]:
+        """Return the tickets of all learners for a row, by its record, or from its token."""
+        if isinstance(seq, dict):
+            return _admitted(hosted, seq)
         known = self._tickets.pop(seq, None)
         if known is not None:
             return known
@@ -314,9 +319,22 @@ class CatchUp:
             last = records[-1]
             self.alone.note(last.seq, last.batch, last.at)
 
-    def _taken(self, seq: int) -> dict[int, Any]:
+    def _taken(self, seq: int | dict[str, str]) -> dict[int, Any]:
+        if isinstance(seq, dict):
+            return _admitted(self.alone, seq)
         ticket = self.tickets.pop(seq, None)
         return {} if ticket is None else {self.number: ticket}
+
+
+def _admitted(hosted: Hosted, kept: dict[str, str]) -> dict[int, Any]:
+    """Return the tickets of a token as the learners' own."""
+    made: dict[int, Any] = {}
+    for number, content in kept.items():
+        reader = hosted.readers.get(int(number))
+        if reader is not None:
+            with suppress(*REFUSALS):  # a learner without a ticket learns nothing of the row
+                made[reader.number] = reader.served.admit(reader.served.unpack(b64decode(content)))
+    return made
 
 
 def _tried(planner: Planner, request: Request) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from driftline.app.service.requests import (
     Retire,
     Tell,
 )
+from driftline.app.service.served import Feedback
 from driftline.errors import InputError
 from driftline.typing import Json
 
@@ -114,15 +116,18 @@ class Planner:
         if id(request) not in self._checked:
             hosted.served.check_feedback(request.feedback)
         found: list[Any] = []
-        for name, feedback in zip(request.ids, request.feedback, strict=True):
+        tokens = request.tokens or [""] * len(request.ids)
+        for name, feedback, token in zip(request.ids, request.feedback, tokens, strict=True):
             said, mark = digest(list(feedback)), self._mark(hosted, name)
-            if mark is None:
+            if mark is None and token:
+                found.append(self._tell_token(hosted, name, feedback, token, said))
+            elif mark is None:
                 item = {"id": name, "status": 404, "error": f"no row was asked for by id {name!r}"}
                 found.append(item)
             elif mark.told == EXPIRED:
                 found.append(_gone(name))
             elif mark.told:
-                kind = Kind.TELL if mark.asked else Kind.LEARN
+                kind = Kind.TELL if mark.asked or not mark.row else Kind.LEARN
                 found.append(self._again(hosted, kind, name, mark, mark.label == said))
             else:
                 told = mark._replace(told=NEW, label=said)
@@ -136,6 +141,17 @@ class Planner:
             return Outcome(200, {}, items)
 
         return answer
+
+    def _tell_token(
+        self, hosted: Hosted, name: str, feedback: Feedback, token: str, said: bytes
+    ) -> Any:
+        """Add the label of a row whose ticket is in its token."""
+        kept = self._machine.tokens.read(token, hosted.number, name)
+        places = {str(number): b64encode(own).decode() for number, own in kept.items()}
+        known = places, feedback
+        fresh = Mark(0, NEW, b"", said)
+        body = packed_json([places, *feedback])
+        return self._batch.add(hosted.number, Kind.TELL, name, body, known, fresh)
 
     def _again(self, hosted: Hosted, kind: Kind, name: str, mark: Mark, same: bool) -> Any:
         """Return the item of an id whose label came before, or the key of its result."""

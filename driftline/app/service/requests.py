@@ -43,11 +43,15 @@ class Ask(NamedTuple):
 
 
 class Tell(NamedTuple):
-    """Learn what came of earlier predictions, by their ids."""
+    """Learn what came of earlier predictions, by their ids.
+
+    Where a prediction was answered with a token, this comes back; else it is empty.
+    """
 
     model: str
     ids: Sequence[str]
     feedback: Sequence[Feedback]
+    tokens: Sequence[str] = ()
 
 
 class Learn(NamedTuple):

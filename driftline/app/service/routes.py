@@ -24,9 +24,10 @@ from driftline.app.service.bodies import (
     decoded,
 )
 from driftline.app.service.bulk import rows_of
+from driftline.app.service.copies import Copies
 from driftline.app.service.export import exported
 from driftline.app.service.feed import Feed
-from driftline.app.service.http import Bounds, Fast, answer_of, error_of, read_body
+from driftline.app.service.http import Bounds, Fast, answer_of, error_of, looked, read_body
 from driftline.app.service.making import challenger_of, checked_name, model_of
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.openapi import openapi
@@ -71,9 +72,15 @@ class Slow:
     """What the addresses do, each in a method."""
 
     def __init__(
-        self, writer: Writer, access: Access, bounds: Bounds, metrics: Metrics, feed: Feed
+        self,
+        writer: Writer,
+        copies: Copies,
+        access: Access,
+        bounds: Bounds,
+        metrics: Metrics,
+        feed: Feed,
     ):
-        self._writer, self._access, self._bounds = writer, access, bounds
+        self._writer, self._copies, self._access, self._bounds = writer, copies, access, bounds
         self._metrics, self._feed = metrics, feed
 
     def routes(self) -> list[Route]:
@@ -217,16 +224,11 @@ class Slow:
 
     async def look(self, request: Request) -> tuple[int, bytes]:
         """Predict rows, and keep nothing: no label can be told."""
-        name, machine = request.path_params["model"], self._writer.machine
+        name = request.path_params["model"]
         content = await self._content(request, self._bounds.body)
         bodies, single = decoded(content, PredictBody, self._bounds.rows)
-
-        def looked() -> list[Json]:
-            served = machine.hosted(name).served
-            served.check_rows([body.row for body in bodies])
-            return served.look([body.row for body in bodies])
-
-        made = await self._writer.call(looked)
+        rows = [body.row for body in bodies]
+        made = await looked(self._writer, self._copies, name, rows, None) if rows else []
         return 200, packed_json(made[0] if single else made)
 
     async def rows(self, request: Request) -> tuple[int, bytes]:
@@ -358,7 +360,7 @@ async def _parts(request: Request) -> AsyncIterator[bytes]:
         yield part
 
 
-def application(writer: Writer, access: Access, bounds: Bounds, feed: Feed) -> Any:
+def application(writer: Writer, copies: Copies, access: Access, bounds: Bounds, feed: Feed) -> Any:
     """Return the application, as ASGI calls it."""
     metrics = Metrics(writer)
 
@@ -366,6 +368,6 @@ def application(writer: Writer, access: Access, bounds: Bounds, feed: Feed) -> A
         said = packed_json({"error": str(error.detail)})
         return Response(said, error.status_code, media_type="application/json")
 
-    slow = Slow(writer, access, bounds, metrics, feed)
+    slow = Slow(writer, copies, access, bounds, metrics, feed)
     rest = Starlette(routes=slow.routes(), exception_handlers={HTTPException: refused})
-    return Fast(writer, access, bounds, metrics, rest)
+    return Fast(writer, copies, access, bounds, metrics, rest)

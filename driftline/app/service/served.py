@@ -62,8 +62,15 @@ class Served(ABC):
         """Refuse labels and losses that no prediction could have."""
 
     @abstractmethod
-    def ask(self, rows: Sequence[Any]) -> list[Asked]:
-        """Predict rows whose labels come later, all or none."""
+    def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
+        """Predict rows whose labels come later, all or none.
+
+        With numbers, by which random predictions are drawn, no ticket is outstanding: for copies.
+        """
+
+    @abstractmethod
+    def admit(self, ticket: Any) -> Any:
+        """Return the ticket of a copy as one of its own, which is outstanding."""
 
     @abstractmethod
     def look(self, rows: Sequence[Any]) -> list[Json]:
@@ -130,12 +137,20 @@ class TableServed(Served):
             raise InputError("this model learns from labels: give label, not loss")
         self.model.check_labels([one.label for one in given])
 
-    def ask(self, rows: Sequence[Any]) -> list[Asked]:
+    def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows by name; one of a ranking is a query, a list of its documents."""
         model, rows = self.model, list(rows)
         chances = model.predict_proba(rows) if model.classes else [None] * len(rows)
-        tickets = [model.ask(row) for row in rows] if model.ranks else model.ask(rows)
+        if model.ranks:
+            own = [None] * len(rows) if numbers is None else [[number] for number in numbers]
+            tickets = [model.ask(row, numbers=n) for row, n in zip(rows, own, strict=True)]
+        else:
+            tickets = model.ask(rows, numbers=numbers)
         return [Asked(_answer(*pair), pair[0]) for pair in zip(tickets, chances, strict=True)]
+
+    def admit(self, ticket: TableTicket) -> TableTicket:
+        """Return the ticket of a copy as one of its own."""
+        return self.model.admit(ticket)
 
     def look(self, rows: Sequence[Any]) -> list[Json]:
         """Return predictions, chances and sets."""
@@ -238,10 +253,16 @@ class LearnerServed(Served):
             elif not math.isfinite(one.loss):
                 raise InputError(f"a loss must be finite, not {one.loss}")
 
-    def ask(self, rows: Sequence[Any]) -> list[Asked]:
+    def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows."""
-        tickets = self.learner.ask_rows(self._inputs(rows))
+        if numbers is not None and getattr(self.learner, "feedback", "full") != "full":
+            raise InputError("a learner that does not see labels keeps its tickets: no mode=token")
+        tickets = self.learner.ask_rows(self._inputs(rows), numbers=numbers)
         return [Asked({"prediction": _plain(ticket.prediction)}, ticket) for ticket in tickets]
+
+    def admit(self, ticket: Ticket) -> Ticket:
+        """Return the ticket of a copy as one of its own."""
+        return self.learner.admit(ticket)
 
     def look(self, rows: Sequence[Any]) -> list[Json]:
         """Return predictions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ import uvloop
 
 from driftline.app.runs.lock import Lock
 from driftline.app.service.access import Access
+from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
 from driftline.app.service.log import SqliteLog
@@ -24,6 +26,7 @@ from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from
 from driftline.app.service.snapshots import SnapshotFolder
+from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
 from driftline.errors import InputError
 from driftline.state import archive
@@ -59,7 +62,8 @@ class Server:
         try:
             self.log = SqliteLog(self.folder / LOG)
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
-            self.machine = Machine(self.log, load, milliseconds)
+            tokens = Tokens(self._secret())
+            self.machine = Machine(self.log, load, milliseconds, tokens)
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
             self.seconds = time.perf_counter() - began
@@ -67,20 +71,36 @@ class Server:
             self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.limits)
             self.feed = Feed(self.machine)
-            self.writer = Writer(*given, failed=_end_process, published=self.feed.publish)
+            self.copies = Copies(self.machine, tokens)
+            self.writer = Writer(*given, failed=_end_process, published=self._publish)
         except BaseException:
             self._lock.__exit__()
             raise
         self.writer.start()
+        self.copies.start()
         return self
 
+    def _publish(self) -> None:
+        """Tell those who watch, and those who predict, that something has changed."""
+        self.feed.publish()
+        self.copies.publish()
+
+    def _secret(self) -> bytes:
+        """Return the secret of the tokens; it is made with the log."""
+        known = self.log.meta("secret")
+        if known is None:
+            known = secrets.token_bytes(32)
+            self.log.put_meta("secret", known)
+        return bytes(known)
+
     def __exit__(self, *_: object) -> None:
+        self.copies.stop()
         self.writer.stop()
         self._lock.__exit__()
 
     def application(self, access: Access) -> Any:
         """Return the application, as ASGI calls it."""
-        return application(self.writer, access, self.bounds, self.feed)
+        return application(self.writer, self.copies, access, self.bounds, self.feed)
 
 
 class _Quiet(uvicorn.Server):

@@ -17,9 +17,8 @@ from typing import Any
 
 from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
-from driftline.app.service.requests import Ask, Expire, Outcome, RefusedError, Request
+from driftline.app.service.requests import Expire, Outcome, RefusedError, Request
 from driftline.app.service.snapshots import SnapshotFolder
-from driftline.errors import InputError
 from driftline.typing import Saved
 
 __all__ = ["Limits", "Writer"]
@@ -191,23 +190,13 @@ class Writer(threading.Thread):
             self.commits += 1
         except DiskFullError:
             self.disk_full = True
-            made = [(future, loop, self._without_disk(own)) for own, future, loop in group]
-            return made
+            error = RefusedError(507, "the disk is full: nothing was learned, try again later")
+            return [(future, loop, error) for _, future, loop in group]
         made = []
         for several, future, loop in group:
             own = list(islice(outcomes, len(several)))
             made.append((future, loop, own if loop is None else own[0]))
         return made
-
-    def _without_disk(self, requests: Sequence[Request]) -> Any:
-        """Return what is answered when nothing can be written: predictions, without tickets."""
-        request = requests[0]
-        if isinstance(request, Ask):
-            try:
-                return self.machine.look(request)
-            except (RefusedError, InputError) as error:
-                return error
-        return RefusedError(507, "the disk is full: nothing was learned, try again later")
 
     def _housekeeping(self) -> None:
         """Write snapshots and forget old rows, now and then."""

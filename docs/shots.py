@@ -2,9 +2,11 @@
 
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +34,28 @@ def main() -> None:
         shot = f"--screenshot={IMAGES / 'report.png'}"
         page = (Path(folder) / "results" / "run" / "weather" / "report.html").as_uri()
         subprocess.run([browser, *options, "--window-size=900,2600", shot, page], check=True)
+        service(browser, options, folder)
+
+
+def service(browser: str, options: list[str], folder: str) -> None:
+    """Draw the page of a service that is fed with weather, after some time."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = ["driftline", "serve", "--replay", "weather.csv", "--label", "rain"]
+    command += ["--speed", "200", "--port", port]
+    serving = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(40)
+        shot = f"--screenshot={IMAGES / 'service.png'}"
+        wait = ["--virtual-time-budget=6000", "--timeout=8000", f"--user-data-dir={folder}/browser"]
+        page = f"http://127.0.0.1:{port}/"
+        subprocess.run(
+            [browser, *options, *wait, "--window-size=1000,1640", shot, page], check=True
+        )
+    finally:
+        serving.terminate()
+        serving.wait()
 
 
 if __name__ == "__main__":

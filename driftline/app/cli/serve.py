@@ -38,6 +38,19 @@ NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvi
     help="Feed it a generated stream of weather, so that there is something to see.",
 )
 @click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Feed it the rows of a CSV file, one after the other, and labels some rows later.",
+)
+@click.option("--label", help="The column to predict of the file to replay. Default: its last one.")
+@click.option(
+    "--speed",
+    default=40.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 10_000.0),
+    help="Rows a second of the file to replay.",
+)
+@click.option(
     "--expire",
     "days",
     default=30.0,
@@ -73,6 +86,9 @@ def serve(
     port: int,
     tokens: Path | None,
     example: bool,
+    replay: Path | None,
+    label: str | None,
+    speed: float,
     sources: tuple[str, ...],
     days: float,
     seconds: float,
@@ -97,6 +113,8 @@ def serve(
             f"{host} can be reached from other machines: name a file of tokens by --tokens, or "
             "listen at 127.0.0.1"
         )
+    from driftline.app.service.replay import example as made_up
+    from driftline.app.service.replay import replay_of
     from driftline.app.service.server import Running, Server, listen
     from driftline.app.service.sources import Feeder, source_from
     from driftline.app.service.writer import Limits
@@ -113,12 +131,11 @@ def serve(
             f"in {server.seconds:.1f} s"
         )
         running = Running(server, Access(known), host, port)
-        companion = None
-        if example:
-            from driftline.app.service.example import Example
-
-            token = next((token for token, role in known.items() if role == "admin"), None)
-            companion = Example(running.address, token)
+        companion, token = None, next((t for t, role in known.items() if role == "admin"), None)
+        if replay is not None:
+            companion = replay_of(replay, label, speed, running.address, token)
+        elif example:
+            companion = made_up(running.address, token)
         feeders = [
             Feeder(source, model, server.writer, server.positions.get(source.name, ""))
             for source, model in opened
@@ -144,6 +161,6 @@ def _check_installed() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"the service needs {', '.join(missing)}: install driftline[serve], as in "
-            "python -m pip install 'driftline[serve]'"
+            f"the service needs {', '.join(missing)}: they come with the extra serve, as in "
+            "pip install '.[serve]' in a clone of driftline"
         )

@@ -162,7 +162,7 @@ def source_from(url: str) -> tuple[Source, str]:
         return KafkaSource(parts.netloc, query["topic"]), query["model"]
     except ImportError as error:
         extra = "redis" if wanted == "stream" else "kafka"
-        raise InputError(f"{error}: install driftline[{extra}]") from error
+        raise InputError(f"{error}: it comes with the extra {extra}") from error
 
 
 class Feeder(threading.Thread):

@@ -20,10 +20,10 @@ CLIENTS: list[dl.Client] = []
 
 
 @contextmanager
-def serving(folder, tokens=None, limits=None, bounds=None):
+def serving(folder, tokens=None, limits=None, bounds=None, port=0):
     """Yield the address of a service, and the service."""
     with Server(folder, limits, bounds) as server:
-        running = Running(server, Access(tokens or {}), "127.0.0.1", 0)
+        running = Running(server, Access(tokens or {}), "127.0.0.1", port)
         thread = threading.Thread(target=running.run, daemon=True)
         thread.start()
         running.wait()

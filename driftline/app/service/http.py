@@ -5,6 +5,7 @@ They go past the router, whose work would be a good part of all; other addresses
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,6 +28,10 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
 
+#: How many seconds a body may pause.
+SLOWEST = 30.0
+
+
 class Bounds:
     """The most that a request may have: bytes of its body, and rows."""
 
@@ -39,8 +44,8 @@ async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
     if length is not None and length.isdigit() and int(length) > most:
         raise RefusedError(413, f"a body may have {most} bytes, but this one has {int(length)}")
     parts, size = [], 0
+    message = await receive()
     while True:
-        message = await receive()
         if message["type"] == "http.disconnect":
             raise ConnectionResetError
         part = message.get("body", b"")
@@ -50,6 +55,11 @@ async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+        try:
+            message = await asyncio.wait_for(receive(), SLOWEST)
+        except TimeoutError:
+            said = f"the body did not go on for {SLOWEST:.0f} seconds"
+            raise RefusedError(408, said) from None
 
 
 def answer_of(outcome: Outcome, single: bool) -> tuple[int, bytes]:

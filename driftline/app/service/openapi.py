@@ -49,6 +49,7 @@ ERRORS = {
     "401": "no token",
     "403": "a token of another role",
     "404": "unknown model, or id",
+    "408": "the body stopped",
     "409": "the id was used with another row or label",
     "410": "the row was forgotten: it is too old",
     "413": "too large",

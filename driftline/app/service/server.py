@@ -36,6 +36,9 @@ __all__ = ["Running", "Server", "listen"]
 #: Seconds for requests to end when the service stops, and for which a thread keeps others waiting.
 GRACE, SWITCH = 5, 0.0005
 
+#: How many connections are served at a time; others are told to come back.
+CONNECTIONS = 5000
+
 LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
 
@@ -127,6 +130,7 @@ class Running:
             timeout_keep_alive=75,
             timeout_graceful_shutdown=GRACE,
             backlog=1024,
+            limit_concurrency=CONNECTIONS,
             server_header=False,
         )
         self._server = _Quiet(config)

@@ -24,19 +24,25 @@ from driftline.typing import Saved
 __all__ = ["Limits", "Writer"]
 
 
+#: Groups of so many rows tell how fast the writer is.
+MANY = 20
+
+
 class Limits:
     """How much is taken at a time, and how long things are kept."""
 
     def __init__(
         self,
-        queue: int = 20_000,
+        queue: int = 100_000,
         group: int = 2_000,
+        queue_seconds: float = 2.0,
         snapshot_seconds: float = 60.0,
         expire_seconds: float = 30 * 86_400.0,
         keep_seconds: float = math.inf,
     ):
-        #: The most rows that wait for the writer, and the most in one commit.
-        self.queue, self.group = queue, group
+        #: The most rows that wait for the writer, and the most in one commit; and for how many
+        #: seconds rows may wait, by how fast others were.
+        self.queue, self.group, self.queue_seconds = queue, group, queue_seconds
         #: Seconds between snapshots, and after which a row without a label is forgotten.
         self.snapshot_seconds, self.expire_seconds = snapshot_seconds, expire_seconds
         #: Seconds after which records are deleted that are in snapshots.
@@ -77,6 +83,7 @@ class Writer(threading.Thread):
         self._next_snapshot = time.monotonic() + limits.snapshot_seconds
         self._next_expiry = time.monotonic() + 1.0
         self._writing: threading.Thread | None = None
+        self._speed = 1000.0
         #: Whether the disk was full at the last commit; and how many commits there were, and rows.
         self.disk_full, self.commits, self.rows = False, 0, 0
 
@@ -111,12 +118,18 @@ class Writer(threading.Thread):
         with self._ready:
             if self._ending:
                 raise RefusedError(503, "the service is stopping")
-            if self._waiting + rows > self._limits.queue and self._waiting:
+            if self._waiting and self._waiting + rows > self._most_waiting:
                 raise RefusedError(429, f"{self._waiting} rows wait already: try again in a second")
             self._queue.append((work, rows, future, loop))
             self._waiting += rows
             if len(self._queue) == 1:
                 self._ready.notify()
+
+    @property
+    def _most_waiting(self) -> float:
+        """How many rows may wait: as many as are processed in some seconds, and not too many."""
+        limits = self._limits
+        return min(limits.queue, max(limits.group, limits.queue_seconds * self._speed))
 
     def stop(self) -> None:
         """Process what waits, write a snapshot, and end."""
@@ -138,11 +151,18 @@ class Writer(threading.Thread):
                     if not taken and self._ending:
                         break
                 if taken:
+                    began = time.perf_counter()
                     self._process(taken)
+                    self._note_speed(sum(own[1] for own in taken), time.perf_counter() - began)
                 self._housekeeping()
             self._end()
         except BaseException as error:
             self._failed(error)
+
+    def _note_speed(self, rows: int, seconds: float) -> None:
+        """Average the rows a second of large groups: small ones are not slow, but few."""
+        if rows >= MANY:
+            self._speed += 0.1 * (rows / seconds - self._speed)
 
     def _taken(self) -> list[Any]:
         made: list[Any] = []

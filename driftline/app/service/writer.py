@@ -37,14 +37,17 @@ class Limits:
         group: int = 2_000,
         queue_seconds: float = 2.0,
         snapshot_seconds: float = 60.0,
+        snapshot_records: int = 50_000,
         expire_seconds: float = 30 * 86_400.0,
         keep_seconds: float = math.inf,
     ):
         #: The most rows that wait for the writer, and the most in one commit; and for how many
         #: seconds rows may wait, by how fast others were.
         self.queue, self.group, self.queue_seconds = queue, group, queue_seconds
-        #: Seconds between snapshots, and after which a row without a label is forgotten.
+        #: Seconds between snapshots, or records; and seconds after which a row without a label is
+        #: forgotten.
         self.snapshot_seconds, self.expire_seconds = snapshot_seconds, expire_seconds
+        self.snapshot_records = snapshot_records
         #: Seconds after which records are deleted that are in snapshots.
         self.keep_seconds = keep_seconds
 
@@ -83,6 +86,7 @@ class Writer(threading.Thread):
         self._next_snapshot = time.monotonic() + limits.snapshot_seconds
         self._next_expiry = time.monotonic() + 1.0
         self._writing: threading.Thread | None = None
+        self._snapshot_seq = machine.seq
         self._speed = 1000.0
         #: Whether the disk was full at the last commit; and how many commits there were, and rows.
         self.disk_full, self.commits, self.rows = False, 0, 0
@@ -229,9 +233,9 @@ class Writer(threading.Thread):
                     self.machine.process([Expire(name, before)])
                 if math.isfinite(self._limits.keep_seconds) and self._trim():
                     self._next_expiry = now + 0.1  # there is more
-            if now >= self._next_snapshot and (
-                self._writing is None or not self._writing.is_alive()
-            ):
+            many = self.machine.seq - self._snapshot_seq >= self._limits.snapshot_records
+            writing = self._writing is not None and self._writing.is_alive()
+            if (many or now >= self._next_snapshot) and not writing:
                 self._next_snapshot = now + self._limits.snapshot_seconds
                 self.snapshot()
         except DiskFullError:
@@ -256,6 +260,7 @@ class Writer(threading.Thread):
         machine, known = self.machine, self.log.snapshots()
         machine.flush()  # tickets of rows up to now are on the disk before a state needs them
         covered, saved = machine.seq, []
+        self._snapshot_seq = covered
         for number, hosted in machine.models.items():
             batch, seq, name = known.get(number, (0, -1, ""))
             if seq < hosted.seq:

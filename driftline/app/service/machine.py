@@ -38,8 +38,8 @@ from driftline.typing import Json
 
 __all__ = ["Machine", "Snapshots"]
 
-#: How many tickets are kept in memory, beside the log.
-TICKETS = 50_000
+#: How many tickets are kept in memory, beside the log: labels of most rows come soon, or late.
+TICKETS = 5_000
 #: How many answers wait for the next commit at most while the log is read again.
 UNWRITTEN = 10_000
 

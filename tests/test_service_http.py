@@ -384,6 +384,17 @@ def test_what_people_look_at(service):
     assert json.loads(lines[1]["row"]) == table[0]
     status, text = call(address, "GET", "/models/rain/log?format=json&after=80")
     assert len(text.splitlines()) == 2
+    assert call(address, "GET", "/models/rain/log?format=xml")[0] == 422
+
+
+def test_the_log_as_parquet(service):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    address, own, _ = service
+    own.learn("rain", rows(5), ["yes"] * 5)
+    status, content = call(address, "GET", "/models/rain/log?format=parquet")
+    table = parquet.read_table(io.BytesIO(content)).to_pydict()
+    assert (status, table["kind"]) == (200, ["create"] + ["learn"] * 5)
+    assert json.loads(table["row"][1]) == rows(5)[0]
 
 
 def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(service):

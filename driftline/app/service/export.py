@@ -6,16 +6,19 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.records import Kind, Record, packed_json, plain_json
+from driftline.errors import InputError
 from driftline.typing import Json
 
-__all__ = ["exported"]
+__all__ = ["exported", "write_parquet"]
 
 NAMES = ("seq", "time", "kind", "id", "row", "label", "loss")
 #: How many records are written at a time.
-PIECE = 500
+PIECE, PARQUET_PIECE = 500, 20_000
 
 
 def exported(log: SqliteLog, model: int, after: int, form: str) -> Iterator[bytes]:
@@ -31,6 +34,29 @@ def exported(log: SqliteLog, model: int, after: int, form: str) -> Iterator[byte
             piece = []
     if piece:
         yield _written(piece, form)
+
+
+def write_parquet(log: SqliteLog, model: int, after: int, path: Path) -> None:
+    """Write the records of a model to a Parquet file; rows and labels are JSON."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise InputError(f"{error}: Parquet comes with the extra parquet") from error
+    kinds = [pyarrow.int64(), pyarrow.timestamp("ms", "UTC"), *[pyarrow.string()] * 4]
+    pairs = zip(NAMES, [*kinds, pyarrow.float64()], strict=True)
+    schema = pyarrow.schema(list(pairs))
+    with parquet.ParquetWriter(path, schema) as writer:
+        own = (record for record in log.read(after) if record.model == model)
+        while piece := list(islice(own, PARQUET_PIECE)):
+            rows = [_plain(record) for record in piece]
+            for row, record in zip(rows, piece, strict=True):
+                row["time"] = datetime.fromtimestamp(record.at / 1000, UTC)
+                for name in ("row", "label"):
+                    if row.get(name) is not None:
+                        row[name] = packed_json(row[name]).decode()
+            columns = {name: [row.get(name) for row in rows] for name in NAMES}
+            writer.write_table(pyarrow.table(columns, schema=schema))
 
 
 def _plain(record: Record) -> Json:

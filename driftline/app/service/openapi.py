@@ -38,7 +38,7 @@ OPERATIONS: tuple[tuple[str, str, str, Any, bool], ...] = (
     ("/models/{model}/alarms", "get", "When losses rose", None, False),
     ("/models/{model}/weights", "get", "Which columns matter most", None, False),
     ("/models/{model}/file", "get", "The model as a file", None, False),
-    ("/models/{model}/log", "get", "The log as CSV or JSON lines", None, False),
+    ("/models/{model}/log", "get", "The log as CSV, JSON lines or Parquet", None, False),
     ("/events", "get", "The latest numbers, as server-sent events", None, False),
     ("/metrics", "get", "Numbers for Prometheus", None, False),
     ("/health", "get", "Whether the process works", None, False),

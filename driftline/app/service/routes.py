@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -25,7 +27,7 @@ from driftline.app.service.bodies import (
 )
 from driftline.app.service.bulk import rows_of
 from driftline.app.service.copies import Copies
-from driftline.app.service.export import exported
+from driftline.app.service.export import exported, write_parquet
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds, Fast, answer_of, error_of, looked, read_body
 from driftline.app.service.making import challenger_of, checked_name, model_of
@@ -303,13 +305,26 @@ class Slow:
         return Response(content, media_type="application/octet-stream")
 
     async def log(self, request: Request) -> Response:
-        """Return the log of a model, as CSV or JSON lines."""
+        """Return the log of a model, as CSV, JSON lines or Parquet."""
         hosted = self._writer.machine.hosted(request.path_params["model"])
         form = request.query_params.get("format", "csv")
+        if form == "parquet":
+            return await self._parquet(hosted.number, _after(request))
         if form not in ("csv", "json"):
-            raise RefusedError(422, f"the log is given as csv or json, not {form!r:.40}")
+            raise RefusedError(422, f"the log is given as csv, json or parquet, not {form!r:.40}")
         parts = exported(self._writer.log, hosted.number, _after(request), form)
         return StreamingResponse(parts, media_type=f"text/{form}; charset=utf-8")
+
+    async def _parquet(self, model: int, after: int) -> Response:
+        folder = tempfile.TemporaryDirectory()
+        path = Path(folder.name) / "log.parquet"
+        try:
+            await asyncio.to_thread(write_parquet, self._writer.log, model, after, path)
+        except BaseException:
+            folder.cleanup()
+            raise
+        done = BackgroundTask(folder.cleanup)
+        return FileResponse(path, media_type="application/vnd.apache.parquet", background=done)
 
     async def events(self, request: Request) -> Response:
         """Send the latest numbers whenever they change."""

@@ -318,6 +318,8 @@ class History:
                 self.asked.append(id)
                 self.sent[id] = {("row", row)}
             return Ask("m", tuple(ids), tuple(rows))
+        if kind < 0.5:
+            return self._tell_by_token()
         if kind < 0.85:
             ids = list(dict.fromkeys(chance.chosen(self.asked) for _ in range(1 + chance.below(3))))
             given = [Feedback(chance.chosen(LABELS)) for _ in ids]
@@ -332,6 +334,15 @@ class History:
         if kind < 0.98:
             return Challenge("m", f"challenger {self.count}", b"", 0)
         return Promote("m", f"challenger {self.count - 1 - chance.below(3)}")
+
+    def _tell_by_token(self):
+        """Return the label of a row that a copy predicted, of which the log knows nothing."""
+        id, label = self._new_id(), self.chance.chosen(LABELS)
+        self.sent[id] = {("label", label)}
+        hosted = self.machine.hosted("m")
+        kept = {n: own.served.pack((0, f"row {id}")) for n, own in hosted.readers.items()}
+        token = self.machine.tokens.issue(hosted.number, id, kept)
+        return Tell("m", (id,), (Feedback(label),), (token,))
 
     def _new_id(self):
         self.count += 1

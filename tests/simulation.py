@@ -100,6 +100,8 @@ class Diary(Served):
             self.told.append((row, one.label))
 
     def learn(self, rows, given):
+        if "refused later" in rows:
+            raise InputError("only found when it is applied")
         self.told += [(row, one.label) for row, one in zip(rows, given, strict=True)]
         return [len(self.told)] * len(rows)
 
@@ -162,6 +164,9 @@ class MemoryLog:
 
     def read(self, after=0):
         yield from [record for record in self.records if record.seq > after]
+
+    def body(self, seq):
+        return next((r.body for r in self.records if r.seq == seq), None)
 
     def last(self):
         if not self.records:
@@ -332,7 +337,8 @@ class History:
             return Learn("m", (id,), (f"row {id}",), (Feedback("yes"),))
         self.count += 1
         if kind < 0.98:
-            return Challenge("m", f"challenger {self.count}", b"", 0)
+            after = chance.below(self.machine.seq + 1) if chance.happens(0.5) else 0
+            return Challenge("m", f"challenger {self.count}", b"", after)
         return Promote("m", f"challenger {self.count - 1 - chance.below(3)}")
 
     def _tell_by_token(self):
@@ -341,7 +347,7 @@ class History:
         self.sent[id] = {("label", label)}
         hosted = self.machine.hosted("m")
         kept = {n: own.served.pack((0, f"row {id}")) for n, own in hosted.readers.items()}
-        token = self.machine.tokens.issue(hosted.number, id, kept)
+        token = self.machine.tokens.issue(hosted.number, id, kept, f"row {id}")
         return Tell("m", (id,), (Feedback(label),), (token,))
 
     def _new_id(self):
@@ -383,7 +389,12 @@ class History:
         whole = again.models[again.names["m"]]
         if whole.to_saved() != hosted.to_saved():
             self.problems.append("a replay of the log has another state")
-        told = hosted.served.told
+        told = hosted.readers[0].served.told
+        for reader in hosted.readers.values():  # whoever reads later knows what came later
+            own = sorted(reader.served.told)
+            last = sorted(told[len(told) - len(own) :]) if reader.since else sorted(told)
+            if own != last:
+                self.problems.append(f"{reader.name}, since {reader.since}, was told {own}")
         counts = Counter(row for row, _ in told)
         for row, count in counts.items():
             if count > 1:
@@ -391,11 +402,8 @@ class History:
         known = dict(told)
         for id, label in self.learned.items():
             if known.get(f"row {id}") != label:
-                since = hosted.readers[hosted.champion].since
-                self.problems.append(
-                    f"{id} was acknowledged with {label}, but {known.get(f'row {id}')} was learned "
-                    f"(since {since})"
-                )
+                learned = known.get(f"row {id}")
+                self.problems.append(f"{id} was told {label}, but {learned} was learned")
         for row, label in told:
             if ("label", label) not in self.sent.get(row.removeprefix("row "), ()):
                 self.problems.append(f"{row} was learned with {label}, which nobody sent")

@@ -184,9 +184,9 @@ class Copies(threading.Thread):
                 kept[i][number] = reader.served.pack(own.ticket)
                 if number == hosted.champion:
                     made.append(dict(own.answer))
-        for id, answer, tickets in zip(ids, made, kept, strict=True):
+        for id, row, answer, tickets in zip(ids, rows, made, kept, strict=True):
             if id:
-                answer["token"] = self._tokens.issue(hosted.number, id, tickets)
+                answer["token"] = self._tokens.issue(hosted.number, id, tickets, row)
         return made
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,9 +85,16 @@ class Hosted:
         return made
 
     def tell(
-        self, tickets: Sequence[dict[int, Any]], feedback: Sequence[Feedback]
+        self,
+        tickets: Sequence[dict[int, Any]],
+        feedback: Sequence[Feedback],
+        row_of: Callable[[int], Any],
     ) -> list[InputError | None]:
-        """Let all learners learn from their tickets; return which the answering one refused."""
+        """Let all learners learn from their tickets; return which the answering one refused.
+
+        A learner that began to read after a row was asked for has no ticket for it: it learns from
+        the row itself, which ``row_of`` returns by its place.
+        """
         refused: list[InputError | None] = [None] * len(tickets)
         for number, reader in self.readers.items():
             places = [i for i, own in enumerate(tickets) if number in own]
@@ -100,13 +107,21 @@ class Hosted:
                     error = _tried(reader.served.tell, [ticket], [one])
                     if number == self.champion and isinstance(error, InputError):
                         refused[i] = error
-        for i, theirs in enumerate(tickets):
-            if self.champion not in theirs:
-                refused[i] = InputError("the row itself was refused: it has no prediction")
+            for i in (i for i, theirs in enumerate(tickets) if number not in theirs):
+                error = _tried(self._learn_row, reader, row_of, i, feedback[i])
+                if number == self.champion and isinstance(error, InputError):
+                    refused[i] = error
         bad = sum(error is not None for error in refused)
         self.counts["told"] += len(tickets) - bad
         self.counts["refused"] += bad
         return refused
+
+    @staticmethod
+    def _learn_row(reader: Reader, row_of: Callable[[int], Any], place: int, one: Feedback) -> None:
+        row = row_of(place)
+        if row is None:
+            raise InputError("the row is no longer there")
+        reader.served.learn([row], [one])
 
     def learn(self, rows: Sequence[Any], feedback: Sequence[Feedback]) -> list[Any]:
         """Let all learners learn from rows; return the champion's predictions, or its refusals."""

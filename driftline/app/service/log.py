@@ -77,6 +77,10 @@ class Log(Protocol):
         """Yield all records after one, by its seq."""
         ...
 
+    def body(self, seq: int) -> bytes | None:
+        """Return the body of a record, None if it is no longer there."""
+        ...
+
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""
         ...
@@ -319,6 +323,10 @@ class SqliteLog:
         if made:
             self._settled[model] = made[0][1] - 1
         return made
+
+    def body(self, seq: int) -> bytes | None:
+        """Return the body of a record, None if it is no longer there."""
+        return self._write.execute("select body from log where seq=?", (seq,)).get
 
     def time_of(self, seq: int) -> int | None:
         """Return when a record came."""

@@ -17,6 +17,7 @@ from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -169,7 +170,7 @@ class Machine:
         """Return what learners answered to a record, written or not."""
         return [*self.log.stored(seq), *self._unwritten.get(seq, ())]
 
-    def _tickets_of(self, hosted: Hosted, seq: int | dict[str, str]) -> dict[int, Any]:
+    def _tickets_of(self, hosted: Hosted, seq: int | Json) -> dict[int, Any]:
         """Return the tickets of all learners for a row, by its record, or from its token."""
         if isinstance(seq, dict):
             return _admitted(hosted, seq)
@@ -219,7 +220,8 @@ class Machine:
             return self._ask(hosted, records, bodies)
         if kind is Kind.TELL:
             tickets = [self._tickets_of(hosted, asked) for asked, _ in bodies]
-            told = hosted.tell(tickets, [feedback for _, feedback in bodies])
+            rows = partial(_row_of, self.log, bodies)
+            told = hosted.tell(tickets, [feedback for _, feedback in bodies], rows)
             return self._noted(hosted, records, told)
         if kind is Kind.LEARN:
             made = hosted.learn([row for row, _ in bodies], [one for _, one in bodies])
@@ -278,7 +280,7 @@ class Machine:
         name, after, content = body
         reader = Reader(hosted.next_reader, name, self.load(content), after)
         hosted.next_reader += 1
-        catching = CatchUp(hosted.number, reader)
+        catching = CatchUp(self.log, hosted.number, reader)
         earlier = (r for r in self.log.read(after) if r.seq < record.seq)
         for _, group in groupby(earlier, key=lambda record: record.batch):
             catching.apply([own for own in group if own.model == hosted.number])
@@ -293,7 +295,8 @@ class Machine:
 class CatchUp:
     """A learner that reads old records of a model, with the tickets that are still outstanding."""
 
-    def __init__(self, model: int, reader: Reader):
+    def __init__(self, log: Log, model: int, reader: Reader):
+        self.log = log
         self.alone = Hosted.of(model, reader)
         self.number = reader.number
         self.tickets: dict[int, Any] = {}
@@ -310,7 +313,8 @@ class CatchUp:
                         self.tickets[record.seq] = own.ticket
             elif kind is Kind.TELL:
                 tickets = [self._taken(asked) for asked, _ in bodies]
-                self.alone.tell(tickets, [feedback for _, feedback in bodies])
+                rows = partial(_row_of, self.log, bodies)
+                self.alone.tell(tickets, [feedback for _, feedback in bodies], rows)
             elif kind is Kind.LEARN:
                 self.alone.learn([row for row, _ in bodies], [one for _, one in bodies])
             elif kind is Kind.EXPIRE:
@@ -319,20 +323,29 @@ class CatchUp:
             last = records[-1]
             self.alone.note(last.seq, last.batch, last.at)
 
-    def _taken(self, seq: int | dict[str, str]) -> dict[int, Any]:
+    def _taken(self, seq: int | Json) -> dict[int, Any]:
         if isinstance(seq, dict):
             return _admitted(self.alone, seq)
         ticket = self.tickets.pop(seq, None)
         return {} if ticket is None else {self.number: ticket}
 
 
-def _admitted(hosted: Hosted, kept: dict[str, str]) -> dict[int, Any]:
+def _row_of(log: Log, bodies: Sequence[Any], place: int) -> Any:
+    """Return a row that was asked for: it is in its token, or in its record."""
+    asked = bodies[place][0]
+    if isinstance(asked, dict):
+        return asked["row"]
+    content = log.body(asked)
+    return None if content is None else plain_json(content)
+
+
+def _admitted(hosted: Hosted, token: Json) -> dict[int, Any]:
     """Return the tickets of a token as the learners' own."""
     made: dict[int, Any] = {}
-    for number, content in kept.items():
+    for number, content in token["tickets"].items():
         reader = hosted.readers.get(int(number))
         if reader is not None:
-            with suppress(*REFUSALS):  # a learner without a ticket learns nothing of the row
+            with suppress(*REFUSALS):  # a learner without a ticket learns from the row
                 made[reader.number] = reader.served.admit(reader.served.unpack(b64decode(content)))
     return made
 

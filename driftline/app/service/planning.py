@@ -146,11 +146,12 @@ class Planner:
         self, hosted: Hosted, name: str, feedback: Feedback, token: str, said: bytes
     ) -> Any:
         """Add the label of a row whose ticket is in its token."""
-        kept = self._machine.tokens.read(token, hosted.number, name)
-        places = {str(number): b64encode(own).decode() for number, own in kept.items()}
-        known = places, feedback
+        kept, row = self._machine.tokens.read(token, hosted.number, name)
+        tickets = {str(number): b64encode(own).decode() for number, own in kept.items()}
+        asked = {"tickets": tickets, "row": row}
+        known = asked, feedback
         fresh = Mark(0, NEW, b"", said)
-        body = packed_json([places, *feedback])
+        body = packed_json([asked, *feedback])
         return self._batch.add(hosted.number, Kind.TELL, name, body, known, fresh)
 
     def _again(self, hosted: Hosted, kind: Kind, name: str, mark: Mark, same: bool) -> Any:

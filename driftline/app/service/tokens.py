@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -15,16 +16,16 @@ __all__ = ["Tokens", "number_of"]
 
 #: How long a signature is, in bytes.
 SIGNATURE = 16
-_decoder = msgspec.msgpack.Decoder(tuple[int, str, dict[int, bytes]])
+_decoder = msgspec.msgpack.Decoder(tuple[int, str, dict[int, bytes], Any])
 
 
 class Tokens:
     """Signs and reads tokens by a secret, which is kept in the log.
 
     >>> tokens = Tokens(b"our secret")
-    >>> token = tokens.issue(7, "visit 17", {0: b"a ticket"})
+    >>> token = tokens.issue(7, "visit 17", {0: b"a ticket"}, {"age": 31})
     >>> tokens.read(token, 7, "visit 17")
-    {0: b'a ticket'}
+    ({0: b'a ticket'}, {'age': 31})
     >>> tokens.read(token, 7, "visit 18")
     Traceback (most recent call last):
     ...
@@ -34,13 +35,13 @@ class Tokens:
     def __init__(self, secret: bytes):
         self._secret = secret
 
-    def issue(self, model: int, id: str, kept: Mapping[int, bytes]) -> str:
-        """Return the tickets of a row, by learner, as a token."""
-        content = msgspec.msgpack.encode((model, id, dict(kept)))
+    def issue(self, model: int, id: str, kept: Mapping[int, bytes], row: Any) -> str:
+        """Return the tickets of a row, by learner, and the row itself, as a token."""
+        content = msgspec.msgpack.encode((model, id, dict(kept), row))
         return base64.urlsafe_b64encode(self._signature(content) + content).decode()
 
-    def read(self, token: str, model: int, id: str) -> dict[int, bytes]:
-        """Return the tickets of a token, if it was issued here for this model and id."""
+    def read(self, token: str, model: int, id: str) -> tuple[dict[int, bytes], Any]:
+        """Return the tickets and the row of a token, if it was issued for this model and id."""
         try:
             content = base64.urlsafe_b64decode(token.encode())
         except (ValueError, UnicodeEncodeError):
@@ -48,10 +49,10 @@ class Tokens:
         signature, content = content[:SIGNATURE], content[SIGNATURE:]
         if not hmac.compare_digest(signature, self._signature(content)):
             raise RefusedError(422, "the token is no token of this service")
-        number, name, kept = _decoder.decode(content)
+        number, name, kept, row = _decoder.decode(content)
         if (number, name) != (model, id):
             raise RefusedError(422, "the token is not that of this model and id")
-        return kept
+        return kept, row
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")[:SIGNATURE]

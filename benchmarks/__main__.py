@@ -21,7 +21,7 @@ from benchmarks.estimators import estimators
 from benchmarks.made import dense_data, learner, sparse_data
 from benchmarks.rounds import dense, digits, small, thin
 from benchmarks.structured import chains, many_tags, matchings, permutahedron
-from benchmarks.structures import beside, documents, slopes, structures
+from benchmarks.structures import beside, documents, slopes, structures, tagging
 from benchmarks.tables import own_tables
 from benchmarks.timing import best_times
 
@@ -114,7 +114,7 @@ def main() -> None:
     parts = (
         *(small, digits, dense, thin, growth, memory, start),
         *(permutahedron, chains, many_tags, matchings),
-        *(structures, slopes, beside, documents),
+        *(structures, slopes, beside, tagging, documents),
         *(rankings, many_classes),
         *(audits, hindsight),
         own_tables,

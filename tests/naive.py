@@ -9,6 +9,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.optimize import nnls
 
 
 def logistic(theta, y, base=2.0, vector=False):
@@ -180,6 +181,43 @@ def run(
         target = cost if prediction < 0 else float(prediction != label)
         rows.append((value, risk, h[t] * target, etas[-1], grad_sq))
     return np.array(rows).T, np.array(predictions), W
+
+
+def nearest_marginals(nodes, edges, scale):
+    """Return the projection of scores over a scale onto the marginals of all sequences listed.
+
+    Nonnegative least squares: the nearest point to 0 of the sequences' encodings minus the scores.
+    """
+    n, tags = nodes.shape
+    target = np.concatenate([nodes.ravel(), edges.ravel()]) / scale
+    paths = list(itertools.product(range(tags), repeat=n))
+    vertices = np.array([chain_encoding(path, tags) for path in paths])
+    system = np.vstack([(vertices - target).T, np.ones(len(paths))])
+    weights = nnls(system, np.append(np.zeros(target.size), 1.0), maxiter=100 * len(paths))[0]
+    return weights @ vertices / weights.sum(), vertices, paths
+
+
+def chain_encoding(path, tags):
+    """Return unit vectors of the tags, and of all pairs of neighbours."""
+    pairs = [tags * i + k for i, k in itertools.pairwise(path)]
+    return np.concatenate([np.eye(tags)[list(path)].ravel(), np.eye(tags**2)[pairs].ravel()])
+
+
+def sparsemap_round(nodes, pairs, label, scale):
+    """Return loss, gradient in nodes and shared pairs, and the risk of nearest-vertex decoding."""
+    n, tags = nodes.shape
+    edges = np.tile(pairs, (n - 1, 1, 1))
+    mu, vertices, _ = nearest_marginals(nodes, edges, scale)
+    theta, truth = np.concatenate([nodes.ravel(), edges.ravel()]), chain_encoding(label, tags)
+    loss = theta @ mu - scale / 2 * mu @ mu + scale / 2 * truth @ truth - theta @ truth
+    slope = mu - truth
+    distances = np.linalg.norm(vertices - mu, axis=1)
+    nearest = vertices[np.argmin(distances)]
+    q = min(1.0, 2.0 * distances.min() / math.sqrt(2.0))
+    mean = (1.0 - q) * nearest + q * mu
+    risk = 1.0 - mean[: n * tags] @ truth[: n * tags] / n
+    shared = slope[n * tags :].reshape(n - 1, tags * tags).sum(axis=0)
+    return loss, np.concatenate([slope[: n * tags], shared]), risk
 
 
 def best_sequence(losses, switches):

@@ -35,11 +35,19 @@ def cases():
         yield f"{kind}, convolutional", convolutional, D.Convolutional(convolutional)
     scaled = L.Scaled(L.SparseMAP(loss.task), 2.0 * L.SparseMAP(loss.task).argmax_ratio)
     yield "quadratic, argmax", scaled, D.Argmax(scaled)
+    for tags in (2, 5, 11):
+        loss = L.SparseMAP(T.Sequence(tags))
+        loss = L.SparseMAP(loss.task, 2.0 * loss.nearest_vertex_ratio)
+        yield f"{tags} tags, SparseMAP, nearest", loss, D.NearestVertex(loss)
+    loss = L.SparseMAP(T.Sequence(4), 0.7)
+    scaled = L.Scaled(loss, 2.0 * loss.argmax_ratio)
+    yield "SparseMAP, argmax", scaled, D.Argmax(scaled)
 
 
 CASES = {name: (loss, decoder) for name, loss, decoder in cases()}
 every_case = pytest.mark.parametrize("name", CASES)
-few_cases = pytest.mark.parametrize("name", ["5 tags, transitions", "8 tags, positions"])
+FEW = ["5 tags, transitions", "8 tags, positions", "5 tags, SparseMAP, nearest"]
+few_cases = pytest.mark.parametrize("name", FEW)
 
 
 def made(name, rate=None, **rest):
@@ -158,7 +166,10 @@ def test_single_precision_is_close(name):
     assert np.allclose(single.weights, double.weights, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize("name", ["2 tags, transitions", "5 tags, positions", "entropy, nearest"])
+@pytest.mark.parametrize(
+    "name",
+    ["2 tags, transitions", "5 tags, positions", "entropy, nearest", "2 tags, SparseMAP, nearest"],
+)
 def test_learners_of_sequences_keep_the_page(name):
     dl.checks.check_learner(made(name))
 

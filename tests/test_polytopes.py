@@ -386,7 +386,8 @@ def test_rounding_along_cycles_keeps_the_mean():
 
 
 def test_the_limit_of_iterations_is_a_warning_with_the_gap(monkeypatch):
-    hull = po.Chain(4, 3)
+    chain = po.Chain(4, 3)
+    hull = po.Hull(chain.dim, chain.maximize, most=chain.most_vertices)
     target = np.random.default_rng(3).standard_normal(hull.dim)
     active, gap = nearest_point(hull.maximize, target, hull.most_vertices, iterations=3)
     assert gap > 1e-9

@@ -486,8 +486,10 @@ def test_the_gap_of_a_solver_is_kept(tmp_path):
 
 def test_a_solver_that_falls_short_is_reported_once(monkeypatch):
     monkeypatch.setattr(po.SolvedPolytope, "iterations", 2)
-    stream = dl.streams.PlantedSequences(rounds=30, tags=3, seed=0)
-    loss = dl.losses.SparseMAP(stream.task, 2.0)
+    hull = po.Birkhoff(3)
+    task = dl.tasks.Oracle(9, lambda v: hull.maximize(v).astype(int), -1.0 / 3.0, 3.0)
+    stream = dl.streams.Planted(task, rounds=30, flips=1, features=4, seed=0)
+    loss = dl.losses.SparseMAP(task, 2.0)
     learner = dl.OGD(loss, dl.decoders.Argmax(loss), dl.rates.Constant(0.1))
     with pytest.warns(po.SolverWarning, match="duality gap of") as caught:
         trace = learner.run(stream)

@@ -18,6 +18,7 @@ from driftline.decoders.vertices import (
 from driftline.errors import NoGuaranteeError
 from driftline.kernels import DECODE, Kernel, argmax, call_point, kernel
 from driftline.losses import FenchelYoung, Logistic, Loss
+from driftline.polytopes.chain_kernels import unfolded_size
 from driftline.typing import Label
 
 __all__ = ["NearestVertex"]
@@ -43,11 +44,12 @@ def nearest_class(theta, target, offset, params, work, values, loss_params, mix,
 @kernel(DECODE)
 def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Mix the nearest vertex and the mean prediction, with which the workspace of losses begins."""
-    d = theta.size
-    mu, vertex = work[:d], scratch[:d]
-    call_point(int(params[2]), (mu, params[VERTEX_HEADER:], scratch[d:], vertex))
+    pairs = int(params[6])
+    d, every = theta.size - pairs * pairs, unfolded_size(theta.size, pairs)
+    mu, vertex = work[:every], scratch[:every]
+    call_point(int(params[2]), (mu, params[VERTEX_HEADER:], scratch[every:], vertex))
     distance = 0.0
-    for i in range(d):
+    for i in range(every):
         away = abs(vertex[i] - mu[i])
         distance += away if params[4] == 1.0 else away * away
     if params[4] != 1.0:
@@ -59,6 +61,8 @@ def nearest_vertex(theta, target, offset, params, work, values, loss_params, mix
         point = vertex[i] + q * (mu[i] - vertex[i])
         mean[i] = factor * point + shift
         risk += target[i] * factor * (point - target[i])
+    for i in range(d, theta.size):
+        mean[i] = 0.0
     return max(0.0, risk)
 
 

@@ -7,7 +7,7 @@ from driftline.tasks import Task
 __all__ = ["VERTEX_HEADER", "finds_vertices", "vertex_params", "vertex_scratch"]
 
 #: How many parameters there are before those of the polytope: see :func:`vertex_params`.
-VERTEX_HEADER = 6
+VERTEX_HEADER = 7
 
 
 def finds_vertices(task: Task) -> bool:
@@ -17,17 +17,19 @@ def finds_vertices(task: Task) -> bool:
 
 
 def vertex_params(task: Task, separation: float = 0.0, norm: float = 2.0) -> tuple[float, ...]:
-    """Return factor and shift of loss encodings, an address, three numbers, and the polytope's.
+    """Return factor and shift of loss encodings, an address, four numbers, and the polytope's.
 
     The address is that of the kernel that finds the best vertex; the numbers are the separation of
-    vertices in a norm, which one that is, and the size of parts, see :attr:`Task.part_size`.
+    vertices in a norm, which one that is, and :attr:`Task.part_size` and :attr:`Task.pair_tags`.
     """
     hull = task.label_hull
     assert hull.maximize_kernel is not None and task.vertex_loss is not None
     address = float(hull.maximize_kernel.address)
-    return (*task.vertex_loss, address, separation, norm, float(task.part_size), *hull.params)
+    parts = (float(task.part_size), float(task.pair_tags))
+    return (*task.vertex_loss, address, separation, norm, *parts, *hull.params)
 
 
 def vertex_scratch(task: Task, size: int) -> int:
-    """Return room for a vertex of ``size`` entries, and for finding it."""
-    return size + task.label_hull.scratch
+    """Return room for a vertex, in rounds of ``size`` scores, and for finding it."""
+    hull = task.hull_at(size)
+    return max(size, hull.dim) + hull.scratch

@@ -27,8 +27,8 @@ __all__ = ["Block", "Engine", "Look", "Parts"]
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
-#: Tasks that had no kernels in version 0.2.0, whose states have no norm.
-PLAIN_ONCE = ("costs", "f-score")
+#: Tasks that had no kernels in version 0.2.0, or not with all losses: states have no norm.
+PLAIN_ONCE = ("costs", "f-score", "chain")
 
 
 def refresh_after(weights: np.ndarray) -> int:

@@ -91,9 +91,12 @@ from driftline.kernels.sparse_chains import (
 from driftline.kernels.sparse_chains import slots_room as slots_room
 from driftline.kernels.spread import spread as spread
 from driftline.kernels.spread import spread_out as spread_out
+from driftline.kernels.systems import eliminate as eliminate
 from driftline.kernels.systems import factorise as factorise
 from driftline.kernels.systems import furthest as furthest
+from driftline.kernels.systems import solve_backward as solve_backward
 from driftline.kernels.systems import solve_factored as solve_factored
+from driftline.kernels.systems import solve_forward as solve_forward
 from driftline.kernels.systems import system_room as system_room
 from driftline.kernels.together import lay_out as lay_out
 from driftline.kernels.together import layout_is_known as layout_is_known

@@ -99,16 +99,17 @@ class FenchelYoung(Loss):
         """Return the factor of the whole loss, the scale, and what the polytope needs."""
         solver = self._solver
         address = 0 if solver is None else solver.address
-        head = (1.0, self.regularizer.scale, float(address), float(self.inexact))
-        return (*head, *self.task.label_hull.params)
+        facts = (float(self.inexact), float(self.task.pair_tags))
+        return (1.0, self.regularizer.scale, float(address), *facts, *self.task.label_hull.params)
 
     def gap_place(self, size: int) -> int:
-        """Return the first place after mean prediction and point, if a solver finds these."""
-        return 2 * size if self.inexact else -1
+        """Return the last place of the workspace, if a solver finds mean predictions."""
+        return self.workspace(size) - 1 if self.inexact else -1
 
     def workspace(self, size: int) -> int:
-        """Return room for the mean prediction, a point, and what the polytope needs."""
-        return 2 * size + self.task.label_hull.scratch
+        """Return room for the mean prediction, a point, what the polytope needs, and the gap."""
+        hull = self.task.hull_at(size)
+        return 2 * max(size, hull.dim) + hull.scratch + 1
 
     # -- in Python
 

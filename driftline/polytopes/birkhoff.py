@@ -69,12 +69,6 @@ class Birkhoff(SolvedPolytope):
         """One more than the dimension of the affine hull."""
         return (self.size - 1) ** 2 + 1
 
-    def nearest(self, point: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the nearest point, and its duality gap."""
-        out, scratch = np.empty(self.dim), np.empty(self.scratch)
-        self.project_kernel(self.check(point), np.array(self.params), scratch, out)
-        return out, float(scratch[0])
-
     def sample(self, point: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
         """Round along cycles of entries between 0 and 1, such that their means stay."""
         out, params = np.empty(self.dim), np.array([self.size, uniforms[0]], dtype=np.float64)

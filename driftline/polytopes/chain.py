@@ -4,7 +4,8 @@ A sequence of n tags out of K is encoded by its n unit vectors and by its n - 1 
 the indicator of a pair of tags: :math:`nK + (n-1)K^2` numbers, positions first. The hull
 consists of the node and edge marginals of distributions over sequences. It is the polytope of
 unit flows through the chain: the best vertex is found by Viterbi's algorithm, the mean of the
-Gibbs distribution by forward and backward sums.
+Gibbs distribution by forward and backward sums, the nearest point by Newton's method on
+potentials (:mod:`driftline.polytopes.flow_kernels`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import CONJUGATE, POINT, Kernel, helper, kernel, spread_out
 from driftline.polytopes.base import Mixture
+from driftline.polytopes.chain_kernels import unfolded_length
+from driftline.polytopes.flow_kernels import flow_room, project_flow
 from driftline.polytopes.positions import check_tags
 from driftline.polytopes.solved import SolvedPolytope
 
@@ -33,7 +36,8 @@ def edge(n, K, t, i):
 @kernel(POINT)
 def viterbi(point, params, scratch, out):
     """Write the best sequence; ties go to the lowest tag."""
-    n, K = int(params[0]), int(params[1])
+    K = int(params[1])
+    n = unfolded_length(point.size, K)
     best = scratch[: n * K]  # of sequences that end here
     came = scratch[n * K : 2 * n * K]
     for k in range(K):
@@ -66,7 +70,8 @@ def viterbi(point, params, scratch, out):
 @kernel(CONJUGATE)
 def forward_backward(point, params, scratch, out):
     """Write the marginals of the Gibbs distribution, return the logarithm of its normaliser."""
-    n, K = int(params[0]), int(params[1])
+    K = int(params[1])
+    n = unfolded_length(point.size, K)
     ahead = scratch[: n * K]
     behind = scratch[n * K : 2 * n * K]
     for k in range(K):
@@ -130,6 +135,8 @@ class Chain(SolvedPolytope):
     tolerance: float = 1e-10
 
     maximize_kernel: ClassVar[Kernel] = viterbi
+    project_kernel: ClassVar[Kernel] = project_flow
+    entropy_kernel: ClassVar[Kernel] = forward_backward
 
     def __post_init__(self) -> None:
         """Refuse empty sequences and fewer than two tags."""
@@ -145,13 +152,13 @@ class Chain(SolvedPolytope):
 
     @property
     def params(self) -> tuple[float, ...]:
-        """Length and number of tags."""
+        """Length and number of tags; kernels know the length from the size of a point."""
         return (float(self.length), float(self.tags))
 
     @property
     def scratch(self) -> int:
-        """Two numbers for every position and tag."""
-        return 2 * self.length * self.tags
+        """What the projection needs."""
+        return flow_room(self.length, self.tags)
 
     @property
     def most_vertices(self) -> int:

@@ -44,6 +44,9 @@ __all__ = [
     "marginals",
     "marginals_room",
     "path_room",
+    "unfold",
+    "unfolded_length",
+    "unfolded_size",
 ]
 
 #: The largest difference of transition scores for which sums are computed without logarithms.
@@ -60,6 +63,31 @@ def folded_length(size: int, tags: int, transitions: bool) -> int:
 
 #: The same for kernels.
 length_of = helper(folded_length)
+
+
+@helper
+def unfolded_length(size, tags):
+    """Return how many positions there are, from the number of all tags and edges."""
+    return (size + tags * tags) // (tags + tags * tags)
+
+
+@helper
+def unfolded_size(size, tags):
+    """Return how many numbers folded scores stand for; 0 tags if they are not folded."""
+    return size + ((size - tags * tags) // tags - 2) * tags * tags if tags > 0 else size
+
+
+@helper
+def unfold(scores, tags, divisor, out):
+    """Write all scores over a divisor, those of transitions after every position."""
+    square = tags * tags
+    nodes = scores.size - square
+    for i in range(nodes):
+        out[i] = scores[i] / divisor
+    for i in range(min(square, out.size - nodes)):
+        pair = scores[nodes + i] / divisor
+        for place in range(nodes + i, out.size, square):
+            out[place] = pair
 
 
 @helper

@@ -46,7 +46,7 @@ class SolverWarning(UserWarning):
 def warn_inexact(gap: float, tolerance: float, stacklevel: int = 3) -> None:
     """Warn that an answer is less exact than the tolerance."""
     warnings.warn(
-        f"Frank-Wolfe stopped at its limit of steps with a duality gap of {gap:.2g}, above its "
+        f"a solver stopped at its limit of steps with a duality gap of {gap:.2g}, above its "
         f"tolerance {tolerance:.2g}; the gap is part of the answer",
         SolverWarning,
         stacklevel=stacklevel,

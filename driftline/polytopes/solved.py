@@ -13,7 +13,7 @@ __all__ = ["SolvedPolytope"]
 class SolvedPolytope(Polytope):
     """Base of polytopes without a closed projection; ``tolerance`` is that of the solver.
 
-    By default that is Frank-Wolfe. A ``project_kernel`` leaves its gap first in the scratch space.
+    That is Frank-Wolfe, or a ``project_kernel``, which leaves its gap first in the scratch space.
     """
 
     tolerance: float
@@ -33,15 +33,19 @@ class SolvedPolytope(Polytope):
 
     def nearest(self, point: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the nearest point, and its duality gap."""
-        active, gap = self.solve(point)
-        return active.point, gap
+        if self.project_kernel is None:
+            active, gap = self.solve(point)
+            return active.point, gap
+        out, scratch = np.empty(self.dim), np.empty(self.scratch)
+        self.project_kernel(self.check(point), np.array(self.params), scratch, out)
+        return out, float(scratch[0])
 
     def missed(self, gap: float, point: np.ndarray) -> bool:
         """Return whether a gap exceeds the tolerance by more than rounding."""
         return gap > self.tolerance * max(1.0, float(np.abs(point).max()))
 
     def solve(self, point: np.ndarray, start: ActiveSet | None = None) -> tuple[ActiveSet, float]:
-        """Return the active set of the nearest point, and its duality gap."""
+        """Return the active set of the nearest point, and its duality gap, by Frank-Wolfe."""
         return nearest_point(
             self.maximize,
             self.check(point),

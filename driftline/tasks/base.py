@@ -149,6 +149,14 @@ class Task(Part):
         return 0
 
     @fact
+    def pair_tags(self) -> int:
+        """Of how many tags folded scores end with those of all pairs, see :meth:`folded`; else 0.
+
+        These hold for every pair of neighbouring parts, and predictions cost nothing there.
+        """
+        return 0
+
+    @fact
     def predicts_top(self) -> bool:
         """Whether to predict by the highest score makes sense, as where scores are of labels."""
         return self.zero_one
@@ -176,6 +184,10 @@ class Task(Part):
     def unfolded(self, scores: np.ndarray) -> np.ndarray:
         """Return all scores, from those that kernels take."""
         return scores
+
+    def hull_at(self, size: int) -> Polytope:
+        """Return the hull of rounds whose scores are ``size`` numbers, as kernels take them."""
+        return self.label_hull
 
     def scratch(self, size: int) -> int:
         """Return how many numbers of scratch space drawing needs at ``size`` scores."""

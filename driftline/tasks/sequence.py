@@ -20,7 +20,7 @@ from driftline.errors import InputError
 from driftline.inputs import VectorPerPosition
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Chain, Hull, Polytope, Positions
-from driftline.polytopes.chain_kernels import length_of
+from driftline.polytopes.chain_kernels import folded_length, length_of
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.padded import PaddedTask
 from driftline.typing import CheckedLabels, Label, Labels, Prediction
@@ -114,14 +114,17 @@ class Sequence(PaddedTask):
         return 1.0 - 1.0 / self.tags
 
     @property
-    def vertex_loss(self) -> tuple[float, float] | None:
-        """Without transitions, that of one position."""
-        return None if self.transitions else (-1.0, 1.0)
+    def part_size(self) -> int:
+        """An entry for each tag."""
+        return self.tags
 
     @property
-    def part_size(self) -> int:
-        """Without transitions, an entry for each tag."""
-        return 0 if self.transitions else self.tags
+    def pair_tags(self) -> int:
+        """All tags, where there are transitions."""
+        return self.tags if self.transitions else 0
+
+    #: The loss encoding of one position.
+    vertex_loss: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     #: The loss of one position, the most that a position counts, over its distance.
     loss_factor: ClassVar[float] = -1.0
@@ -149,6 +152,10 @@ class Sequence(PaddedTask):
         if rest or length < 1:
             raise InputError(f"{np.size(theta)} scores fit no sequence of {self.tags} tags")
         return self.hull(int(length))
+
+    def hull_at(self, size: int) -> Chain | Positions:
+        """Return the polytope of sequences whose folded scores are ``size`` numbers."""
+        return self.hull(folded_length(size, self.tags, self.transitions))
 
     def loss_hull_of(self, theta: np.ndarray) -> Polytope:
         """Return a simplex for every position; transitions cost nothing."""

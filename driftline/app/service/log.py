@@ -61,6 +61,9 @@ class LogFailedError(Exception):
 class Log(Protocol):
     """What the machine needs of a log."""
 
+    #: The record up to which records were deleted, 0 for none.
+    trimmed: int
+
     def append(self, entries: Batch) -> None:
         """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
         ...
@@ -93,11 +96,6 @@ class Log(Protocol):
         """Return when a record came, None if it is no longer there."""
         ...
 
-    @property
-    def trimmed(self) -> int:
-        """The record up to which records were deleted, 0 for none."""
-        ...
-
     def first_without(self, models: Sequence[int]) -> int | None:
         """Return the first record of a model that is none of these and was not deleted."""
         ...
@@ -126,6 +124,8 @@ class SqliteLog:
             self._set_up(synchronous)
         except apsw.NotADBError as error:
             raise InputError(f"{path} is no log of driftline: {error}") from error
+        #: The record up to which records were deleted, 0 for none.
+        self.trimmed: int = self.meta("trimmed") or 0
 
     def _open(self, flags: int) -> apsw.Connection:
         try:
@@ -242,12 +242,8 @@ class SqliteLog:
             run("insert or replace into meta values('trimmed', ?)", (last,))
 
         self._commit(work)
+        self.trimmed = last
         return made
-
-    @property
-    def trimmed(self) -> int:
-        """The record up to which records were deleted, 0 for none."""
-        return self.meta("trimmed") or 0
 
     def put_meta(self, key: str, value: Any) -> None:
         """Keep a value by name."""
@@ -267,6 +263,8 @@ class SqliteLog:
         if found is not None:
             return Mark(*found)
         statement = "select 1 from gone where model=? and key=?"
+        if not self.trimmed:
+            return None
         gone = self._write.execute(statement, (model, _key(id))).fetchone()
         return None if gone is None else Mark(0, EXPIRED, b"", b"")
 

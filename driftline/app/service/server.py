@@ -25,7 +25,7 @@ from driftline.app.service.http import Bounds
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
-from driftline.app.service.served import Served, served_from
+from driftline.app.service.served import Served, served_from, warm_up
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
@@ -72,6 +72,11 @@ class Server:
             self.machine = Machine(self.log, load, milliseconds, tokens)
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
+            for hosted in self.machine.models.values():
+                for reader in hosted.readers.values():
+                    about, arrays = reader.served.to_saved()
+                    copied = {name: array.copy() for name, array in arrays.items()}
+                    warm_up(served_from(about, copied))
             self.seconds = time.perf_counter() - began
             #: Up to where streams were read when it started.
             self.positions = self.log.positions()

@@ -163,6 +163,11 @@ def test_files_of_another_kind_are_refused(tmp_path):
         SqliteLog(Path(tmp_path))
 
 
+def test_nobody_else_reads_the_folder(tmp_path):
+    with serving(tmp_path / "data"):
+        assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_challenger_of_another_task_is_refused(machine):
     machine.hosted("m").served.about = lambda: {"task": "another"}
     assert machine.process([Challenge("m", "c", b"", 0)])[0].status == 422

@@ -64,7 +64,10 @@ class Server:
         self._lock = Lock(folder)
 
     def __enter__(self) -> Server:
+        new = not self.folder.exists()
         self._lock.__enter__()
+        if new:  # rows, and the secret of tokens, are nobody else's
+            self.folder.chmod(0o700)
         try:
             self.log = SqliteLog(self.folder / LOG)
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.app.runs import guarantee
 from driftline.certificates import best_sequences
 from driftline.committee import Shares
 from driftline.committee.shares import UNKNOWN, stretches_of
@@ -305,3 +307,76 @@ def test_rounds_of_an_older_version_wait_on():
             dl.Committee.from_saved(about, arrays | {"late.kept": forged})
     unknown = np.c_[kept[:, :-1], np.full(len(kept), UNKNOWN)]
     assert dl.Committee.from_saved(about, arrays | {"late.kept": unknown}).bills.known
+
+
+# -- the guarantee of a model
+
+
+def table(count, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [{"warm": float(a), "wet": float(b)} for a, b in rng.normal(size=(count, 2))]
+    turned = [row["warm"] > 0.0 if t // 60 % 2 else row["wet"] > 0.0 for t, row in enumerate(rows)]
+    return rows, ["yes" if own else "no" for own in turned]
+
+
+@pytest.mark.parametrize("seed", examples(3, 40))
+def test_a_model_has_a_bound_while_labels_come_late(seed):
+    rng, (rows, labels) = np.random.default_rng(seed), table(200, seed)
+    model = dl.TableModel.new(
+        [row | {"y": y} for row, y in zip(rows[:40], labels, strict=False)], "y", learner="fast"
+    )
+    made = model.guarantee()
+    assert made.bound == 0.0 and made.delay_cost == 0.0
+    model.learn(rows[:20], labels[:20])
+    assert model.guarantee().delay_cost == 0.0 and math.isfinite(model.guarantee().bound)
+    paid, waiting, plain = 0.0, [], model.guarantee()
+    for t in range(20, 200):
+        weights = model.learner.weights
+        waiting.append((t, model.ask(rows[t]), weights))
+        while waiting and rng.random() < 0.45:
+            u, ticket, weights = waiting.pop(int(rng.integers(len(waiting))))
+            before = model._model.totals.copy()
+            model.tell(ticket, labels[u])
+            risks = model._model.totals - before
+            paid += float(weights @ risks)
+            made = model.guarantee()
+            assert paid <= made.average + 1e-9 and made.no_bound == ""
+            assert math.isfinite(made.delay_cost) and made.certificate is None
+    assert made.to_dict()["delay_cost"] == made.delay_cost != 0.0 == plain.delay_cost
+    assert made.to_dict()["bound"] == made.bound == made.factor * made.average
+    largest, own = model.learner.task.largest_loss, model._model
+    bound = largest * model.learner.shares.weighted_bound(made.best / largest, own.stretches)
+    assert made.bound - made.delay_cost == pytest.approx(made.factor * bound)
+
+
+def test_why_there_is_no_bound_is_said_in_words():
+    rows, labels = table(60)
+    first = [row | {"y": y} for row, y in zip(rows[:40], labels, strict=False)]
+    model = dl.TableModel.new(first, "y", learner="fast")
+    model.learn(rows[:20], labels[:20])
+    tickets = [model.ask(row) for row in rows[20:23]]
+    for own, label in zip(tickets, labels[20:23], strict=True):
+        older = dataclasses.replace(own.ticket, means=own.ticket.means[:-1])
+        model.tell(dataclasses.replace(own, ticket=older), label)
+    made = model.guarantee()
+    assert math.isinf(made.bound) and made.no_bound == guarantee.OLDER
+    assert made.to_dict()["bound"] is None and made.to_dict()["delay_cost"] is None
+    model = dl.TableModel.new(first, "y", learner="polyak")
+    model.learn(rows[:20], labels[:20])
+    made = model.guarantee()
+    assert math.isinf(made.bound) and made.no_bound == guarantee.ALONE and made.delay_cost == 0.0
+    model._model.largest_risk = 3.0
+    assert model.guarantee().no_bound == guarantee.ALONE
+    model = dl.TableModel.new(first, "y", learner="fast")
+    model.learn(rows[:20], labels[:20])
+    model._model.largest_risk = 3.0
+    made = model.guarantee()
+    assert math.isinf(made.bound) and "an expected loss of 3 was above" in made.no_bound
+
+
+def test_a_model_of_version_0_2_has_no_bound_after_late_labels():
+    folder = Path(__file__).parent / "files_0_2"
+    model = dl.load(folder / "table.driftline")
+    model.tell(dl.TableTicket.from_bytes((folder / "table_ticket").read_bytes()), "stay")
+    made = model.guarantee()
+    assert math.isinf(made.bound) and made.no_bound == guarantee.OLDER

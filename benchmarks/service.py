@@ -46,6 +46,7 @@ def main() -> None:
             with Service("driftline") as service:
                 service.create(learner)
                 _tell(learner, rate, service, given.seconds)
+                _tell(f"{learner}, tokens", rate, service, given.seconds, token=True)
     if given.anchor:
         for rate in given.rate:
             with Service("river") as service:
@@ -78,8 +79,8 @@ def _spread(seconds: np.ndarray) -> str:
     return f"p50 {np.median(ms):.1f} p99 {np.quantile(ms, 0.99):.1f} max {ms.max():.1f}"
 
 
-def _tell(name: str, rate: float, service: Service, seconds: float) -> None:
-    predicted, told, errors, took = asyncio.run(open_loop(service.port, rate, seconds))
+def _tell(name: str, rate: float, service: Service, seconds: float, token: bool = False) -> None:
+    predicted, told, errors, took = asyncio.run(open_loop(service.port, rate, seconds, token))
     reached = len(predicted) / took
     bad = f"  {errors} errors" if errors else ""
     print(f"{name:28} {rate:7,.0f} {reached:8,.0f}  {_spread(predicted)}   {_spread(told)}{bad}")
@@ -185,8 +186,11 @@ def request_of(path: str, body: str) -> bytes:
     ).encode()
 
 
-async def open_loop(port, rate, seconds):
-    """Send predictions, and a label for each half a second later, both at a fixed rate."""
+async def open_loop(port, rate, seconds, token=False):
+    """Send predictions, and a label for each half a second later, both at a fixed rate.
+
+    Of predictions with a token there are no labels.
+    """
     loop = asyncio.get_running_loop()
     idle: asyncio.LifoQueue[Connection] = asyncio.LifoQueue()
     for _ in range(CONNECTIONS):
@@ -213,10 +217,11 @@ async def open_loop(port, rate, seconds):
             await asyncio.sleep(left if left > 0.002 else 0)
         if number < count:
             body = f'{{"id": "r{number}", "row": {row_of(number)}}}'
-            task = asyncio.ensure_future(one(due, request_of("predict", body), predicted))
+            path = "predict?mode=token" if token else "predict"
+            task = asyncio.ensure_future(one(due, request_of(path, body), predicted))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
-        if number >= later:
+        if number >= later and not token:
             told_number = number - later
             body = f'{{"id": "r{told_number}", "label": "{label_of(told_number)}"}}'
             task = asyncio.ensure_future(one(due, request_of("labels", body), told))

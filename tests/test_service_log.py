@@ -166,3 +166,11 @@ def test_files_of_another_kind_are_refused(tmp_path):
 def test_a_challenger_of_another_task_is_refused(machine):
     machine.hosted("m").served.about = lambda: {"task": "another"}
     assert machine.process([Challenge("m", "c", b"", 0)])[0].status == 422
+
+
+@pytest.mark.parametrize("after", [3, 2**63, 2**64, 2**70])
+def test_a_challenger_that_begins_after_the_log_is_refused(machine, after):
+    """Once it was written, and then could not be read: no restart helped."""
+    machine.process([Learn("m", ["l"], ["row"], [Feedback("yes")])])
+    assert machine.process([Challenge("m", "c", b"", after)])[0].status == 422
+    assert (machine.seq, machine.process([Challenge("m", "c", b"", 2)])[0].status) == (2, 201)

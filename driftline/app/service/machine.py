@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Protocol
 
 from driftline.app.service.batch import Batch, Plan
@@ -281,7 +281,7 @@ class Machine:
         reader = Reader(hosted.next_reader, name, self.load(content), after)
         hosted.next_reader += 1
         catching = CatchUp(self.log, hosted.number, reader)
-        earlier = (r for r in self.log.read(after) if r.seq < record.seq)
+        earlier = takewhile(lambda own: own.seq < record.seq, self.log.read(after))
         for _, group in groupby(earlier, key=lambda record: record.batch):
             catching.apply([own for own in group if own.model == hosted.number])
         hosted.readers[reader.number] = reader

@@ -11,6 +11,7 @@ from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
 from driftline.app.service.served import Feedback
+from driftline.app.service.server import milliseconds
 from driftline.app.service.writer import Limits
 from tests.service import call, client, serving
 from tests.simulation import load
@@ -102,7 +103,7 @@ def test_a_really_full_disk(tmp_path):
 
 
 def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
-    limits = Limits(keep_seconds=-1.0, snapshot_seconds=1000.0)
+    limits = Limits(keep_seconds=3600.0, snapshot_seconds=1000.0)
     folder = tmp_path / "data"
     with serving(folder, limits=Limits()) as (address, server):
         own = client(address)
@@ -114,7 +115,8 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         own.learn("m", {"x": 1.0}, "yes", id="b")
         before = own.model("m")
     with serving(folder, limits=limits) as (address, server):
-        own = client(address)
+        own, now = client(address), milliseconds()
+        server.machine._clock = lambda: now + 4_000_000
         for _ in range(5):
             server.writer._next_expiry = 0.0
             own.predict("m", {"x": 2.0})  # housekeeping comes after every group
@@ -128,6 +130,11 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         assert own.label("m", "a2", "no")["learned"]  # it was waiting all the time
         with pytest.raises(dl.ServiceError, match="older ones are deleted"):
             own.challenge("m", "late")
+        server.machine._clock = lambda: now + 12_000_000
+        for _ in range(5):
+            server.writer._next_expiry = 0.0
+            own.predict("m", {"x": 2.0})
+        assert call(address, "POST", "/models/m/labels", {"id": "a1", "label": "yes"})[0] == 404
     with serving(folder) as (address, server):
         now = client(address).model("m")
         assert now["learners"][0]["rounds"] == before["learners"][0]["rounds"] + 1

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -208,6 +209,14 @@ def test_many_rows_as_csv_and_as_lines_of_json(service):
     status, answer = call(address, "POST", "/models/rain/rows", "warm,rain\n1,yes\nhot,no\n", kind)
     assert (status, answer["learned"]) == (422, 0)
     assert "hot" in answer["error"]
+
+
+def test_a_quote_that_stays_open_holds_up_nobody(service):
+    address, _, _ = service
+    kind, began = {"content-type": "text/csv"}, time.monotonic()
+    body = b'warm,rain\n1,"' + b"\n" * 300_000
+    assert call(address, "POST", "/models/rain/rows", body, kind)[0] == 422
+    assert time.monotonic() - began < 10.0
 
 
 def test_several_models_and_files(service, tmp_path):

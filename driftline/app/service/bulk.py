@@ -59,12 +59,14 @@ async def _lines(parts: AsyncIterator[bytes], quoted: bool) -> AsyncIterator[str
 
 def _joined(lines: Sequence[bytes], quoted: bool) -> Iterator[bytes | list[bytes]]:
     open_: list[bytes] = []
+    quotes = 0
     for line in lines:
         if not quoted:
             yield line
             continue
         open_.append(line)
-        if sum(part.count(b'"') for part in open_) % 2 == 0:
+        quotes += line.count(b'"')
+        if quotes % 2 == 0:
             yield b"\n".join(open_)
             open_ = []
     if open_:

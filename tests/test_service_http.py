@@ -503,3 +503,40 @@ def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):
         rounds = [learner["rounds"] for learner in own.model("rain")["learners"]]
         assert rounds == [81, 81]
     check_replay(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classes": ["a", "a"]},
+        {"classes": [f"{i}" for i in range(1001)]},
+        {"options": {"task": "levels", "levels": 5}},
+        {"options": {"task": "levels", "levels": ["a", ["b"]]}},
+        {"options": {"task": "levels", "levels": ["a", "a"]}},
+        {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"learner": "fast"}},
+        {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"cls": "fast"}},
+    ],
+)
+def test_models_that_cannot_be_are_refused(service, change):
+    address, _, _ = service
+    body = {"name": "n", "label": "y", "columns": {"x": "number"}} | change
+    assert call(address, "POST", "/models", body)[0] == 422
+
+
+def test_limits_hold_for_uploads_too(service):
+    address, _, _ = service
+    path, kind = "/models/rain/rows", {"content-type": "text/csv"}
+    long = "x" * 10_001
+    assert call(address, "POST", path, json.dumps({"warm": 1, "rain": long}))[0] == 422
+    assert call(address, "POST", path, f"warm,rain\n1,{long}\n", kind)[0] == 422
+    assert call(address, "POST", f"{path}?id={'x' * 181}", "warm,rain\n1,no\n", kind)[0] == 422
+    assert call(address, "POST", f"{path}?id={'x' * 180}", "warm,rain\n1,no\n", kind)[0] == 200
+
+
+def test_numbers_and_modes_that_nobody_knows(service):
+    address, own, server = service
+    assert call(address, "GET", "/models/rain/log?after=%C2%B2")[0] == 422
+    assert call(address, "POST", "/models/rain/predict?mode=tokens", {"row": {}})[0] == 422
+    seq = server.machine.seq
+    status, made = call(address, "POST", "/models/rain/predict?a=1&mode=token", {"row": {}})
+    assert (status, "token" in made, server.machine.seq) == (200, True, seq)

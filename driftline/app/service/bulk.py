@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from driftline.app.service.bodies import CELL, Cell, Text
 from driftline.app.service.requests import RefusedError
 from driftline.typing import Json
 
@@ -82,14 +83,17 @@ def _text(line: bytes) -> str:
 
 def _cells(line: str, number: int) -> list[str]:
     try:
-        return next(csv.reader([line], strict=True))
+        made = next(csv.reader([line], strict=True))
     except (csv.Error, StopIteration) as error:
         raise RefusedError(422, f"line {number} is no CSV: {error}") from None
+    if any(len(cell) > CELL for cell in made):
+        raise RefusedError(422, f"line {number}: a cell has {CELL} characters at most")
+    return made
 
 
 def _object(line: str, number: int) -> Json:
     try:
-        made: Any = msgspec.json.decode(line, type=dict[str, str | int | float | bool | None])
+        made: Any = msgspec.json.decode(line, type=dict[Text, Cell])
     except (msgspec.DecodeError, RecursionError) as error:
         raise RefusedError(422, f"line {number} is no JSON object of cells: {error}") from None
     return made

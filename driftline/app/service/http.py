@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from driftline.app.service.access import Access
 from driftline.app.service.bodies import LabelBody, LearnBody, PredictBody, decoded
@@ -139,7 +140,7 @@ class Fast:
             if not bodies:
                 return 200, b"[]"
             request = request_of(model, bodies)
-            if what == "predict" and scope["query_string"] == b"mode=token":
+            if what == "predict" and _by_token(scope["query_string"]):
                 outcome = await self._with_tokens(request)
             else:
                 outcome = await self._carried_out(request)
@@ -180,6 +181,16 @@ class Fast:
     def _learn(model: str, bodies: Any) -> Learn:
         ids = [body.id or "" for body in bodies]
         return Learn(model, ids, [b.row for b in bodies], [Feedback(b.label) for b in bodies])
+
+
+def _by_token(query: bytes) -> bool:
+    """Say whether a prediction is to be answered with a token; refuse what nobody knows."""
+    if not query:
+        return False
+    modes = [value for name, value in parse_qsl(query.decode("latin-1")) if name == "mode"]
+    if any(mode not in ("token", "ticket") for mode in modes):
+        raise RefusedError(422, f"a mode is token or ticket, not {modes[0]!r:.40}")
+    return "token" in modes
 
 
 async def send_json(send: Send, status: int, body: bytes) -> None:

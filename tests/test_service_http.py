@@ -302,6 +302,44 @@ def test_tokens_have_roles(tmp_path):
         assert call(address, "GET", "/health")[0] == 200
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example", "content-type": "text/plain"},
+        {"origin": "null", "content-type": "text/plain"},
+        {"origin": "http://localhost:3000", "content-type": "text/plain"},
+        {"host": "rebound.evil.example"},
+        {"host": "rebound.evil.example:8000", "origin": "http://rebound.evil.example:8000"},
+        {"host": "127.0.0.1.evil.example"},
+        {"host": "["},
+    ],
+)
+def test_pages_from_elsewhere_cannot_use_a_service_without_tokens(service, headers):
+    """A browser posts for any page, and any name can be made to lead to this machine."""
+    address, own, server = service
+    before = server.machine.seq
+    body = {"row": {"warm": 1}, "label": "evil"}
+    assert call(address, "POST", "/models/rain/learn", body, headers)[0] == 403
+    assert call(address, "GET", "/models/rain/log", None, headers)[0] == 403
+    assert call(address, "DELETE", "/models/rain", None, headers)[0] == 403
+    assert server.machine.seq == before
+
+
+def test_the_own_page_and_names_of_this_machine_are_answered(service):
+    address, _, _ = service
+    port = address.rsplit(":", 1)[1]
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", "[::1]:8000", "LOCALHOST"):
+        headers = {"host": host, "origin": f"http://{host}"}
+        assert call(address, "POST", "/models/rain/look", {"row": {}}, headers)[0] == 200
+
+
+def test_with_tokens_other_names_and_origins_are_answered(tmp_path):
+    with serving(tmp_path / "data", tokens=TOKENS) as (address, _):
+        headers = {"host": "driftline.example", "origin": "https://driftline.example"}
+        headers["authorization"] = f"Bearer {next(iter(TOKENS))}"
+        assert call(address, "GET", "/models", None, headers)[0] == 200
+
+
 def test_limits_of_a_request(tmp_path):
     with serving(tmp_path / "data", bounds=Bounds(body=2000, rows=5)) as (address, _):
         client(address).create("rain", "rain", columns=COLUMNS, learner="fast")

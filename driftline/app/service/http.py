@@ -114,6 +114,12 @@ class Fast:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
+        if scope["type"] == "http":
+            try:
+                self._access.check_local(scope["headers"])
+            except RefusedError as error:
+                await send_json(send, *error_of(error))
+                return
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[1] == "models" and parts[3] in self._kinds:

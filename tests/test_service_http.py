@@ -578,3 +578,64 @@ def test_numbers_and_modes_that_nobody_knows(service):
     seq = server.machine.seq
     status, made = call(address, "POST", "/models/rain/predict?a=1&mode=token", {"row": {}})
     assert (status, "token" in made, server.machine.seq) == (200, True, seq)
+
+
+def looked_until(address, wanted, seconds=10.0):
+    """Look at a row until the answer is another; return the last one."""
+    end = time.monotonic() + seconds
+    while True:
+        made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+        if wanted(*made) or time.monotonic() > end:
+            return made
+        time.sleep(0.05)
+
+
+def test_copies_follow_though_nothing_else_comes(service):
+    address, own, _ = service
+    assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 200
+    own.learn("rain", {"warm": 1}, "yes")
+    status, made = looked_until(address, lambda _, made: made["prediction"] == "yes")
+    assert made["prediction"] == "yes"
+
+
+def test_a_copy_that_nobody_used_for_long_does_not_answer(service, monkeypatch):
+    address, own, server = service
+    monkeypatch.setattr("driftline.app.service.copies.UNUSED", 0.1)
+    assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 200
+    end = time.monotonic() + 10.0
+    while server.copies._copies and time.monotonic() < end:
+        time.sleep(0.01)
+    own.learn("rain", [{"warm": 1}] * 9, ["yes"] * 9)
+    status, made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+    assert made["prediction"] == "yes"
+
+
+def test_a_deleted_model_is_not_looked_at(service):
+    address, own, _ = service
+    for _ in range(5):
+        own.learn("rain", {"warm": 1}, "yes")
+        made = looked_until(address, lambda _, made: made["prediction"] == "yes")
+        assert made[1]["prediction"] == "yes"
+        own.delete("rain")
+        assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 404
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        status, made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+        assert (status, made["prediction"]) == (200, "(other)")
+
+
+def test_who_watches_sees_the_last_numbers_before_it_was_quiet(service):
+    import http.client
+
+    address, own, server = service
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10.0)
+    connection.request("GET", "/events")
+    answer = connection.getresponse()
+    for i in range(3):
+        own.predict("rain", {"warm": 1.0}, id=f"a{i}")
+    while True:
+        line = answer.readline()
+        if line.startswith(b"data: "):
+            made = json.loads(line.removeprefix(b"data: "))
+            if made["models"][0]["counts"]["asked"] == 3:
+                break
+    connection.close()

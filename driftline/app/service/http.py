@@ -31,6 +31,8 @@ Send = Callable[[Any], Awaitable[None]]
 
 #: How many seconds a body may pause.
 SLOWEST = 30.0
+#: How often a copy is asked for that is deleted, since it was not used for long, just then.
+COPIES = 3
 
 
 class Bounds:
@@ -86,10 +88,16 @@ async def looked(
     writer: Writer, copies: Copies, model: str, rows: Sequence[Any], ids: Sequence[str] | None
 ) -> list[Json]:
     """Return answers by a copy of a model; the first copy is made by the writer."""
-    if not copies.has(model):
-        writer.machine.hosted(model)  # refused if there is none
-        await writer.call(copies.publish)
-    return await copies.predict(model, rows, ids)
+    for _ in range(COPIES):
+        hosted = writer.machine.hosted(model)  # refused if there is none
+        if not copies.has(model, hosted.number):
+            await writer.call(copies.publish)
+        try:
+            return await copies.predict(model, rows, ids)
+        except RefusedError as error:
+            if error.status != 404:
+                raise
+    raise RefusedError(503, f"there is no copy of {model!r:.80}: try again in a second")
 
 
 class Fast:

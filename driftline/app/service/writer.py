@@ -64,7 +64,7 @@ class Writer(threading.Thread):
     failed
         Called when the disk has failed: the process must end, since nobody knows what was written.
     published
-        Called after every group, in this thread.
+        Called after every group, and now and then while there is none, in this thread.
     """
 
     def __init__(
@@ -158,6 +158,8 @@ class Writer(threading.Thread):
                     began = time.perf_counter()
                     self._process(taken)
                     self._note_speed(sum(own[1] for own in taken), time.perf_counter() - began)
+                else:
+                    self._published()  # what was too early after the last group
                 self._housekeeping()
             self._end()
         except BaseException as error:

@@ -62,6 +62,21 @@ def test_a_client_that_vanishes_has_asked_or_not(service):
     assert own.model("m")["counts"]["asked"] == 40
 
 
+def test_connections_from_before_a_restart_are_not_tried_one_by_one(tmp_path):
+    with serving(tmp_path / "data") as (address, _):
+        own = dl.Client(address, tries=2)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        several = [own._connection() for _ in range(8)]
+        for connection in several:
+            connection.request("GET", "/health")
+            connection.getresponse().read()
+        own._idle.extend(several)
+    with serving(tmp_path / "data", port=int(address.rsplit(":", 1)[1])):
+        assert own.predict("m", {"x": 1.0}, id=17)["id"] == "17"
+        assert own.label("m", 17, "yes")["learned"]
+        own.close()
+
+
 @pytest.mark.hard
 def test_twice_as_much_as_it_can_carry(service):
     """Some are told to come back; all that was acknowledged is learned, and nobody waits long."""

@@ -176,3 +176,15 @@ def test_many_rows_that_wait_hold_up_nothing(killed):
         pass
     assert killed.log.body(27) is None
     assert killed.log.body(7) is not None
+
+
+def test_nothing_is_deleted_for_a_snapshot_of_which_no_model_can_be_made(killed):
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+
+    def refuse(about, arrays):
+        raise dl.InputError("what a scaling remembers must be finite")
+
+    killed.snapshots._load = refuse
+    assert killed.trim() == 0

@@ -5,8 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import driftline as dl
+from driftline.app.cli import main
 from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
@@ -168,6 +170,22 @@ def test_files_of_another_kind_are_refused(tmp_path):
         SqliteLog(tmp_path / "new.sqlite3")
     with pytest.raises(dl.InputError, match="cannot be opened"):
         SqliteLog(Path(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_log_that_cannot_be_read_ends_the_process_with_74(tmp_path, damage):
+    file = tmp_path / "log.sqlite3"
+    log = SqliteLog(file)
+    machine = Machine(log, load, lambda: 1000)
+    machine.process([Create("m", b"")])
+    for i in range(50):
+        machine.process([Learn("m", [f"l{i}"], ["x" * 5000], [Feedback("yes")])])
+    log.close()
+    content = file.read_bytes()
+    half = len(content) // 2
+    file.write_bytes(content[:half] if damage == "cut" else content[:4096] + b"\1" * half)
+    made = CliRunner().invoke(main, ["serve", "--data", str(tmp_path), "--port", "0"])
+    assert (made.exit_code, "cannot be read" in made.output) == (74, True)
 
 
 def test_a_challenger_of_another_task_is_refused(machine):

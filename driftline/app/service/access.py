@@ -71,7 +71,7 @@ class Access:
 def read_tokens(path: Path) -> dict[str, str]:
     """Return the tokens of a file: a role and a token on every line."""
     made: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue

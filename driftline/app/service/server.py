@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import uvicorn
 import uvloop
 
@@ -22,7 +23,7 @@ from driftline.app.service.access import Access
 from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
-from driftline.app.service.log import SqliteLog
+from driftline.app.service.log import LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from
@@ -32,7 +33,10 @@ from driftline.app.service.writer import Limits, Writer
 from driftline.errors import InputError
 from driftline.state import archive
 
-__all__ = ["Running", "Server", "listen"]
+__all__ = ["FAILED", "Running", "Server", "listen"]
+
+#: The exit code after a failure of the disk or the log.
+FAILED = 74
 
 #: Seconds for requests to end when the service stops, and for which a thread keeps others waiting.
 GRACE, SWITCH = 5, 0.0005
@@ -79,6 +83,9 @@ class Server:
             self.feed = Feed(self.machine)
             self.copies = Copies(self.machine, tokens)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
+        except apsw.Error as error:
+            self._lock.__exit__()
+            raise LogFailedError(f"{self.folder / LOG} cannot be read: {error}") from error
         except BaseException:
             self._lock.__exit__()
             raise
@@ -136,7 +143,7 @@ class Running:
             limit_concurrency=CONNECTIONS,
             server_header=False,
         )
-        self._server = _Quiet(config)
+        self._server, self._feed = _Quiet(config), server.feed
         try:
             self._socket = config.bind_socket()
         except SystemExit:  # that is how uvicorn says so
@@ -159,6 +166,7 @@ class Running:
         """Answer what has come, and then end; when it is called again, end at once."""
         self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
+        self._feed.end()
 
 
 def listen(
@@ -189,4 +197,4 @@ def _end_process(error: BaseException) -> None:
     """End at once: nobody knows what is on the disk, and a restart will read it."""
     said = f"the service ends at once, and will read its log when it is started again: {error!r}"
     print(said, file=sys.stderr, flush=True)
-    os._exit(74)
+    os._exit(FAILED)

@@ -139,9 +139,10 @@ def serve(
         elif example:
             companion = made_up(running.address, token)
         feeders = [
-            Feeder(source, model, server.writer, server.positions.get(source.name, ""))
-            for source, model in opened
+            Feeder(source, model, server.writer, server.positions) for source, model in opened
         ]
+        if len({feeder.key for feeder in feeders}) < len(feeders):
+            raise InputError("two streams of the same name cannot be read by one model")
         for feeder in feeders:
             feeder.start()
         listen(running, _told, companion)

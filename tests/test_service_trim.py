@@ -188,3 +188,18 @@ def test_nothing_is_deleted_for_a_snapshot_of_which_no_model_can_be_made(killed)
 
     killed.snapshots._load = refuse
     assert killed.trim() == 0
+
+
+def test_a_ticket_from_before_a_kill_is_known_after_classes_were_added(killed):
+    """A row is asked for after the snapshot of a learner that has grown; its ticket is stored."""
+    killed.process(Ask("m", ["a"], [{"x": 1.0}]))
+    killed.process(Learn("m", [""], [{"x": 1.0}], [Feedback("a third class")]))
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    killed.snapshot()
+    killed.process(Ask("m", ["b"], [{"x": 2.0}]))
+    learn(killed, "later")
+    check_killed(killed)
+    killed.snapshot()
+    killed.start()
+    (made,) = killed.process(Tell("m", ["b"], [Feedback("no")])).items
+    assert made["status"] == 200

@@ -38,6 +38,22 @@ def test_a_body_that_stops_is_408(service, monkeypatch):
     assert own.predict("m", {"x": 1.0})
 
 
+@pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nhost: localhost\r\nx: "])
+def test_headers_without_end_are_refused(service, start):
+    address, own, _ = service
+    with opened(address) as endless:
+        endless.sendall(start)
+        with pytest.raises(OSError):
+            for _ in range(200):
+                endless.sendall(b"a" * 100_000)
+    with opened(address) as several:  # counted anew for every request of a connection
+        for _ in range(30):
+            more = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 60_000
+            several.sendall(more + b"\r\n\r\n")
+            assert several.recv(1000).startswith(b"HTTP/1.1 200")
+    assert own.learn("m", [{"x": 1.0}] * 9000, ["yes"] * 9000)
+
+
 def test_slow_clients_hold_up_nobody(service):
     address, own, _ = service
     slow = [opened(address) for _ in range(200)]

@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftline.app.runs.lock import Lock
 from driftline.app.service.access import Access
@@ -43,6 +44,8 @@ GRACE, SWITCH = 5, 0.0005
 #: Thresholds of the garbage collector: rows and tickets are no cycles, and go without it.
 COLLECTIONS = (20_000, 20, 50)
 
+#: How many bytes may come before a body, with those that are read together with its beginning.
+HEAD = 1 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
 
@@ -125,6 +128,31 @@ class _Quiet(uvicorn.Server):
         yield
 
 
+class _Protocol(HttpToolsProtocol):
+    """Ends a connection whose address and headers do not end; bodies are counted elsewhere."""
+
+    _head, _in_head = 0, True
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes before a body."""
+        if self._in_head:
+            self._head += len(data)
+            if self._head > HEAD:
+                self.send_400_response("the headers are too large")
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        """Count no longer."""
+        self._head, self._in_head = 0, False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Count from the next request on."""
+        self._in_head = True
+        super().on_message_complete()
+
+
 class Running:
     """A service that answers requests at an address, until it is stopped."""
 
@@ -133,7 +161,7 @@ class Running:
             server.application(access),
             host=host,
             port=port,
-            http="httptools",
+            http=_Protocol,
             lifespan="off",
             access_log=False,
             log_level="error",

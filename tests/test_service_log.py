@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,26 @@ def test_on_a_full_disk_predictions_go_on(tmp_path):
         body = {"id": "b7", "token": made[7]["token"], "label": "no"}
         assert call(address, "POST", "/models/m/labels", body)[0] == 200
         assert call(address, "GET", "/ready")[0] == 200
+
+
+def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):
+    with serving(tmp_path / "data") as (address, server):
+        own, writer = client(address), server.writer
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        put = server.log.put_snapshot
+
+        def full(*arguments):
+            server.log.put_snapshot = put
+            raise DiskFullError("simulated")
+
+        server.log.put_snapshot, writer._next_snapshot = full, 0.0
+        end = time.monotonic() + 20.0
+        while server.log.put_snapshot is full and time.monotonic() < end:
+            own.learn("m", {"x": 1.0}, "yes")
+        while not server.log.snapshots() and time.monotonic() < end:
+            writer._next_snapshot = 0.0
+            own.learn("m", {"x": 1.0}, "yes")
+        assert server.log.snapshots()
 
 
 @pytest.mark.hard

@@ -291,10 +291,15 @@ class Writer(threading.Thread):
             self._ready.notify()
 
     def _name_snapshots(self, made: Sequence[tuple[int, int, str]], covered: int) -> None:
-        for number, batch, name in made:
-            if number in self.machine.models:
-                self.log.put_snapshot(number, batch, covered, name)
-        self.snapshots.sweep(self.log.snapshots())
+        try:
+            for number, batch, name in made:
+                if number in self.machine.models:
+                    self.log.put_snapshot(number, batch, covered, name)
+            self.snapshots.sweep(self.log.snapshots())
+        except DiskFullError:  # the log has everything: a later snapshot will do
+            self.disk_full = True
+        except OSError as error:
+            print(f"old snapshots could not be deleted: {error}", file=sys.stderr, flush=True)
 
     def _end(self) -> None:
         with suppress(DiskFullError, OSError):

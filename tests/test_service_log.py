@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -71,6 +72,39 @@ def test_on_a_full_disk_predictions_go_on(tmp_path):
         body = {"id": "b7", "token": made[7]["token"], "label": "no"}
         assert call(address, "POST", "/models/m/labels", body)[0] == 200
         assert call(address, "GET", "/ready")[0] == 200
+
+
+def test_what_was_committed_before_the_disk_was_full_is_not_refused(tmp_path):
+    """A row and a large model come together; the row is learned from, and has no id."""
+    with serving(tmp_path / "data") as (address, server):
+        own, writer, answers = client(address), server.writer, {}
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        held, free = threading.Event(), threading.Event()
+
+        def fill():
+            held.set()
+            free.wait(20.0)
+            pages = server.log._write.execute("pragma page_count").get
+            server.log._write.execute(f"pragma max_page_count={pages + 1}")
+
+        with writer._ready:
+            writer._queue.append((fill, 0, None, None))
+            writer._ready.notify()
+        held.wait(20.0)
+        large = {"name": "n", "label": "y", "learner": "fast"}
+        large["columns"] = {"t": [f"{i}" for i in range(20_000)]}
+        threads = []
+        for path, body in (("/models/m/learn", {"row": {}, "label": "yes"}), ("/models", large)):
+            work = lambda *given: answers.update({given[2]: call(*given)[0]})  # noqa: E731
+            threads.append(threading.Thread(target=work, args=(address, "POST", path, body)))
+            threads[-1].start()
+            while writer.waiting < len(threads):
+                time.sleep(0.01)
+        free.set()
+        for thread in threads:
+            thread.join()
+        assert answers == {"/models/m/learn": 200, "/models": 507}
+        assert own.model("m")["counts"]["learned"] == 1
 
 
 def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
-from driftline.app.service.requests import Expire, Outcome, RefusedError, Request
+from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.typing import Saved
 
@@ -206,9 +206,15 @@ class Writer(threading.Thread):
                 loop.call_soon_threadsafe(_resolve, pairs)
 
     def _answered(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
-        """Process requests; return what each is answered."""
-        if not group:
-            return []
+        """Process requests, those together that have one commit; return what each is answered."""
+        made = []
+        for alone, part in groupby(group, key=lambda own: isinstance(own[0][0], ALONE)):
+            for several in [[own] for own in part] if alone else [list(part)]:
+                made += self._committed(several)
+        return made
+
+    def _committed(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+        """Process requests in one commit; if the disk is full, none of them is carried out."""
         try:
             requests = [request for several, _, _ in group for request in several]
             outcomes = iter(self.machine.process(requests))

@@ -24,7 +24,10 @@ async def predict(request):
 
 async def labels(request):
     body = json.loads(await request.body())
-    model.learn_one(waiting.pop(body["id"]), body["label"] == "a")
+    row = waiting.pop(body["id"], None)
+    if row is None:
+        return Response("{}", 404)
+    model.learn_one(row, body["label"] == "a")
     return Response(json.dumps({"id": body["id"], "learned": True}))
 
 

@@ -25,6 +25,8 @@ from pathlib import Path
 import numpy as np
 
 CONNECTIONS = 64
+#: Seconds to wait for the last answers.
+PATIENCE = 20.0
 
 
 def main() -> None:
@@ -200,7 +202,8 @@ async def open_loop(port, rate, seconds):
         status = await answered
         times.append(time.perf_counter() - due)
         errors[0] += status != 200
-        idle.put_nowait(connection)
+        if status:
+            idle.put_nowait(connection)
 
     count, later = int(rate * seconds), int(rate * 0.5)
     began = time.perf_counter() + 0.2
@@ -221,8 +224,10 @@ async def open_loop(port, rate, seconds):
             task.add_done_callback(tasks.discard)
         if number % 16 == 0:
             await asyncio.sleep(0)
-    while tasks:
+    end = time.perf_counter() + PATIENCE
+    while tasks and time.perf_counter() < end:
         await asyncio.sleep(0.01)
+    errors[0] += len(tasks)
     took = time.perf_counter() - began - 0.5
     while not idle.empty():
         idle.get_nowait().transport.close()

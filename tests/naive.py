@@ -1003,7 +1003,12 @@ def adaptive_sets(chances, labels, coverage, account=19.5, memory=1000.0):
 
 
 class LateShares:
-    """Fixed shares of a grid under AdaHedge, where sets pay what they would have at predictions."""
+    """Fixed shares of a grid under AdaHedge, where sets pay what they would have at predictions.
+
+    ``paid`` is what predictions' weights have paid. ``mean``, ``worst`` and ``more`` are the bills:
+    how much more that is than the sets' mean, and how much more sets paid than they would have when
+    labels came, in the worst set of every round and in each.
+    """
 
     def __init__(self, members, grid):
         self.grid, sets = grid, len(grid)
@@ -1012,6 +1017,8 @@ class LateShares:
             np.zeros(sets),
             1.0,
         )
+        self.scale = self.paid = self.mean = self.worst = 0.0
+        self.more = np.zeros(sets)
 
     @property
     def chances(self):
@@ -1023,11 +1030,26 @@ class LateShares:
         return self.chances @ self.own
 
     def ask(self):
-        return self.own.copy()
+        return self.own.copy(), self.now
 
-    def tell(self, losses, asked):
+    def tell(self, losses, asked, weight=1.0):
+        """Learn from a round of some weight, by which its losses are multiplied already."""
+        if weight == 0.0:
+            return
+        (own, weights), jump = asked, 0.0
+        if weight > self.scale:
+            before = self.now
+            self.scale, self.gap = 2.0 ** np.ceil(np.log2(weight)), 1.0
+            self.totals = np.zeros(len(self.grid))
+            jump = (before - self.now) @ losses  # what it costs that all sets count alike again
+        paid, would = own @ losses, self.own @ losses
+        self.paid += weights @ losses
+        self.mean += weights @ losses - self.chances @ paid - jump
+        self.worst += max(0.0, (paid - would).max())
+        self.more += paid - would
+        losses = losses / self.scale
         if np.ptp(losses) > 0.0:
-            paid, rate = asked @ losses, np.log(len(self.grid)) / self.gap
+            paid, rate = own @ losses, np.log(len(self.grid)) / self.gap
             mix = -np.log(self.chances @ np.exp(-rate * paid)) / rate
             mean = self.chances @ paid
             self.gap, self.totals = self.gap + max(0.0, mean - mix), self.totals + paid

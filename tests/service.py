@@ -39,7 +39,7 @@ def serving(folder, tokens=None, limits=None, bounds=None, port=0):
 def call(address, method, path, body=None, headers=None):
     """Return the status and the answer to one request, as JSON where it is JSON."""
     host = address.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=30.0)
+    connection = http.client.HTTPConnection(host, timeout=120.0)
     content = body if isinstance(body, (bytes, str, type(None))) else json.dumps(body)
     connection.request(method, path, content, headers or {})
     answer = connection.getresponse()
@@ -52,7 +52,7 @@ def call(address, method, path, body=None, headers=None):
 
 
 def client(address, **options):
-    made = dl.Client(address, tries=1, **options)
+    made = dl.Client(address, tries=1, seconds=120.0, **options)
     CLIENTS.append(made)
     return made
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 import driftline as dl
 from driftline.certificates import best_sequences
 from driftline.committee import Shares
-from driftline.committee.shares import Bills, stretches_of
+from driftline.committee.shares import stretches_of
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.state import archive
 from tests import naive
@@ -159,11 +159,16 @@ def test_weights_of_a_committee_move_by_what_was_predicted(combine):
             tickets[t] = made.ask(X[t])
             if theirs is not None:
                 assert np.allclose(tickets[t].means[:count], theirs)
-                assert np.allclose(tickets[t].means[count:], asked[t] @ theirs)
+                assert np.allclose(tickets[t].means[count:-1], asked[t][0] @ theirs)
+                assert np.allclose(tickets[t].means[-1], asked[t][1] @ theirs)
         else:
             shares.tell(tickets[t].means[:count, Y[t]], asked[t])
             made.tell(tickets[t], Y[t])
             assert np.allclose(made.weights, shares.now)
+            bills = made.bills
+            assert np.isclose(bills.mean, shares.mean, rtol=0.0, atol=1e-9)
+            assert np.isclose(bills.worst, shares.worst, rtol=0.0, atol=1e-9)
+            assert np.allclose(bills.sets, shares.more, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", examples(12, 300))
@@ -179,11 +184,11 @@ def test_bounds_of_weights_hold_with_their_bills(seed):
     events = sorted([(t, 0, t) for t in range(rounds)] + [(t + delay, 1, t) for t in range(rounds)])
     asked, which = np.array([not e[1] for e in events]), np.array([e[2] for e in events])
     shares = Shares(members)
-    kept, sums = np.full((rounds, len(shares.grid)), np.nan), np.zeros(2 + len(shares.grid))
+    kept = np.full((rounds, shares.kept), np.nan)
     counts, paid = np.where(asked, -1.0, weights[which]), losses * weights[:, None]
-    made = shares.update(paid[which], sample_weight=counts, late=(which, kept), bills=sums)
+    made = shares.update(paid[which], sample_weight=counts, late=(which, kept))
     mean = float((made[asked] * paid).sum())
-    bills = Bills(mean - sums[0], sums[1], sums[2:])
+    bills = shares.bills
     told = None if (weights == 1.0).all() else weights
     stretches = stretches_of(told, rounds)
     for k, total in enumerate(best_sequences(paid, 5).tolist()):

@@ -409,6 +409,20 @@ def test_old_rows_are_forgotten_and_say_so(tmp_path):
         assert own.predict("rain", {"warm": 1.0}, id="a")["duplicate"]
 
 
+def test_late_labels_are_part_of_the_live_bound(service):
+    _, own, _ = service
+    table = rows(80)
+    for start in range(0, 80, 20):
+        part = range(start, start + 20)
+        for t in part:
+            own.predict("rain", table[t], id=f"row {t}")
+        for t in reversed(part):
+            own.label("rain", f"row {t}", label_of(table[t]))
+    made = own.certificate("rain")
+    assert made["rounds"] == 80 and made["reason"] == ""
+    assert made["paid"] <= made["bound"] and made["delay_cost"] != 0.0
+
+
 def test_what_people_look_at(service):
     address, own, _ = service
     table = rows(80)
@@ -417,6 +431,8 @@ def test_what_people_look_at(service):
     certificate = own.certificate("rain")
     assert certificate["rounds"] == 80 and certificate["outstanding"] == 1
     assert certificate["oldest_seconds"] >= 0.0
+    assert certificate["bound"] >= certificate["paid"] and certificate["reason"] == ""
+    assert certificate["delay_cost"] == 0.0
     status, weights = call(address, "GET", "/models/rain/weights")
     assert weights["importance"][0][0] == "warm"
     assert call(address, "GET", "/models/rain/alarms")[1]["learners"] == {"first": []}

@@ -243,6 +243,11 @@ def test_a_log_that_cannot_be_read_ends_the_process_with_74(tmp_path, damage):
     assert (made.exit_code, "cannot be read" in made.output) == (74, True)
 
 
+def test_nobody_else_reads_the_folder(tmp_path):
+    with serving(tmp_path / "data"):
+        assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_challenger_of_another_task_is_refused(machine):
     machine.hosted("m").served.about = lambda: {"task": "another"}
     assert machine.process([Challenge("m", "c", b"", 0)])[0].status == 422

@@ -138,16 +138,15 @@ def _late_weights(
     sample_weight: np.ndarray | None,
 ) -> tuple[np.ndarray, Bills]:
     """Return the weights before every prediction, and what late labels add to bounds."""
-    rounds, sets = int(events.asked.sum()), len(shares.grid)
+    rounds = int(events.asked.sum())
     paid, counts = np.zeros((rounds, risk.shape[1])), np.ones(rounds)
     paid[events.order] = risk
     counts = counts if sample_weight is None else sample_weight
     each = np.where(events.asked, -1.0, counts[events.rounds])
-    late, sums = (np.ascontiguousarray(events.rounds), np.zeros((rounds, sets))), np.zeros(2 + sets)
-    made = shares.update(paid[events.rounds], largest, sample_weight=each, late=late, bills=sums)
-    weights = made[events.asked]
-    average = float((weights[events.order] * risk).sum())
-    return weights, Bills(average - float(sums[0]), float(sums[1]), sums[2:])
+    late = np.ascontiguousarray(events.rounds), np.zeros((rounds, shares.kept))
+    shares.sums[:] = 0.0  # of this run
+    made = shares.update(paid[events.rounds], largest, sample_weight=each, late=late)
+    return made[events.asked], shares.bills
 
 
 def _members(
@@ -327,7 +326,7 @@ def _no_regret_bound(
 ) -> str:
     """Say why the regret of the weights is not bounded, "" if it is."""
     shares, rounds = state.shares, state.rounds
-    if not np.array_equal(shares.state, Shares(shares.members).state):
+    if not shares.fresh:
         return (
             f"the weights had seen {rounds} rounds before, and their regret is bounded only from "
             "their first round on"

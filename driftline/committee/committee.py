@@ -12,7 +12,7 @@ from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.groups import Groups, Played
-from driftline.committee.shares import Shares
+from driftline.committee.shares import UNKNOWN, Bills, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
@@ -49,13 +49,14 @@ class CommitteeRound(NamedTuple):
 
 
 class PaidThen(NamedTuple):
-    """What members paid for predictions, and what each set of weights would have, as a share.
+    """What members paid for predictions; and what weights did, as a share of the largest loss.
 
-    A row for every round.
+    A row for every round. ``weights`` has what each set would have paid, and last what the weights
+    of the prediction did, or :data:`~driftline.committee.shares.UNKNOWN`.
     """
 
     members: np.ndarray
-    sets: np.ndarray
+    weights: np.ndarray
 
 
 class Checkpoint(NamedTuple):
@@ -239,7 +240,7 @@ class Committee(Shell):
         self, tickets: Sequence[Ticket], labels: CheckedLabels, rows: Rows
     ) -> np.ndarray:
         rounds, members = self.rounds, self._seated(rows)
-        made = np.full((len(tickets), members + len(self.shares.grid)), np.nan)
+        made = np.full((len(tickets), members + self.shares.kept), np.nan)
         late = [i for i, ticket in enumerate(tickets) if ticket.rounds != rounds + i]
         if late:
             paid = self._paid_then([tickets[i] for i in late], [labels[i] for i in late], members)
@@ -249,16 +250,22 @@ class Committee(Shell):
     def _paid_then(
         self, tickets: Sequence[Ticket], labels: CheckedLabels, members: int
     ) -> PaidThen:
-        """Return what was to be expected of tickets when they were asked for, given labels."""
-        task, count, known = self.task, members + len(self.shares.grid), dict[bytes, Any]()
-        means, targets, offsets = [], [], []
+        """Return what was to be expected of tickets when they were asked for, given labels.
+
+        A ticket of an older version does not have the mean of the weights.
+        """
+        task, count, known = self.task, members + self.shares.kept, dict[bytes, Any]()
+        means, targets, offsets, older = [], [], [], []
         for ticket, label in zip(tickets, labels, strict=True):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
                 truth = task.label(label)
                 known[key] = task.encode(truth), task.offset(truth)
             target, offset = known[key]
-            own = ticket.checked_means(count, finite=False)
+            own = ticket.checked_means(count, finite=False, older=count - 1)
+            older.append(len(own) < count)
+            if older[-1]:
+                own = np.vstack([own, own[-1:]])
             if own.shape[1] != len(target):
                 own = task.widened(own, len(target))  # classes that nobody predicted then
             if own.shape[1] != len(target):
@@ -277,10 +284,12 @@ class Committee(Shell):
             made = _expected(np.array(means), *stacked)
         if not np.isfinite(made).all():
             for ticket in tickets:
-                ticket.checked_means(count)
+                ticket.checked_means(count, older=count - 1)
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
-        return PaidThen(made[:, :members], made[:, members:] / self._largest_loss)
+        weights = made[:, members:] / self._largest_loss
+        weights[older, -1] = UNKNOWN
+        return PaidThen(made[:, :members], weights)
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: PaidThen | None = None
@@ -333,13 +342,18 @@ class Committee(Shell):
         paid, counts, asked = risks, room.columns.get("sample_weight"), None
         if room.late is not None:  # weights move by what was predicted, when it is told
             late, first = room.late
-            given = (first, first + len(risks), risks, len(self.shares.grid))
+            given = (first, first + len(risks), risks, self.shares.kept)
             paid, counts, asked = late.settle(*given)
         self._weigh(paid, losses, counts, room["weights"], asked)
 
     def _check_waiting(self, waiting: Waiting) -> None:
-        if waiting.kept is not None and (waiting.kept < 0.0).any():
-            raise InputError(f"members cannot have paid {waiting.kept!r:.60}")
+        members, kept = len(self.members), waiting.kept
+        count = members + self.shares.kept
+        if kept is None or kept.shape[1] not in (count - 1, count):  # one less in older files
+            raise InputError(f"rounds that wait must have what {members} members paid for them")
+        last = kept[:, count - 1 :]
+        if (kept[:, : count - 1] < 0.0).any() or ((last < 0.0) & (last != UNKNOWN)).any():
+            raise InputError(f"members cannot have paid {kept!r:.60}")
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -382,12 +396,12 @@ class Committee(Shell):
     def _means(
         self, predictions: np.ndarray, members: np.ndarray, shares: Shares, now: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean loss encodings of rounds, and those of members and of sets of weights."""
+        """Return mean loss encodings of rounds; and those of members, of sets, of the weights."""
         sets = shares.means(members, now)
         mean = sets[:, -1]
         if self.combine == "vote":
             mean = self.task.encode_losses(predictions, members.shape[2])
-        return mean, np.concatenate([members, sets[:, :-1]], axis=1)
+        return mean, np.concatenate([members, sets], axis=1)
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -458,7 +472,7 @@ class Committee(Shell):
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
                 self._groups = Groups(self.members)
-                self.shares.resume(state.shares.state)
+                self.shares.resume(state.shares.state, state.shares.sums)
                 if self._beliefs is not None and state.beliefs is not None:
                     self._beliefs.resume(state.beliefs)
                 self._alarms = AlarmLog.after(state.rounds, state.alarms)
@@ -527,6 +541,22 @@ class Committee(Shell):
         """The members' weights for the next round."""
         with self._turn.lock:
             return self.shares.now
+
+    @property
+    def bills(self) -> Bills:
+        """What late labels have added to the bounds of the weights since the first round.
+
+        See :class:`~driftline.committee.shares.Bills`; all 0 where labels came at once.
+
+        >>> import driftline as dl
+        >>> stream = dl.streams.LabelFlips(rounds=1000, flips=5, seed=0)
+        >>> learner = dl.auto(stream.task, effort="fast")
+        >>> _ = learner.run(stream, delay=20)
+        >>> learner.bills.known, learner.bills.worst > 0.0
+        (True, True)
+        """
+        with self._turn.lock:
+            return self.shares.bills
 
     @property
     def alarms(self) -> np.ndarray:
@@ -727,7 +757,7 @@ class Committee(Shell):
         losses = columns[table.LOSS_ROW][np.newaxis]
         if paid is None:
             return self._weigh(columns[table.RISK_ROW][np.newaxis], losses)
-        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.sets)
+        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.weights)
         return self._weigh(paid.members, losses, late=late)
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:

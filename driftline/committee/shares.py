@@ -60,10 +60,19 @@ Scales double at least, so that all stretches together cost no more than twice t
 *Late labels.* When a label comes, weights of members move by what members paid for their
 prediction, and sets are weighed by what their weights *at the prediction* paid, :math:`p_{t,g}`:
 with those of now a set that follows the last labels seems good that never was. All of the above
-holds for a set with its weights of now, and for the sets' mean of :math:`p`. So what is paid is
-larger than the bound by what is known when labels come: how far the mean of predictions' weights
-lies above that mean of :math:`p`, and for the set of the bound how far :math:`p_g` lies above what
-its weights of now would have paid (:class:`Bills`).
+holds for a set with its weights of now, which would have paid :math:`q_{t,g}`, and for the sets'
+mean :math:`h_t = \sum_g c_{t,g} p_{t,g}`, c their chances of now. So what is paid is larger than
+the bound by what is known when labels come, and added up then (:class:`Bills`): for the set of the
+bound :math:`\sum_t (p_{t,g} - q_{t,g})`; and, if the weights of the prediction paid :math:`A_t`
+and those of now would have paid :math:`a_t`,
+
+.. math:: \sum_t \Big( A_t - a_t - \sum_g c_{t,g} (p_{t,g} - q_{t,g}) \Big) .
+
+While the scale stays, :math:`a_t = \sum_g c_{t,g} q_{t,g}`, and this is :math:`\sum_t (A_t - h_t)`.
+In the round in which it grows, all sets count alike at once, and :math:`a_t` is by the chances
+before: the H of that round, which the bound has already, is what they may differ by. Where there
+are several stretches, each has a best set of its own, so that the largest :math:`p_{t,g} - q_{t,g}`
+of every round is added in place of one set's. A label that comes at once adds nothing to any of it.
 """
 
 from __future__ import annotations
@@ -104,6 +113,12 @@ MOST_PRODUCTS = 1 << 16
 AT_ONCE = (np.empty(0, np.int64), np.empty((0, 0)))
 NO_BILLS = np.empty(0)
 
+#: Bills begin with the one of the mean and the one of the worst set; those of all sets follow.
+MEAN, WORST, OF_SETS = 0, 1, 2
+
+#: What the weights of a prediction have paid, where an older version has not kept it.
+UNKNOWN = -1.0
+
 
 @kernel(SHARES)
 def update(
@@ -117,8 +132,8 @@ def update(
     round
     in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
     are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
-    empty. Where labels come late, ``kept`` has what sets pay when a round is asked for, over the
-    largest loss, and ``bills`` adds up what :class:`Bills` has.
+    empty. Where labels come late, ``kept`` has what sets pay when a round is asked for, and last
+    what the weights pay, over the largest loss; ``bills`` adds up what :class:`Bills` has.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -145,6 +160,7 @@ def update(
                 for j in range(members):
                     total += own[g * members + j] * max(losses[t, j] / largest, 0.0)
                 kept[rounds_of[t], g] = total
+            kept[rounds_of[t], sets] = _mean(weights[t], losses[t], largest)
         if counts <= 0.0:
             if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
@@ -163,22 +179,26 @@ def update(
             for j in range(members):
                 mean += weights[t, j] * lost[j]
             note(mean * (state[SCALE] / counts), params, alarms)
-        late = rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0  # not of an unknown past
+        late = rounds_of.size > 0 and kept[rounds_of[t], 0] >= 0.0  # else it is told at once
         if not alike or late:
-            mean, worst = 0.0, 0.0
+            more, worst = 0.0, 0.0
             for g in range(sets):
                 paid[g] = 0.0
                 for j in range(members):
                     paid[g] += own[g * members + j] * lost[j]
                 if late:
-                    now, paid[g] = paid[g], min(kept[rounds_of[t], g] / state[SCALE], 1.0)
+                    now = min(paid[g], 1.0)
+                    paid[g] = min(kept[rounds_of[t], g] / state[SCALE], 1.0)
+                    more += chances[g] * (paid[g] - now)
                     worst = max(worst, paid[g] - now)
-                    if bills.size > 0:
-                        bills[2 + g] += most * (paid[g] - now)
-                mean += chances[g] * paid[g]
-            if late and bills.size > 0:
-                bills[0] += most * mean
-                bills[1] += most * worst
+                    bills[OF_SETS + g] += most * (paid[g] - now)
+            if late:
+                then = min(kept[rounds_of[t], sets] / state[SCALE], 1.0)
+                now = min(_mean(weights[t], losses[t], largest) / state[SCALE], 1.0)
+                bills[MEAN] += most * (then - now - more)
+                bills[WORST] += most * worst
+        if rounds_of.size > 0 and kept[rounds_of[t], sets] < 0.0:
+            bills[MEAN] = math.inf
         if not alike:
             _choose(state, totals, chances, paid)
             for g in range(sets):
@@ -200,6 +220,15 @@ def update(
                     own[g * members + j] /= norm
         for i in range(own.size):
             own[i] = keeps[i] * own[i] + gives[i]
+
+
+@helper
+def _mean(weights, losses, largest):
+    """Return the mean loss under weights, over the largest one."""
+    total = 0.0
+    for j in range(losses.size):
+        total += weights[j] * max(losses[j] / largest, 0.0)
+    return total
 
 
 @helper
@@ -242,12 +271,19 @@ class Bills(NamedTuple):
 
     ``mean`` is how much more predictions' weights have paid than the sets' mean, ``sets`` how much
     more each set has paid than its weights of the arrival would have, and ``worst`` the sum of the
-    largest of these in every round.
+    largest of these in every round. ``mean`` and ``sets`` are negative where old weights were the
+    better ones. Where an older version has not kept what predictions' weights paid, ``mean`` is
+    infinite from then on: nothing is known of it.
     """
 
     mean: float
     worst: float
     sets: np.ndarray
+
+    @property
+    def known(self) -> bool:
+        """Whether all of it is known."""
+        return math.isfinite(self.mean)
 
     def over(self, largest: float) -> Bills:
         """Return the bills of losses that are divided by the largest one."""
@@ -296,6 +332,9 @@ def _power(weights: np.ndarray) -> np.ndarray:
 class Shares:
     """A distribution over members that follows their losses, as shares of the largest possible.
 
+    ``state`` is all that decides weights, and ``sums`` what late labels have added to bounds since
+    the first round (:attr:`bills`).
+
     >>> shares = Shares(2)
     >>> _ = shares.update(np.tile([1.0, 0.0], (50, 1)))
     >>> shares.now.round(2)
@@ -310,7 +349,22 @@ class Shares:
         self.state[GAP] = FIRST_GAP
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         self.state[HEAD + 2 * sets :] = 1.0 / members
+        self.sums = np.zeros(OF_SETS + sets)
         self._work = np.empty(sets + 2 * members + 2 * sets * members)
+
+    @property
+    def bills(self) -> Bills:
+        """What late labels have added to bounds since the first round, in units of the loss."""
+        sums = self.sums
+        return Bills(float(sums[MEAN]), float(sums[WORST]), sums[OF_SETS:].copy())
+
+    @property
+    def kept(self) -> int:
+        """How many numbers must be known of a round when its label comes late.
+
+        What each set of weights pays when it is asked for, and last what the weights pay.
+        """
+        return len(self.grid) + 1
 
     def update(
         self,
@@ -323,7 +377,6 @@ class Shares:
         surrogate: np.ndarray | None = None,
         alarms: AlarmLog | None = None,
         late: tuple[np.ndarray, np.ndarray] | None = None,
-        bills: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
@@ -331,8 +384,9 @@ class Shares:
         sample weights they are multiplied by these already. A weight of -1 is for a round that is
         only asked for.
         Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
-        ``late`` has the round of every event, and for every round what sets paid when it was asked
-        for, which is written then; ``bills`` adds up what that costs.
+        ``late`` has the round of every event, and for every round the numbers that are :attr:`kept`
+        when it is asked for; a first one that is not a number is for a round that is told at once.
+        What late labels add to bounds is added to :attr:`bills`.
         """
         losses = np.ascontiguousarray(losses, dtype=np.float64)
         if losses.ndim != 2 or losses.shape[1] != self.members:
@@ -341,7 +395,7 @@ class Shares:
         counts = ONCE if sample_weight is None else np.ascontiguousarray(sample_weight)
         given = (losses, largest, counts, self.grid, self.state, self._work, weights)
         log = SILENT if alarms is None else (PARAMS, alarms.state)
-        rest = (*log, *(late or AT_ONCE), NO_BILLS if bills is None else bills)
+        rest = (*log, *(late or AT_ONCE), self.sums)
         if beliefs is None or surrogate is None:
             update.compiled(*given, *NOTHING, *rest)
         else:
@@ -376,8 +430,17 @@ class Shares:
             made[start : start + step] = np.add.reduce(products, axis=0).transpose(2, 1, 0)
         return made
 
-    def resume(self, state: np.ndarray) -> None:
-        """Go on from a saved state, if it is valid for this number of members."""
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing was learned yet."""
+        return np.array_equal(self.state, Shares(self.members).state)
+
+    def resume(self, state: np.ndarray, sums: np.ndarray | None = None) -> None:
+        """Go on from a saved state and its sums, if these are valid for this number of members.
+
+        An older file has no sums. Then it is not known what late labels have added, unless nothing
+        was learned yet.
+        """
         sets = len(self.grid)
         if np.shape(state) == (self.state.size - 1,):  # of a version without sample weights
             fresh = np.array_equal(state, np.delete(Shares(self.members).state, SCALE))
@@ -389,12 +452,20 @@ class Shares:
             good = state[GAP] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
         if not good:
             raise InputError(f"these are no weights of {self.members} members")
+        if sums is not None:
+            _check_sums(sums, sets)
         self.state[:] = state
+        if sums is None:
+            self.sums[:] = 0.0
+            self.sums[MEAN] = 0.0 if self.fresh else math.inf
+        else:
+            self.sums[:] = sums
 
     def copy(self) -> Shares:
         """Return an independent copy."""
         other = object.__new__(Shares)
         other.members, other.grid, other.state = self.members, self.grid, self.state.copy()
+        other.sums = self.sums.copy()
         other._work = np.empty_like(self._work)
         return other
 
@@ -478,3 +549,12 @@ class Shares:
         stay, leave = -np.log(1.0 - share + share / members), np.log(members / share)
         words = math.log(members) + switches * leave + max(0, rounds - 1 - switches) * stay
         return np.asarray(words)
+
+
+def _check_sums(sums: np.ndarray, sets: int) -> None:
+    """Refuse what late labels cannot have added; what the mean has is infinite if not known."""
+    good = np.shape(sums) == (OF_SETS + sets,) and np.asarray(sums).dtype == np.float64
+    if not (
+        good and np.isfinite(sums[WORST:]).all() and sums[WORST] >= 0.0 and sums[MEAN] > -np.inf
+    ):
+        raise InputError(f"late labels cannot have added {sums!r:.80} to bounds")

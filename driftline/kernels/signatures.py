@@ -167,7 +167,8 @@ RANKS = types.void(vector, vector, vector, vector, integers)
 #: ``shares(losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs,
 #: params, log, rounds, paid, bills)``: the weights of members, round after round; beliefs, if there
 #: are any, from surrogate losses; and a log of alarms, where the weighted mean of losses rises.
-#: Where labels come late, the round of every event and what sets paid for each; what that bills.
+#: Where labels come late, the round of every event and what sets and weights paid for each; what
+#: that bills.
 SHARES = types.void(
     matrix,
     types.float64,

@@ -28,7 +28,7 @@ VERSION = 1
 
 
 class AskedRounds(NamedTuple):
-    """The round of every event, and what each set of weights would have paid for each round."""
+    """The round of every event, and what weights of a committee have paid for each round."""
 
     rounds: np.ndarray
     paid: np.ndarray
@@ -96,9 +96,9 @@ class Waiting:
     """Rounds that were predicted, and whose labels come at known ticks.
 
     ``kept`` is what must be known of each when its label comes, None for nothing. For a committee
-    that is what its members paid, and then what each set of weights would have: see
-    :mod:`driftline.committee.shares`. For a learner that does not see labels it is what was
-    predicted, by which probabilities.
+    that is what its members paid, then what each set of weights would have, and what its weights
+    did: see :mod:`driftline.committee.shares`. For a learner that does not see labels it is what
+    was predicted, by which probabilities.
     """
 
     rows: Rows
@@ -228,7 +228,7 @@ class LateRun:
         due = np.where(delays < 0, -1, numbers + np.maximum(delays, 0))
         weights = np.ones(count) if sample_weight is None else sample_weight
         #: What is kept of rounds that waited; and of all, by a committee what members have paid and
-        #: what each set of weights would have, by others rows of numbers.
+        #: what its weights have, by others rows of numbers.
         self._before: np.ndarray | None = None
         self._paid: tuple[np.ndarray, np.ndarray] | None = None
         self._kept: Kept | None = None
@@ -277,25 +277,27 @@ class LateRun:
         return int(np.count_nonzero(self.asked[start:stop]))
 
     def settle(
-        self, start: int, stop: int, risks: np.ndarray, sets: int
+        self, start: int, stop: int, risks: np.ndarray, width: int
     ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
         """Return what members had paid for the rounds of some events, and how these count.
 
         ``risks`` are what members pay in each event; those of rounds that are asked for are kept
-        until the round is told. Events that are asked for count -1: they move no weights. What each
-        of ``sets`` would have paid is kept by whoever has their weights.
+        until the round is told. Events that are asked for count -1: they move no weights. What
+        weights have paid, this many numbers a round, is written by whoever has them; -1 is for
+        those that an older file does not have.
         """
         members = risks.shape[1]
         if self._paid is None:
-            before = np.zeros((0, members + sets)) if self._before is None else self._before
-            more = np.full((len(self.numbers) - len(before), members + sets), np.nan)
-            whole = np.concatenate([before, more])
+            whole = np.full((len(self.numbers), members + width), np.nan)
+            whole[: self.carried] = -1.0
+            if self._before is not None:
+                whole[: self.carried, : self._before.shape[1]] = self._before
             self._paid = whole[:, :members].copy(), whole[:, members:].copy()
-        paid, by_sets = self._paid
+        paid, by_weights = self._paid
         rounds, asked = self.rounds[start:stop], self.asked[start:stop]
         paid[rounds[asked]] = risks[asked]
         counts = np.where(asked, -1.0, self.sample_weight[rounds])
-        given = AskedRounds(np.ascontiguousarray(rounds), by_sets)
+        given = AskedRounds(np.ascontiguousarray(rounds), by_weights)
         return np.ascontiguousarray(paid[rounds]), counts, given
 
     @property
@@ -347,8 +349,8 @@ class ToldRun:
     numbers
         Those of the tickets.
     paid
-        What members paid for each and what each set of weights would have, where that was in an
-        earlier state, and nan where it is in the state of now; None where nobody asks for it.
+        What members and weights paid for each, where that was in an earlier state, and nan where it
+        is in the state of now; None where nobody asks for it.
     """
 
     #: No round is asked for.
@@ -362,14 +364,14 @@ class ToldRun:
         return 0
 
     def settle(
-        self, start: int, stop: int, risks: np.ndarray, sets: int
+        self, start: int, stop: int, risks: np.ndarray, width: int
     ) -> tuple[np.ndarray, None, AskedRounds]:
         """Return what :meth:`LateRun.settle` does; all rounds count once."""
         assert self._paid is not None
         own = self._paid[start:stop]
-        members = np.where(np.isnan(own[:, :1]), risks, own[:, :-sets])
+        members = np.where(np.isnan(own[:, :1]), risks, own[:, :-width])
         places = np.arange(stop - start, dtype=np.int64)
-        return members, None, AskedRounds(places, np.ascontiguousarray(own[:, -sets:]))
+        return members, None, AskedRounds(places, np.ascontiguousarray(own[:, -width:]))
 
     def tickets_left(
         self, outstanding: Outstanding, waiting: Waiting | None

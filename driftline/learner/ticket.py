@@ -37,7 +37,8 @@ class Ticket:
     encoding of the prediction, from which the expected loss of every label follows. ``input`` is a
     vector, an array of items, or columns, values and the number of features of a sparse row;
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
-    encodings of a committee's members, a row each: its weights move by what their predictions cost.
+    encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
+    these move by what predictions have cost, and so do their bounds.
     """
 
     number: int
@@ -144,14 +145,17 @@ class Ticket:
         """Return the input as a learner takes it."""
         return unwrapped(self.input)
 
-    def checked_means(self, count: int, finite: bool = True) -> np.ndarray:
+    def checked_means(
+        self, count: int, finite: bool = True, older: int | None = None
+    ) -> np.ndarray:
         """Return this number of mean loss encodings, if they can be some.
 
-        ``finite`` says whether their numbers are checked, too.
+        ``finite`` says whether their numbers are checked, too, and ``older`` how many there are in
+        tickets of an older version, which are taken as well.
         """
         means = self.means
         if isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64:
-            if len(means) == count and (not finite or np.isfinite(means).all()):
+            if len(means) in (count, older) and (not finite or np.isfinite(means).all()):
                 return means
         raise InputError(
             f"ticket {self.number} must have {count} distributions of what was predicted, not "

@@ -204,9 +204,7 @@ def guarantee_lines(made: Guarantee, where: str = "") -> list[str]:
 
 def _bound_lines(made: Guarantee) -> list[str]:
     if not math.isfinite(made.bound):
-        why = "without an audit" if made.alone else "is known for a vote under this loss"
-        why = "without an audit, since labels came late" if made.late else why
-        return [f"  bound        none {why}"]
+        return [f"  bound        none: {made.no_bound}"]
     if made.alone:
         own = "expected loss" if made.random else f"own loss, {short(made.paid)}"
         how = f"smallest bound of its {own}"
@@ -215,6 +213,8 @@ def _bound_lines(made: Guarantee) -> list[str]:
         added = max(0.0, made.average - made.best)
         how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
     lines = [f"  at most      {short(made.bound)}: {how}"]
+    if round(made.delay_cost, 1) > 0.0:
+        lines.append(" " * 15 + f"{short(made.delay_cost)} of it since labels came late")
     if made.vacuous:
         lines.append(" " * 15 + f"which is vacuous: {made.guess} promises as much")
     return lines

@@ -23,6 +23,14 @@ CANDIDATES, PENALTY = 8, 100.0
 #: row, and a round of several rows, count as this many products.
 MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 
+#: Why there is no bound.
+ALONE = "the bound of a single learner is known only by an audit of its rounds"
+NO_METRIC = "the target loss is not known to be a metric, so nothing bounds a vote"
+OLDER = (
+    "labels came late to predictions of an older version, which did not keep what the weights had "
+    "paid for them"
+)
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -35,7 +43,9 @@ class Guarantee:
     ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
     ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
     ``guess`` says what ``guessing`` is the loss of.
-    ``late`` is whether labels came late: what that has cost the weights is known by an audit.
+    ``delay_cost`` is what late labels have added to the bound: 0 where all came at once, negative
+    where older weights were the better ones, infinite where there is no bound. ``no_bound`` says in
+    words why there is none, "" if there is one.
     """
 
     rounds: int
@@ -50,7 +60,8 @@ class Guarantee:
     alone: bool = False
     searched: bool = False
     guess: str = "guessing"
-    late: bool = False
+    delay_cost: float = 0.0
+    no_bound: str = ""
 
     @property
     def bound(self) -> float:
@@ -79,6 +90,7 @@ class Guarantee:
             "expected": self.expected,
             "best_member": self.best,
             "bound": self.bound if math.isfinite(self.bound) else None,
+            "delay_cost": self.delay_cost if math.isfinite(self.delay_cost) else None,
             "guess": self.guess,
             "guessing": self.guessing,
             "vacuous": self.vacuous,
@@ -101,29 +113,45 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
         made, searched = audited(model, buffer, thorough)
     alone = len(model.learner.members) == 1
     paid, best = model.loss, float(model.totals.min())
-    average, factor = math.inf, 1.0
+    average, factor, added, why = math.inf, 1.0, math.inf, ALONE
     if not alone:
-        average, factor = _average(model, best, made), vote_factor(model.learner.task)
+        average, added, why = _average(model, best)
+        factor = vote_factor(model.learner.task)
+        why = why if math.isfinite(factor) else NO_METRIC
     elif made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
         average = min(_bounds(made).values(), default=math.inf)
+        held = made.members[0]
+        added = 0.0 if held.delayed is None else held.delayed.cost
+        why = "" if math.isfinite(average) else str(next(iter(held.bounds().values())))
+    cost = 0.0
+    if model.late:
+        cost = math.inf if why else factor * added
     guessing = _guessing(model, made, rounds)
     how: dict[str, Any] = {"random": model.random, "alone": alone, "searched": searched}
     guess = model.learner.task.guess.removeprefix("uniform ")
     given = (rounds, paid, best, average, factor, guessing, made, reason)
-    return Guarantee(*given, **how, guess=guess, late=model.late)
+    return Guarantee(*given, **how, guess=guess, delay_cost=cost, no_bound=why)
 
 
-def _average(model: Model, best: float, made: CommitteeCertificate | None) -> float:
-    """Return the bound of the members' weighted average."""
-    if model.late:  # weights of predictions were older than those when labels came
-        if made is None or made.rounds != model.rounds:
-            return math.inf
-        return made.most(best)
-    largest = model.learner.task.largest_loss
-    if model.largest_risk > largest * (1.0 + 1e-9):
-        return math.inf  # the weights' bound is for losses in their range
-    return largest * model.learner.shares.weighted_bound(best / largest, model.stretches)
+def _average(model: Model, best: float) -> tuple[float, float, str]:
+    """Return the bound of the members' weighted average, and what late labels have added to it.
+
+    And why there is none: then both are infinite.
+    """
+    learner, largest = model.learner, model.learner.task.largest_loss
+    if model.largest_risk > largest * (1.0 + 1e-9):  # the weights' bound is for those in range
+        seen = f"an expected loss of {model.largest_risk:.4g} was above the largest, {largest:.4g}"
+        return math.inf, math.inf, f"{seen}: the bound of the weights does not hold for such losses"
+    given = best / largest, model.stretches
+    at_once = largest * learner.shares.weighted_bound(*given)
+    if not model.late:
+        return at_once, 0.0, ""
+    bills = learner.bills.over(largest)
+    if not bills.known:
+        return math.inf, math.inf, OLDER
+    bound = largest * learner.shares.weighted_bound(*given, bills=bills)
+    return bound, bound - at_once, ""
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:

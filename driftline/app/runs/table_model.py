@@ -215,11 +215,7 @@ class TableModel:
         inputs = self._inputs(self._batch(given, labelled=False, learning=False))
         if not len(given):
             return []
-        logs = log_chances(learner, inputs)
-        if len(names) < logs.shape[1]:  # the second class has no name yet
-            logs = softened(logs[:, : len(names)])
-        made = [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
-        return self._answer(given, made)
+        return self._answer(given, _named_chances(learner, names, inputs))
 
     def predict_set(self, rows: Any) -> Any:
         """Return a set of classes or levels for every row, by name: a list, the likeliest first.
@@ -294,8 +290,20 @@ class TableModel:
             model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
 
+    @property
+    def blank_row(self) -> dict[str, str]:
+        """A row that fits the columns, and says nothing."""
+        columns = self._model.encoder.columns
+        if isinstance(columns, int):
+            raise InputError("rows of index:value pairs have no columns")
+        texts = {"number": "0", "amount": "0", "flag": "false"}
+        made = {c.name: texts.get(c.kind, (*c.categories, "")[0]) for c in columns.columns}
+        query = self._model.encoder.query
+        return made if query is None else made | {query: "0"}
+
     def check(self, rows: Any) -> None:
-        """Refuse rows that :meth:`predict` would refuse."""
+        """Refuse rows that :meth:`ask` would refuse."""
+        self._check_tickets()
         given = self._given(rows)
         if len(given):
             with self._lock:
@@ -358,13 +366,40 @@ class TableModel:
         (201, 0)
         """
         given = self._given(rows)
+        made, _ = self._asked(given, numbers, proba=False)
+        return made if self.ranks and len(given) else self._answer(given, made)
+
+    def ask_proba(
+        self, rows: Sequence[Any], *, numbers: Sequence[int] | None = None
+    ) -> list[tuple[TableTicket, dict[str, float]]]:
+        """Return what :meth:`ask` and :meth:`predict_proba` return for a list of rows, in pairs.
+
+        >>> import driftline as dl
+        >>> rows = [{"age": 20 + i, "will": "go" if i < 25 else "stay"} for i in range(50)]
+        >>> model = dl.TableModel.new(rows, label="will", learner="fast")
+        >>> ((ticket, chances),) = model.ask_proba([{"age": 22}])
+        >>> ticket.prediction, chances
+        ('go', {'go': 0.5, 'stay': 0.5})
+        """
+        if not self.classes:
+            raise InputError("there are no classes yet, or a ranking has no probabilities")
+        tickets, chances = self._asked(self._given(list(rows)), numbers, proba=True)
+        return list(zip(tickets, chances, strict=True))
+
+    def _check_tickets(self) -> None:
+        """Refuse tickets where rows are more than their inputs."""
         if self._model.weighs or self._model.scaling is not None:
             raise InputError(
                 "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
                 "has neither: learn from rows with their labels by learn()"
             )
+
+    def _asked(self, given: GivenRows, numbers: Sequence[int] | None, proba: bool) -> Any:
+        """Return tickets, of a ranking one, and the chances of all labels by name, if wanted."""
+        self._check_tickets()
+        chances: list[dict[str, float]] = []
         if not len(given):
-            return []
+            return [], chances
         with self._lock, self._unless_refused():
             learning = numbers is None
             inputs = self._inputs(self._batch(given, labelled=False, learning=learning))
@@ -372,16 +407,18 @@ class TableModel:
             if ragged and len(inputs) != 1:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
             sets = self._sets_of(inputs)
+            if proba:
+                chances = _named_chances(*self._learner_and_names(), inputs)
             made = learner.ask_rows(inputs, numbers=numbers)
             named = self._named([ticket.prediction for ticket in made])
             self._model.predicted += len(made)
         if ragged:
-            return TableTicket(named, made[0])
+            return TableTicket(named, made[0]), chances
         tickets = [TableTicket(*pair) for pair in zip(named, made, strict=True)]
         if sets is not None:
             own = zip(tickets, *sets, strict=True)
             tickets = [replace(one, set=s, chances=c, inside=i) for one, s, c, i in own]
-        return self._answer(given, tickets)
+        return tickets, chances
 
     def _sets_of(self, inputs: Inputs) -> tuple[list[list[str]], np.ndarray, np.ndarray] | None:
         """Return sets of labels for rows, by name, the chances of all, and which are inside."""
@@ -552,6 +589,14 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+def _named_chances(learner: Committee, names: list[str], inputs: Inputs) -> list[dict[str, float]]:
+    """Return the chance of every label by name, a dict a row."""
+    logs = log_chances(learner, inputs)
+    if len(names) < logs.shape[1]:  # the second class has no name yet
+        logs = softened(logs[:, : len(names)])
+    return [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
 
 
 def _named_sets(names: list[str], chances: np.ndarray, sets: np.ndarray) -> list[list[str]]:

@@ -75,6 +75,9 @@ class LogFailedError(Exception):
 class Log(Protocol):
     """What the machine needs of a log."""
 
+    #: The record up to which records were deleted, 0 for none.
+    trimmed: int
+
     def append(self, entries: Batch) -> None:
         """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
         ...
@@ -107,11 +110,6 @@ class Log(Protocol):
         """Return when a record came, None if it is no longer there."""
         ...
 
-    @property
-    def trimmed(self) -> int:
-        """The record up to which records were deleted, 0 for none."""
-        ...
-
     def first_without(self, models: Sequence[int]) -> int | None:
         """Return the first record of a model that is none of these and was not deleted."""
         ...
@@ -140,6 +138,8 @@ class SqliteLog:
             self._set_up(synchronous)
         except apsw.NotADBError as error:
             raise InputError(f"{path} is no log of driftline: {error}") from error
+        #: The record up to which records were deleted, 0 for none.
+        self.trimmed: int = self.meta("trimmed") or 0
 
     def _open(self, flags: int) -> apsw.Connection:
         try:
@@ -234,7 +234,7 @@ class SqliteLog:
         kinds = {kind for (kind,) in run(later, (covered, Kind.EXPIRE, Kind.CHALLENGE))}
         if Kind.CHALLENGE in kinds:
             return 0
-        old = run(OLD, (covered, before, covered, Kind.EXPIRE in kinds, most)).fetchall()
+        old: list[Any] = run(OLD, (covered, before, covered, Kind.EXPIRE in kinds, most)).fetchall()
         if not old:
             run("delete from gone where at<?", (forget,))
             return 0
@@ -250,12 +250,8 @@ class SqliteLog:
             run("insert or replace into meta values('trimmed', ?)", (old[-1][0],))
 
         self._commit(work)
+        self.trimmed = old[-1][0]
         return len(old)
-
-    @property
-    def trimmed(self) -> int:
-        """The record up to which records were deleted, 0 for none."""
-        return self.meta("trimmed") or 0
 
     def put_meta(self, key: str, value: Any) -> None:
         """Keep a value by name."""
@@ -275,6 +271,8 @@ class SqliteLog:
         if found is not None:
             return Mark(*found)
         statement = "select 1 from gone where model=? and key=?"
+        if not self.trimmed:
+            return None
         gone = self._write.execute(statement, (model, _key(id))).fetchone()
         return None if gone is None else Mark(0, EXPIRED, b"", b"")
 

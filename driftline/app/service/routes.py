@@ -44,7 +44,7 @@ from driftline.app.service.requests import (
     RefusedError,
     Retire,
 )
-from driftline.app.service.served import Feedback, TableServed, served_from
+from driftline.app.service.served import Feedback, TableServed, served_from, warm_up
 from driftline.app.service.views import alarms_of, certificate_of, state_of, weights_of
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
@@ -185,7 +185,7 @@ class Slow:
     async def create(self, request: Request) -> tuple[int, bytes]:
         """Make a model from what its columns hold."""
         body: ModelBody = await self._body(request, ModelBody)
-        content = await asyncio.to_thread(model_of, body)
+        content = await asyncio.to_thread(_made, body)
         return await self._carried_out(Create(checked_name(body.name), content))
 
     async def upload(self, request: Request) -> tuple[int, bytes]:
@@ -357,6 +357,13 @@ class Slow:
         good = writer.is_alive() and not writer.disk_full
         made = {"ready": good, "disk_full": writer.disk_full, "waiting": writer.waiting}
         return 200 if good else 503, packed_json(made)
+
+
+def _made(body: ModelBody) -> bytes:
+    """Return the file of a new model; what it needs is compiled before it is there."""
+    content = model_of(body)
+    warm_up(served_from(*archive.unpacked(content, "the model")))
+    return content
 
 
 def _after(request: Request) -> int:

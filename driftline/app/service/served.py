@@ -18,7 +18,7 @@ from driftline.learner import Learner, Ticket
 from driftline.state.loading import loaded
 from driftline.typing import Json, Saved
 
-__all__ = ["Asked", "Feedback", "LearnerServed", "Served", "TableServed", "served_from"]
+__all__ = ["Asked", "Feedback", "LearnerServed", "Served", "TableServed", "served_from", "warm_up"]
 
 #: The largest absolute value of a number in a row of a bare learner.
 LARGEST = 1e150
@@ -140,13 +140,15 @@ class TableServed(Served):
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows by name; one of a ranking is a query, a list of its documents."""
         model, rows = self.model, list(rows)
-        chances = model.predict_proba(rows) if model.classes else [None] * len(rows)
+        if model.classes and not model.ranks:
+            pairs = model.ask_proba(rows, numbers=numbers)
+            return [Asked(_answer(*pair), pair[0]) for pair in pairs]
         if model.ranks:
             own = [None] * len(rows) if numbers is None else [[number] for number in numbers]
             tickets = [model.ask(row, numbers=n) for row, n in zip(rows, own, strict=True)]
         else:
             tickets = model.ask(rows, numbers=numbers)
-        return [Asked(_answer(*pair), pair[0]) for pair in zip(tickets, chances, strict=True)]
+        return [Asked(_answer(ticket, None), ticket) for ticket in tickets]
 
     def admit(self, ticket: TableTicket) -> TableTicket:
         """Return the ticket of a copy as one of its own."""
@@ -359,6 +361,28 @@ def served_from(about: Json, arrays: dict[str, np.ndarray]) -> Served:
     if not isinstance(paid, (int, float)) or not math.isfinite(paid):
         raise InputError(f"a model cannot have paid {paid!r:.80}")
     return LearnerServed(loaded("the model", about, arrays), float(paid))
+
+
+def warm_up(served: Served) -> None:
+    """Compile what a model needs, by a few rows: not for one that is in use, but for a copy.
+
+    The first rows of a model would else wait for the compiler, for up to a minute.
+    """
+    if not isinstance(served, TableServed):
+        return
+    model = served.model
+    try:
+        blank, names = model.blank_row, model.classes or ["a", "b"]
+        label: Any = [] if model.task == "tags" else names[0]
+        row, told = ([blank], [0]) if model.ranks else (blank, label)
+        for _ in range(2):
+            tickets = [own.ticket for own in served.ask([row, row])]
+            served.look([row, row])
+            served.tell(tickets, [Feedback(told)] * 2)
+            served.learn([row] * 3, [Feedback(told)] * 3)
+            served.tell([own.ticket for own in served.ask([row])], [Feedback(told)])
+    except InputError:  # a model that takes no such rows compiles when its own come
+        return
 
 
 def _numbers(row: Any, place: int) -> np.ndarray:

@@ -27,7 +27,7 @@ from driftline.app.service.http import Bounds
 from driftline.app.service.log import LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
-from driftline.app.service.served import Served, served_from
+from driftline.app.service.served import Served, served_from, warm_up
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
@@ -71,7 +71,10 @@ class Server:
         self._lock = Lock(folder)
 
     def __enter__(self) -> Server:
+        new = not self.folder.exists()
         self._lock.__enter__()
+        if new:  # rows, and the secret of tokens, are nobody else's
+            self.folder.chmod(0o700)
         try:
             self.log = SqliteLog(self.folder / LOG)
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
@@ -79,6 +82,11 @@ class Server:
             self.machine = Machine(self.log, load, milliseconds, tokens)
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
+            for hosted in self.machine.models.values():
+                for reader in hosted.readers.values():
+                    about, arrays = reader.served.to_saved()
+                    copied = {name: array.copy() for name, array in arrays.items()}
+                    warm_up(served_from(about, copied))
             self.seconds = time.perf_counter() - began
             #: Up to where streams were read when it started.
             self.positions = self.log.positions()

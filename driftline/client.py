@@ -12,6 +12,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
@@ -76,8 +77,9 @@ class Client:
 
     def close(self) -> None:
         """Close all connections; they are opened again when they are needed."""
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                self._idle.pop().close()
 
     def __enter__(self) -> Self:
         """Return the client, which is closed at the end."""
@@ -158,7 +160,8 @@ class Client:
     def predict(self, name: str, rows: Any, id: Any = None) -> Any:
         """Predict a row, or a list of rows; labels are told later by their ids.
 
-        Ids are made up if none are given, and are in the answers.
+        Ids are made up if none are given, and are in the answers. Of a list, every answer has a
+        ``status`` of its own.
         """
         single = isinstance(rows, Mapping)
         given = [rows] if single else list(rows)
@@ -167,16 +170,26 @@ class Client:
         return self._rows(name, "predict", body, single)
 
     def label(self, name: str, id: Any, label: Any = None, *, loss: Any = None) -> Any:
-        """Tell the label of a row by its id, or the loss; or lists of both."""
-        single = isinstance(id, str)
-        ids, key = ([id] if single else list(id)), "label" if loss is None else "loss"
+        """Tell the label of a row by its id, or the loss; or lists of both.
+
+        Of a list, every answer has a ``status`` of its own: some may be refused while others are
+        learned from. A single one that is refused raises :class:`ServiceError`.
+        """
+        single = isinstance(id, (str, int))
+        ids, key = (
+            [str(own) for own in ([id] if single else id)],
+            "label" if loss is None else "loss",
+        )
         given = label if loss is None else loss
         values = [given] if single else list(given)
         body = [{"id": own, key: value} for own, value in zip(ids, values, strict=True)]
         return self._rows(name, "labels", body, single)
 
     def learn(self, name: str, rows: Any, label: Any, id: Any = None) -> Any:
-        """Learn from a row with its label, or from lists of both."""
+        """Learn from a row with its label, or from lists of both.
+
+        Of a list, every answer has a ``status`` of its own.
+        """
         single = isinstance(rows, Mapping)
         given, labels = ([rows], [label]) if single else (list(rows), list(label))
         ids = _ids(id, len(given), single)
@@ -206,7 +219,7 @@ class Client:
         """Say whether the service learns."""
         try:
             return bool(self._once("GET", "/ready", None)[0] == 200)
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
 
     # -- requests
@@ -220,6 +233,9 @@ class Client:
                 status, answer = self._once(method, path, content)
             except (OSError, http.client.HTTPException) as error:
                 status, answer, said = 0, b"", f"{self.url} does not answer: {error!r}"
+                self.close()  # others that wait for the next request are as old
+            else:
+                said = ""
             if status and status not in AGAIN:
                 return self._answer(status, answer)
             if left:

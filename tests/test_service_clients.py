@@ -38,6 +38,22 @@ def test_a_body_that_stops_is_408(service, monkeypatch):
     assert own.predict("m", {"x": 1.0})
 
 
+@pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nhost: localhost\r\nx: "])
+def test_headers_without_end_are_refused(service, start):
+    address, own, _ = service
+    with opened(address) as endless:
+        endless.sendall(start)
+        with pytest.raises(OSError):
+            for _ in range(200):
+                endless.sendall(b"a" * 100_000)
+    with opened(address) as several:  # counted anew for every request of a connection
+        for _ in range(30):
+            more = b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 60_000
+            several.sendall(more + b"\r\n\r\n")
+            assert several.recv(1000).startswith(b"HTTP/1.1 200")
+    assert own.learn("m", [{"x": 1.0}] * 9000, ["yes"] * 9000)
+
+
 def test_slow_clients_hold_up_nobody(service):
     address, own, _ = service
     slow = [opened(address) for _ in range(200)]
@@ -60,6 +76,21 @@ def test_a_client_that_vanishes_has_asked_or_not(service):
     for i in range(40):
         assert own.predict("m", {"x": 1}, id=f"v{i}")["prediction"] is not None
     assert own.model("m")["counts"]["asked"] == 40
+
+
+def test_connections_from_before_a_restart_are_not_tried_one_by_one(tmp_path):
+    with serving(tmp_path / "data") as (address, _):
+        own = dl.Client(address, tries=2)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        several = [own._connection() for _ in range(8)]
+        for connection in several:
+            connection.request("GET", "/health")
+            connection.getresponse().read()
+        own._idle.extend(several)
+    with serving(tmp_path / "data", port=int(address.rsplit(":", 1)[1])):
+        assert own.predict("m", {"x": 1.0}, id=17)["id"] == "17"
+        assert own.label("m", 17, "yes")["learned"]
+        own.close()
 
 
 @pytest.mark.hard

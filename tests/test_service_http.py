@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -210,6 +211,14 @@ def test_many_rows_as_csv_and_as_lines_of_json(service):
     assert "hot" in answer["error"]
 
 
+def test_a_quote_that_stays_open_holds_up_nobody(service):
+    address, _, _ = service
+    kind, began = {"content-type": "text/csv"}, time.monotonic()
+    body = b'warm,rain\n1,"' + b"\n" * 300_000
+    assert call(address, "POST", "/models/rain/rows", body, kind)[0] == 422
+    assert time.monotonic() - began < 10.0
+
+
 def test_several_models_and_files(service, tmp_path):
     address, own, _ = service
     own.create(
@@ -291,6 +300,44 @@ def test_tokens_have_roles(tmp_path):
         )
         assert call(address, "GET", "/models")[0] == 401
         assert call(address, "GET", "/health")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example", "content-type": "text/plain"},
+        {"origin": "null", "content-type": "text/plain"},
+        {"origin": "http://localhost:3000", "content-type": "text/plain"},
+        {"host": "rebound.evil.example"},
+        {"host": "rebound.evil.example:8000", "origin": "http://rebound.evil.example:8000"},
+        {"host": "127.0.0.1.evil.example"},
+        {"host": "["},
+    ],
+)
+def test_pages_from_elsewhere_cannot_use_a_service_without_tokens(service, headers):
+    """A browser posts for any page, and any name can be made to lead to this machine."""
+    address, own, server = service
+    before = server.machine.seq
+    body = {"row": {"warm": 1}, "label": "evil"}
+    assert call(address, "POST", "/models/rain/learn", body, headers)[0] == 403
+    assert call(address, "GET", "/models/rain/log", None, headers)[0] == 403
+    assert call(address, "DELETE", "/models/rain", None, headers)[0] == 403
+    assert server.machine.seq == before
+
+
+def test_the_own_page_and_names_of_this_machine_are_answered(service):
+    address, _, _ = service
+    port = address.rsplit(":", 1)[1]
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", "[::1]:8000", "LOCALHOST"):
+        headers = {"host": host, "origin": f"http://{host}"}
+        assert call(address, "POST", "/models/rain/look", {"row": {}}, headers)[0] == 200
+
+
+def test_with_tokens_other_names_and_origins_are_answered(tmp_path):
+    with serving(tmp_path / "data", tokens=TOKENS) as (address, _):
+        headers = {"host": "driftline.example", "origin": "https://driftline.example"}
+        headers["authorization"] = f"Bearer {next(iter(TOKENS))}"
+        assert call(address, "GET", "/models", None, headers)[0] == 200
 
 
 def test_limits_of_a_request(tmp_path):
@@ -510,3 +557,101 @@ def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):
         rounds = [learner["rounds"] for learner in own.model("rain")["learners"]]
         assert rounds == [81, 81]
     check_replay(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classes": ["a", "a"]},
+        {"classes": [f"{i}" for i in range(1001)]},
+        {"options": {"task": "levels", "levels": 5}},
+        {"options": {"task": "levels", "levels": ["a", ["b"]]}},
+        {"options": {"task": "levels", "levels": ["a", "a"]}},
+        {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"learner": "fast"}},
+        {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"cls": "fast"}},
+    ],
+)
+def test_models_that_cannot_be_are_refused(service, change):
+    address, _, _ = service
+    body = {"name": "n", "label": "y", "columns": {"x": "number"}} | change
+    assert call(address, "POST", "/models", body)[0] == 422
+
+
+def test_limits_hold_for_uploads_too(service):
+    address, _, _ = service
+    path, kind = "/models/rain/rows", {"content-type": "text/csv"}
+    long = "x" * 10_001
+    assert call(address, "POST", path, json.dumps({"warm": 1, "rain": long}))[0] == 422
+    assert call(address, "POST", path, f"warm,rain\n1,{long}\n", kind)[0] == 422
+    assert call(address, "POST", f"{path}?id={'x' * 181}", "warm,rain\n1,no\n", kind)[0] == 422
+    assert call(address, "POST", f"{path}?id={'x' * 180}", "warm,rain\n1,no\n", kind)[0] == 200
+
+
+def test_numbers_and_modes_that_nobody_knows(service):
+    address, own, server = service
+    assert call(address, "GET", "/models/rain/log?after=%C2%B2")[0] == 422
+    assert call(address, "POST", "/models/rain/predict?mode=tokens", {"row": {}})[0] == 422
+    seq = server.machine.seq
+    status, made = call(address, "POST", "/models/rain/predict?a=1&mode=token", {"row": {}})
+    assert (status, "token" in made, server.machine.seq) == (200, True, seq)
+
+
+def looked_until(address, wanted, seconds=10.0):
+    """Look at a row until the answer is another; return the last one."""
+    end = time.monotonic() + seconds
+    while True:
+        made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+        if wanted(*made) or time.monotonic() > end:
+            return made
+        time.sleep(0.05)
+
+
+def test_copies_follow_though_nothing_else_comes(service):
+    address, own, _ = service
+    assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 200
+    own.learn("rain", {"warm": 1}, "yes")
+    status, made = looked_until(address, lambda _, made: made["prediction"] == "yes")
+    assert made["prediction"] == "yes"
+
+
+def test_a_copy_that_nobody_used_for_long_does_not_answer(service, monkeypatch):
+    address, own, server = service
+    monkeypatch.setattr("driftline.app.service.copies.UNUSED", 0.1)
+    assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 200
+    end = time.monotonic() + 10.0
+    while server.copies._copies and time.monotonic() < end:
+        time.sleep(0.01)
+    own.learn("rain", [{"warm": 1}] * 9, ["yes"] * 9)
+    status, made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+    assert made["prediction"] == "yes"
+
+
+def test_a_deleted_model_is_not_looked_at(service):
+    address, own, _ = service
+    for _ in range(5):
+        own.learn("rain", {"warm": 1}, "yes")
+        made = looked_until(address, lambda _, made: made["prediction"] == "yes")
+        assert made[1]["prediction"] == "yes"
+        own.delete("rain")
+        assert call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})[0] == 404
+        own.create("rain", "rain", columns=COLUMNS, learner="fast")
+        status, made = call(address, "POST", "/models/rain/look", {"row": {"warm": 1}})
+        assert (status, made["prediction"]) == (200, "(other)")
+
+
+def test_who_watches_sees_the_last_numbers_before_it_was_quiet(service):
+    import http.client
+
+    address, own, server = service
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10.0)
+    connection.request("GET", "/events")
+    answer = connection.getresponse()
+    for i in range(3):
+        own.predict("rain", {"warm": 1.0}, id=f"a{i}")
+    while True:
+        line = answer.readline()
+        if line.startswith(b"data: "):
+            made = json.loads(line.removeprefix(b"data: "))
+            if made["models"][0]["counts"]["asked"] == 3:
+                break
+    connection.close()

@@ -91,6 +91,21 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path):
     check_replay(tmp_path / "data")
 
 
+def test_who_watches_does_not_hold_up_the_end(tmp_path):
+    port = free_port()
+    host = Host(tmp_path / "data", port)
+    host.start()
+    with dl.Client(f"http://127.0.0.1:{port}", tries=60) as client:
+        client.models()
+    with socket.create_connection(("127.0.0.1", port), 20.0) as watching:
+        watching.sendall(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert watching.recv(1000)
+        began = time.monotonic()
+        assert host.kill(signal.SIGTERM) == 0
+        assert time.monotonic() - began < 4.0
+    host.close()
+
+
 @pytest.mark.hard
 def test_five_hundred_kills(tmp_path):
     told = played(tmp_path / "data", kills=500, seed=1)

@@ -2,15 +2,20 @@
 
 import os
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import driftline as dl
+from driftline.app.cli import main
 from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
 from driftline.app.service.served import Feedback
+from driftline.app.service.server import milliseconds
 from driftline.app.service.writer import Limits
 from tests.service import call, client, serving
 from tests.simulation import load
@@ -69,6 +74,59 @@ def test_on_a_full_disk_predictions_go_on(tmp_path):
         assert call(address, "GET", "/ready")[0] == 200
 
 
+def test_what_was_committed_before_the_disk_was_full_is_not_refused(tmp_path):
+    """A row and a large model come together; the row is learned from, and has no id."""
+    with serving(tmp_path / "data") as (address, server):
+        own, writer, answers = client(address), server.writer, {}
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        held, free = threading.Event(), threading.Event()
+
+        def fill():
+            held.set()
+            free.wait(20.0)
+            pages = server.log._write.execute("pragma page_count").get
+            server.log._write.execute(f"pragma max_page_count={pages + 1}")
+
+        with writer._ready:
+            writer._queue.append((fill, 0, None, None))
+            writer._ready.notify()
+        held.wait(20.0)
+        large = {"name": "n", "label": "y", "learner": "fast"}
+        large["columns"] = {"t": [f"{i}" for i in range(20_000)]}
+        threads = []
+        for path, body in (("/models/m/learn", {"row": {}, "label": "yes"}), ("/models", large)):
+            work = lambda *given: answers.update({given[2]: call(*given)[0]})  # noqa: E731
+            threads.append(threading.Thread(target=work, args=(address, "POST", path, body)))
+            threads[-1].start()
+            while writer.waiting < len(threads):
+                time.sleep(0.01)
+        free.set()
+        for thread in threads:
+            thread.join()
+        assert answers == {"/models/m/learn": 200, "/models": 507}
+        assert own.model("m")["counts"]["learned"] == 1
+
+
+def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):
+    with serving(tmp_path / "data") as (address, server):
+        own, writer = client(address), server.writer
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        put = server.log.put_snapshot
+
+        def full(*arguments):
+            server.log.put_snapshot = put
+            raise DiskFullError("simulated")
+
+        server.log.put_snapshot, writer._next_snapshot = full, 0.0
+        end = time.monotonic() + 20.0
+        while server.log.put_snapshot is full and time.monotonic() < end:
+            own.learn("m", {"x": 1.0}, "yes")
+        while not server.log.snapshots() and time.monotonic() < end:
+            writer._next_snapshot = 0.0
+            own.learn("m", {"x": 1.0}, "yes")
+        assert server.log.snapshots()
+
+
 @pytest.mark.hard
 def test_a_really_full_disk(tmp_path):
     place = tmp_path / "small"
@@ -102,7 +160,7 @@ def test_a_really_full_disk(tmp_path):
 
 
 def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
-    limits = Limits(keep_seconds=-1.0, snapshot_seconds=1000.0)
+    limits = Limits(keep_seconds=3600.0, snapshot_seconds=1000.0)
     folder = tmp_path / "data"
     with serving(folder, limits=Limits()) as (address, server):
         own = client(address)
@@ -114,7 +172,8 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         own.learn("m", {"x": 1.0}, "yes", id="b")
         before = own.model("m")
     with serving(folder, limits=limits) as (address, server):
-        own = client(address)
+        own, now = client(address), milliseconds()
+        server.machine._clock = lambda: now + 4_000_000
         for _ in range(5):
             server.writer._next_expiry = 0.0
             own.predict("m", {"x": 2.0})  # housekeeping comes after every group
@@ -128,6 +187,11 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         assert own.label("m", "a2", "no")["learned"]  # it was waiting all the time
         with pytest.raises(dl.ServiceError, match="older ones are deleted"):
             own.challenge("m", "late")
+        server.machine._clock = lambda: now + 12_000_000
+        for _ in range(5):
+            server.writer._next_expiry = 0.0
+            own.predict("m", {"x": 2.0})
+        assert call(address, "POST", "/models/m/labels", {"id": "a1", "label": "yes"})[0] == 404
     with serving(folder) as (address, server):
         now = client(address).model("m")
         assert now["learners"][0]["rounds"] == before["learners"][0]["rounds"] + 1
@@ -163,6 +227,22 @@ def test_files_of_another_kind_are_refused(tmp_path):
         SqliteLog(Path(tmp_path))
 
 
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_log_that_cannot_be_read_ends_the_process_with_74(tmp_path, damage):
+    file = tmp_path / "log.sqlite3"
+    log = SqliteLog(file)
+    machine = Machine(log, load, lambda: 1000)
+    machine.process([Create("m", b"")])
+    for i in range(50):
+        machine.process([Learn("m", [f"l{i}"], ["x" * 5000], [Feedback("yes")])])
+    log.close()
+    content = file.read_bytes()
+    half = len(content) // 2
+    file.write_bytes(content[:half] if damage == "cut" else content[:4096] + b"\1" * half)
+    made = CliRunner().invoke(main, ["serve", "--data", str(tmp_path), "--port", "0"])
+    assert (made.exit_code, "cannot be read" in made.output) == (74, True)
+
+
 def test_nobody_else_reads_the_folder(tmp_path):
     with serving(tmp_path / "data"):
         assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
@@ -171,3 +251,11 @@ def test_nobody_else_reads_the_folder(tmp_path):
 def test_a_challenger_of_another_task_is_refused(machine):
     machine.hosted("m").served.about = lambda: {"task": "another"}
     assert machine.process([Challenge("m", "c", b"", 0)])[0].status == 422
+
+
+@pytest.mark.parametrize("after", [3, 2**63, 2**64, 2**70])
+def test_a_challenger_that_begins_after_the_log_is_refused(machine, after):
+    """Once it was written, and then could not be read: no restart helped."""
+    machine.process([Learn("m", ["l"], ["row"], [Feedback("yes")])])
+    assert machine.process([Challenge("m", "c", b"", after)])[0].status == 422
+    assert (machine.seq, machine.process([Challenge("m", "c", b"", 2)])[0].status) == (2, 201)

@@ -36,7 +36,7 @@ class ListSource:
 
 
 def fed(source, address, server, count):
-    feeder = Feeder(source, "m", server.writer, server.positions.get(source.name, ""))
+    feeder = Feeder(source, "m", server.writer, server.positions)
     feeder.start()
     own = client(address)
     for _ in range(3000):
@@ -58,6 +58,7 @@ def test_messages_predict_tell_and_learn(tmp_path):
         {"data": '{"label": "yes"}'},
         {"x": "1"},
         {"x": "a", "y": "b"},
+        {"data": '{"row": {"x": 1}, "label": ' + "[" * 5000},
     ]
     messages += [{"data": '{"row": {"x": 1}, "label": "last"}'}]
     with serving(tmp_path / "data") as (address, server):
@@ -66,7 +67,7 @@ def test_messages_predict_tell_and_learn(tmp_path):
         feeder = fed(ListSource(messages), address, server, 31)
         counts = own.model("m")["counts"]
         assert (counts["asked"], counts["told"], counts["learned"]) == (10, 10, 21)
-        assert feeder.refused == 4
+        assert feeder.refused == 5
 
 
 def test_a_position_that_was_forgotten_doubles_nothing(tmp_path):
@@ -75,13 +76,44 @@ def test_a_position_that_was_forgotten_doubles_nothing(tmp_path):
         client(address).create("m", "y", columns=COLUMNS, learner="fast")
         fed(ListSource(messages), address, server, 100)
     with serving(tmp_path / "data") as (address, server):
-        assert server.positions == {"list": "100"}
-        feeder = Feeder(ListSource(messages), "m", server.writer, "")  # from the beginning again
+        assert server.positions == {"list m": "100"}
+        feeder = Feeder(ListSource(messages), "m", server.writer, {})  # from the beginning again
         feeder.start()
         while feeder.position != "100":
             time.sleep(0.01)
         feeder.stop()
         assert client(address).model("m")["counts"]["learned"] == 100
+
+
+def test_several_models_read_one_stream_each_from_its_own_position(tmp_path):
+    messages = [{"x": str(i % 5), "y": "yes" if i % 2 else "no"} for i in range(50)]
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        own.create("behind", "y", columns=COLUMNS, learner="fast")
+        behind = Feeder(ListSource(messages[:7]), "behind", server.writer, server.positions)
+        behind.start()
+        while behind.position != "7":
+            time.sleep(0.01)
+        behind.stop()
+        fed(ListSource(messages), address, server, 50)
+    with serving(tmp_path / "data") as (address, server):
+        assert server.positions == {"list behind": "7", "list m": "50"}
+
+
+def test_messages_wait_for_a_model_that_is_not_there_yet(tmp_path):
+    messages = [{"x": str(i % 5), "y": "yes" if i % 2 else "no"} for i in range(50)]
+    with serving(tmp_path / "data") as (address, server):
+        feeder = Feeder(ListSource(messages), "m", server.writer, server.positions)
+        feeder.start()
+        time.sleep(0.5)
+        assert (feeder.position, feeder.refused) == ("", 0)
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast")
+        while feeder.position != "50":
+            time.sleep(0.01)
+        feeder.stop()
+        assert own.model("m")["counts"]["learned"] == 50
 
 
 @pytest.mark.parametrize(
@@ -133,7 +165,7 @@ def test_redis_is_killed_and_restarted_and_so_is_the_service(tmp_path):
                 own = client(address)
                 own.create("m", "y", columns=COLUMNS, learner="fast", exist_ok=True)
                 source, model = source_from(url)
-                feeder = Feeder(source, model, server.writer, server.positions.get(source.name, ""))
+                feeder = Feeder(source, model, server.writer, server.positions)
                 feeder.start()
                 while own.model("m")["counts"]["learned"] < 300 * (kills + 1) - 100:
                     time.sleep(0.01)

@@ -157,8 +157,7 @@ class Committee(Shell):
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
-        if not self.outstanding:
-            self._identity = ""
+        self._inherited = True  # the fingerprint is another as soon as no ticket is outstanding
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""

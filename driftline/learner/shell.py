@@ -101,6 +101,8 @@ class Shell(Learner):
         self._tickets = 0  # the number of the next one
         self._outstanding = Outstanding()
         self._identity = ""
+        #: Whether the fingerprint may be that of the learner before it has grown.
+        self._inherited = False
         #: Rounds of a run whose labels are still to come.
         self._late: Waiting | None = None
 
@@ -754,8 +756,11 @@ class Shell(Learner):
     def _fingerprint(self) -> str:
         """Return a fingerprint of parts and seed, by which a learner knows its own tickets.
 
-        It does not change while tickets are outstanding, even if the learner grows.
+        It does not change while tickets are outstanding, even if the learner grows; when none is,
+        it is that of the learner as it has become, as it will be after saving and loading.
         """
+        if self._inherited and not len(self._outstanding):
+            self._identity, self._inherited = "", False
         if not self._identity:
             text = json.dumps([self.config(), self._draws.key], sort_keys=True)
             self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -773,6 +778,7 @@ class Shell(Learner):
         if made is not None:
             self._check_waiting(made)
         self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
+        self._inherited = True
         self._outstanding, self._late = Outstanding(numbers), made
 
     def _check_waiting(self, waiting: Waiting) -> None:

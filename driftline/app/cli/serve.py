@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -122,7 +124,7 @@ def serve(
     opened = [source_from(url) for url in sources]
     kept = math.inf if keep is None else keep * DAY
     limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY, keep_seconds=kept)
-    with Server(folder, limits) as server:
+    with _said(), Server(folder, limits) as server:
         for finding in server.snapshots.findings:
             click.echo(finding, err=True)
         count = len(server.machine.models)
@@ -137,9 +139,10 @@ def serve(
         elif example:
             companion = made_up(running.address, token)
         feeders = [
-            Feeder(source, model, server.writer, server.positions.get(source.name, ""))
-            for source, model in opened
+            Feeder(source, model, server.writer, server.positions) for source, model in opened
         ]
+        if len({feeder.key for feeder in feeders}) < len(feeders):
+            raise InputError("two streams of the same name cannot be read by one model")
         for feeder in feeders:
             feeder.start()
         listen(running, _told, companion)
@@ -148,6 +151,19 @@ def serve(
         if companion is not None:
             companion.stop()
     click.echo("stopped; all is on the disk")
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """End with a code of its own if the log cannot be read, and say why."""
+    from driftline.app.service.log import LogFailedError
+    from driftline.app.service.server import FAILED
+
+    try:
+        yield
+    except LogFailedError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(FAILED)
 
 
 def _told(address: str) -> None:

@@ -87,7 +87,7 @@ class Lock:
             os.close(self._handle)
             raise InputError(
                 f"{self.folder} is being written by process {who or 'unknown'}: wait until it has "
-                "ended, or name another folder by --out"
+                "ended, or name another folder"
             ) from None
         except OSError:  # a file system without locks
             return True

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from driftline.app.service.requests import RefusedError
 from driftline.errors import InputError
@@ -35,6 +36,23 @@ class Access:
     def __init__(self, tokens: Mapping[str, str]):
         self._tokens = [(token.encode(), role) for token, role in tokens.items()]
 
+    def check_local(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Without tokens, refuse what a browser was told to send by a page from elsewhere.
+
+        Such a page can post to this machine, and a name of its own can be made to lead here; a
+        browser then says where the page is from, or by which name it asks.
+        """
+        if self._tokens:
+            return
+        given = dict(headers)
+        host, origin = given.get(b"host", b""), given.get(b"origin")
+        if origin is not None and origin != b"http://" + host:
+            raise RefusedError(403, "a page from elsewhere may not use a service without tokens")
+        if host and not is_loopback(_name_of(host)):
+            raise RefusedError(
+                403, "without tokens, a service is asked for by localhost or its address only"
+            )
+
     def check(self, header: str, what: str) -> None:
         """Refuse a request whose token does not allow it; every comparison takes as long."""
         if not self._tokens:
@@ -53,7 +71,7 @@ class Access:
 def read_tokens(path: Path) -> dict[str, str]:
     """Return the tokens of a file: a role and a token on every line."""
     made: dict[str, str] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -61,12 +79,22 @@ def read_tokens(path: Path) -> dict[str, str]:
             raise InputError(
                 f"{path}, line {number}: expected a role ({', '.join(ROLES)}) and a token"
             )
+        if not words[1].isascii():
+            raise InputError(f"{path}, line {number}: a token has letters of ASCII only")
         if len(words[1]) < SHORTEST:
             raise InputError(f"{path}, line {number}: a token has {SHORTEST} characters or more")
         made[words[1]] = words[0]
     if not made:
         raise InputError(f"{path} has no token")
     return made
+
+
+def _name_of(host: bytes) -> str:
+    """Return the name in a Host header, without its port."""
+    try:
+        return urlsplit(b"//" + host).hostname.decode("latin-1")  # type: ignore[union-attr]
+    except (ValueError, AttributeError):
+        return ""
 
 
 def is_loopback(host: str) -> bool:

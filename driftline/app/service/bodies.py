@@ -11,6 +11,8 @@ from msgspec import Meta, Struct, field
 from driftline.app.service.requests import RefusedError
 
 __all__ = [
+    "CELL",
+    "ID",
     "ChallengerBody",
     "ChampionBody",
     "LabelBody",

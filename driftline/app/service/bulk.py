@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from driftline.app.service.bodies import CELL, Cell, Text
 from driftline.app.service.requests import RefusedError
 from driftline.typing import Json
 
@@ -59,12 +60,14 @@ async def _lines(parts: AsyncIterator[bytes], quoted: bool) -> AsyncIterator[str
 
 def _joined(lines: Sequence[bytes], quoted: bool) -> Iterator[bytes | list[bytes]]:
     open_: list[bytes] = []
+    quotes = 0
     for line in lines:
         if not quoted:
             yield line
             continue
         open_.append(line)
-        if sum(part.count(b'"') for part in open_) % 2 == 0:
+        quotes += line.count(b'"')
+        if quotes % 2 == 0:
             yield b"\n".join(open_)
             open_ = []
     if open_:
@@ -80,14 +83,17 @@ def _text(line: bytes) -> str:
 
 def _cells(line: str, number: int) -> list[str]:
     try:
-        return next(csv.reader([line], strict=True))
+        made = next(csv.reader([line], strict=True))
     except (csv.Error, StopIteration) as error:
         raise RefusedError(422, f"line {number} is no CSV: {error}") from None
+    if any(len(cell) > CELL for cell in made):
+        raise RefusedError(422, f"line {number}: a cell has {CELL} characters at most")
+    return made
 
 
 def _object(line: str, number: int) -> Json:
     try:
-        made: Any = msgspec.json.decode(line, type=dict[str, str | int | float | bool | None])
+        made: Any = msgspec.json.decode(line, type=dict[Text, Cell])
     except (msgspec.DecodeError, RecursionError) as error:
         raise RefusedError(422, f"line {number} is no JSON object of cells: {error}") from None
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -72,10 +73,8 @@ class Copies(threading.Thread):
         for name, used in list(self._used.items()):
             number = self._machine.names.get(name)
             copy = self._copies.get(name)
-            if number is None:
+            if number is None or now - used > UNUSED:  # an old copy must not answer later
                 made[name] = None
-                self._used.pop(name, None)
-            elif now - used > UNUSED:
                 self._used.pop(name, None)
             elif copy is None or copy.hosted.number != number:
                 made[name] = self._machine.models[number].to_saved()
@@ -105,10 +104,11 @@ class Copies(threading.Thread):
             self._ready.notify()
         return future
 
-    def has(self, model: str) -> bool:
-        """Say whether there is a copy; if not, the writer must publish one first."""
+    def has(self, model: str, number: int) -> bool:
+        """Say whether there is a copy of a model; if not, the writer must publish one first."""
         self._used[model] = time.monotonic()
-        return model in self._copies or model in self._fresh
+        copy = self._copies.get(model)
+        return copy is not None and copy.hosted.number == number
 
     # -- its own thread
 
@@ -144,14 +144,20 @@ class Copies(threading.Thread):
             self._copies.pop(name, None)
             return
         began = time.perf_counter()
-        hosted = Hosted.from_saved(*saved, served_from)
+        try:
+            hosted = Hosted.from_saved(*saved, served_from)
+        except Exception:  # whoever asks for this model is refused, and not kept waiting
+            traceback.print_exc()
+            self._copies.pop(name, None)
+            return
         self._copies[name] = Copy(hosted, time.perf_counter() - began)
 
     def _answer(self, name: str, several: Sequence[Waiting]) -> None:
         """Predict all rows of a model together; if that is refused, request by request."""
         copy = self._copies.get(name)
         if copy is None:
-            made: list[Any] = [RefusedError(404, f"there is no model {name!r:.80}")] * len(several)
+            error = RefusedError(404, f"there is no copy of {name!r:.80}")
+            made: list[Any] = [error] * len(several)
         else:
             try:
                 made = self._predicted(copy.hosted, several)

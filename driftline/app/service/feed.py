@@ -29,6 +29,7 @@ class Feed:
         self._machine = machine
         self._next, self._event = 0.0, (0, b"")
         self._watching: set[tuple[Any, asyncio.Event]] = set()
+        self._ended = False
 
     def publish(self, now: bool = False) -> None:
         """Make an event if there was none for a while; called by the writer after every group."""
@@ -37,6 +38,14 @@ class Feed:
             return
         self._next = moment + PAUSE
         self._make()
+        self._wake()
+
+    def end(self) -> None:
+        """Let those who watch go, so that nobody waits for them when the service stops."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
         for loop, event in list(self._watching):
             try:
                 loop.call_soon_threadsafe(event.set)
@@ -56,7 +65,7 @@ class Feed:
         self._watching.add(mine)
         try:
             yield b"retry: 1000\n\n"
-            while True:
+            while not self._ended:
                 try:
                     await asyncio.wait_for(event.wait(), SILENCE)
                 except TimeoutError:

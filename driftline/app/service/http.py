@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from driftline.app.service.access import Access
 from driftline.app.service.bodies import LabelBody, LearnBody, PredictBody, decoded
@@ -30,6 +31,8 @@ Send = Callable[[Any], Awaitable[None]]
 
 #: How many seconds a body may pause.
 SLOWEST = 30.0
+#: How often a copy is asked for that is deleted, since it was not used for long, just then.
+COPIES = 3
 
 
 class Bounds:
@@ -85,10 +88,16 @@ async def looked(
     writer: Writer, copies: Copies, model: str, rows: Sequence[Any], ids: Sequence[str] | None
 ) -> list[Json]:
     """Return answers by a copy of a model; the first copy is made by the writer."""
-    if not copies.has(model):
-        writer.machine.hosted(model)  # refused if there is none
-        await writer.call(copies.publish)
-    return await copies.predict(model, rows, ids)
+    for _ in range(COPIES):
+        hosted = writer.machine.hosted(model)  # refused if there is none
+        if not copies.has(model, hosted.number):
+            await writer.call(copies.publish)
+        try:
+            return await copies.predict(model, rows, ids)
+        except RefusedError as error:
+            if error.status != 404:
+                raise
+    raise RefusedError(503, f"there is no copy of {model!r:.80}: try again in a second")
 
 
 class Fast:
@@ -113,6 +122,12 @@ class Fast:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
+        if scope["type"] == "http":
+            try:
+                self._access.check_local(scope["headers"])
+            except RefusedError as error:
+                await send_json(send, *error_of(error))
+                return
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[1] == "models" and parts[3] in self._kinds:
@@ -139,7 +154,7 @@ class Fast:
             if not bodies:
                 return 200, b"[]"
             request = request_of(model, bodies)
-            if what == "predict" and scope["query_string"] == b"mode=token":
+            if what == "predict" and _by_token(scope["query_string"]):
                 outcome = await self._with_tokens(request)
             else:
                 outcome = await self._carried_out(request)
@@ -180,6 +195,16 @@ class Fast:
     def _learn(model: str, bodies: Any) -> Learn:
         ids = [body.id or "" for body in bodies]
         return Learn(model, ids, [b.row for b in bodies], [Feedback(b.label) for b in bodies])
+
+
+def _by_token(query: bytes) -> bool:
+    """Say whether a prediction is to be answered with a token; refuse what nobody knows."""
+    if not query:
+        return False
+    modes = [value for name, value in parse_qsl(query.decode("latin-1")) if name == "mode"]
+    if any(mode not in ("token", "ticket") for mode in modes):
+        raise RefusedError(422, f"a mode is token or ticket, not {modes[0]!r:.40}")
+    return "token" in modes
 
 
 async def send_json(send: Send, status: int, body: bytes) -> None:

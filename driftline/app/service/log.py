@@ -45,6 +45,20 @@ create index if not exists models on log(model) where kind in (1, 9);
 create table if not exists positions(source text primary key, position text not null) without rowid;
 """
 
+#: Kinds of records whose id is that of a row; that of others is a name.
+ROWS = (Kind.ASK, Kind.TELL, Kind.LEARN)
+
+#: The first records that may be deleted: a model's first stays as long as the model, and a row (2)
+#: until its label is in snapshots, or that it was forgotten. Ids of deleted models are not there.
+OLD = """
+select l.seq, l.model, l.kind, l.id, l.at from log l
+left join ids i on l.kind=2 and i.model=l.model and i.id=l.id
+where l.seq<=? and l.at<? and case l.kind
+    when 1 then l.model in (select model from log where kind=9)
+    when 2 then i.told is null or (i.told>0 and i.told<=?) or (i.told=-1 and not ?)
+    else 1 end
+order by l.seq limit ?"""
+
 
 def _key(id: str) -> bytes:
     return hashlib.blake2b(id.encode(), digest_size=8).digest()
@@ -210,40 +224,34 @@ class SqliteLog:
     def trim(self, before: int, covered: int, forget: int, most: int = 5000) -> int:
         """Delete records that came before a time and are in snapshots; return how many.
 
-        Rows that wait for their label stay. Of the ids of others a digest is kept, so that these
-        are known to be too old, until ``forget``. At most so many records are deleted at a time.
+        Rows that wait for their label stay, and whatever records after ``covered`` will read when
+        they are applied again: rows of their labels, rows that they forget, and all that a
+        challenger has read. Of the ids of others a digest is kept, so that these are known to be
+        too old, until ``forget``. At most so many records are deleted at a time.
         """
         run = self._write.execute
-        last = run(
-            "select max(seq) from (select seq from log where seq<=? and at<? order by seq limit ?)",
-            (covered, before, most),
-        ).get
-        if last is None:
+        later = "select distinct kind from log where seq>? and kind in (?,?)"
+        kinds = {kind for (kind,) in run(later, (covered, Kind.EXPIRE, Kind.CHALLENGE))}
+        if Kind.CHALLENGE in kinds:
+            return 0
+        old: list[Any] = run(OLD, (covered, before, covered, Kind.EXPIRE in kinds, most)).fetchall()
+        if not old:
             run("delete from gone where at<?", (forget,))
             return 0
-        made = 0
 
         def work() -> None:
-            nonlocal made
-            old = run(
-                """select l.seq, l.model, l.id, l.at from log l
-                left join ids i on i.model=l.model and i.id=l.id
-                where l.seq<=? and l.kind!=1 and not (l.kind=2 and i.told=0)""",
-                (last,),
-            ).fetchall()
-            made = len(old)
             many = self._write.executemany
             many("delete from log where seq=?", [(seq,) for seq, *_ in old])
             many("delete from stored where seq=?", [(seq,) for seq, *_ in old])
-            named = [(model, str(id), at) for _, model, id, at in old if id]
+            named = [(model, str(id), at) for _, model, kind, id, at in old if id and kind in ROWS]
             many("delete from ids where model=? and id=?", [own[:2] for own in named])
             rows = [(model, _key(id), at) for model, id, at in named]
             many("insert or replace into gone values(?,?,?)", rows)
-            run("insert or replace into meta values('trimmed', ?)", (last,))
+            run("insert or replace into meta values('trimmed', ?)", (old[-1][0],))
 
         self._commit(work)
-        self.trimmed = last
-        return made
+        self.trimmed = old[-1][0]
+        return len(old)
 
     def put_meta(self, key: str, value: Any) -> None:
         """Keep a value by name."""

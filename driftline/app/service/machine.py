@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any, Protocol
 
 from driftline.app.service.batch import Batch, Plan
@@ -87,12 +87,20 @@ class Machine:
     # -- after a restart
 
     def recover(self, snapshots: Snapshots | None = None) -> int:
-        """Compute the state from the log; return how many records were applied."""
+        """Compute the state from the log; return how many records were applied.
+
+        It is refused if records of a model were deleted that no snapshot has.
+        """
         covered: dict[int, int] = {}
         for hosted, seq in () if snapshots is None else snapshots.load():
             self.models[hosted.number], self.names[hosted.name] = hosted, hosted.number
             covered[hosted.number] = seq
         first = self.log.first_without(list(covered))
+        if first is not None and first <= self.log.trimmed:
+            raise InputError(
+                f"the model of record {first} has no snapshot that can be read, and records up to "
+                f"{self.log.trimmed} were deleted: take log and snapshots from a backup"
+            )
         start = min([*covered.values(), *([] if first is None else [first - 1])], default=0)
         count = 0
         for _, group in groupby(self.log.read(start), key=lambda record: record.batch):
@@ -101,6 +109,8 @@ class Machine:
             count += len(records)
             if len(self._unwritten) >= UNWRITTEN:
                 self.flush()
+        # A deleted model that was read again may have had the name of one from a snapshot.
+        self.names = {hosted.name: number for number, hosted in self.models.items()}
         return count
 
     def _is_new(self, record: Record, covered: dict[int, int]) -> bool:
@@ -156,10 +166,10 @@ class Machine:
 
     def hosted(self, name: str) -> Hosted:
         """Return a model by its name, or refuse the name."""
-        number = self.names.get(name)
-        if number is None:
+        hosted = self.models.get(self.names.get(name, 0))  # which the writer may delete meanwhile
+        if hosted is None:
             raise RefusedError(404, f"there is no model {name!r:.80}")
-        return self.models[number]
+        return hosted
 
     def answer(self, seq: int) -> Json | None:
         """Return what was answered to a record; of labels, only refusals are kept."""
@@ -236,7 +246,8 @@ class Machine:
         elif kind is Kind.RETIRE:
             hosted.readers.pop(bodies[-1])
         elif kind is Kind.DELETE:
-            del self.models[model], self.names[hosted.name]
+            del self.models[model]
+            self.names.pop(hosted.name, None)
         return [None] * len(records)
 
     def _create(self, record: Record, body: Any) -> Hosted:
@@ -281,7 +292,7 @@ class Machine:
         reader = Reader(hosted.next_reader, name, self.load(content), after)
         hosted.next_reader += 1
         catching = CatchUp(self.log, hosted.number, reader)
-        earlier = (r for r in self.log.read(after) if r.seq < record.seq)
+        earlier = takewhile(lambda own: own.seq < record.seq, self.log.read(after))
         for _, group in groupby(earlier, key=lambda record: record.batch):
             catching.apply([own for own in group if own.model == hosted.number])
         hosted.readers[reader.number] = reader

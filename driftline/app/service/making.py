@@ -11,6 +11,7 @@ from driftline.app.service.bodies import ChallengerBody, ModelBody
 from driftline.app.tables.columns import Column, Columns
 from driftline.app.tables.encoder import Encoder
 from driftline.app.tables.labels import codec_from_config
+from driftline.app.tables.labels.classes import MOST_CLASSES
 from driftline.errors import InputError
 from driftline.state import archive
 from driftline.typing import Json
@@ -35,6 +36,8 @@ def model_of(body: ModelBody) -> bytes:
         raise InputError("say what columns hold by columns, or give some rows to guess it from")
     given: Json = {"learner": body.learner, "seed": body.seed, "coverage": body.coverage}
     if body.rows is not None:
+        if wrong := [name for name in body.options if name in {*given, "cls", "rows", "label"}]:
+            raise InputError(f"{wrong[0]} is no option: it stands beside the options")
         model = TableModel.new(body.rows, body.label, **given, **body.options)
     else:
         encoder = _encoder(body)
@@ -46,10 +49,14 @@ def _encoder(body: ModelBody) -> Encoder:
     """Return an encoder for columns that are named."""
     options: dict[str, Any] = dict(body.options)
     kind, missing = options.pop("task", "classes"), options.pop("missing", "mean")
-    if kind == "levels" and "levels" in options:
-        values = options.pop("levels")
-    else:
+    values = options.pop("levels", None) if kind == "levels" else None
+    if values is None:
         values = body.classes
+    if not isinstance(values, list) or not all(isinstance(v, (str, int, float)) for v in values):
+        raise InputError(f"levels are a list of texts, not {values!r:.80}")
+    values = [str(value) for value in values]
+    if len(set(values)) < len(values) or len(values) > MOST_CLASSES:
+        raise InputError(f"classes and levels are different texts, {MOST_CLASSES} at most")
     if options:
         raise InputError(
             f"with columns, options are task, levels and missing; not {sorted(options)[0]!r:.80}"
@@ -62,7 +69,7 @@ def _encoder(body: ModelBody) -> Encoder:
         raise InputError("a model needs one column or more")
     if both := {column.name for column in columns} & set(names):
         raise InputError(f"{sorted(both)[0]!r} is a column and the label")
-    config: Json = {"kind": kind, "names": names, "values": [str(v) for v in values]}
+    config: Json = {"kind": kind, "names": names, "values": values}
     config |= {"whole": False, "numeric": False}
     try:
         codec = codec_from_config(config)

@@ -220,6 +220,10 @@ class Planner:
                     410,
                     f"the log begins after record {machine.log.trimmed}: older ones are deleted",
                 )
+            if request.after > machine.seq:
+                raise RefusedError(
+                    422, f"the log ends with record {machine.seq}: nothing comes after a later one"
+                )
             served = machine.load(request.content)
             if served.about().get("task") != hosted.served.about().get("task"):
                 raise RefusedError(422, "the challenger has another task than the model")

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from driftline.app.service.access import Access
 from driftline.app.service.bodies import (
+    ID,
     ChallengerBody,
     ChampionBody,
     ModelBody,
@@ -68,6 +69,8 @@ POLICY = (
 )
 #: How many rows of a bulk upload are one request of the writer.
 PIECE = 1000
+#: How long the text is that the ids of a bulk upload begin with; numbers of rows follow.
+PREFIX = ID - 20
 
 
 class Slow:
@@ -241,6 +244,8 @@ class Slow:
             raise RefusedError(422, "rows by the names of columns are for models of tables")
         kind = "csv" if "csv" in request.headers.get("content-type", "") else "json"
         prefix, labels = request.query_params.get("id", ""), served.model.label
+        if len(prefix) > PREFIX:
+            raise RefusedError(422, f"ids begin with {PREFIX} characters at most")
         piece: list[Json] = []
         done = {"rows": 0, "learned": 0, "duplicate": 0}
 
@@ -329,7 +334,7 @@ class Slow:
     async def events(self, request: Request) -> Response:
         """Send the latest numbers whenever they change."""
         known = request.headers.get("last-event-id", "")
-        stream = self._feed.events(int(known) if known.isdigit() else 0)
+        stream = self._feed.events(int(known) if _is_record(known) else 0)
         headers = {"cache-control": "no-store"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
@@ -363,9 +368,14 @@ def _made(body: ModelBody) -> bytes:
 
 def _after(request: Request) -> int:
     given = request.query_params.get("after", "0")
-    if not given.isdigit() or len(given) > 18:
+    if not _is_record(given):
         raise RefusedError(422, f"after is the number of a record, not {given!r:.40}")
     return int(given)
+
+
+def _is_record(text: str) -> bool:
+    """Say whether a text is the number of a record."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
 
 
 def _label_of(row: Json, names: list[str]) -> Any:

@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftline.app.runs.lock import Lock
 from driftline.app.service.access import Access
 from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
-from driftline.app.service.log import SqliteLog
+from driftline.app.service.log import LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from, warm_up
@@ -32,13 +34,18 @@ from driftline.app.service.writer import Limits, Writer
 from driftline.errors import InputError
 from driftline.state import archive
 
-__all__ = ["Running", "Server", "listen"]
+__all__ = ["FAILED", "Running", "Server", "listen"]
+
+#: The exit code after a failure of the disk or the log.
+FAILED = 74
 
 #: Seconds for requests to end when the service stops, and for which a thread keeps others waiting.
 GRACE, SWITCH = 5, 0.0005
 #: Thresholds of the garbage collector: rows and tickets are no cycles, and go without it.
 COLLECTIONS = (20_000, 20, 50)
 
+#: How many bytes may come before a body, with those that are read together with its beginning.
+HEAD = 1 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
 
@@ -87,6 +94,9 @@ class Server:
             self.feed = Feed(self.machine)
             self.copies = Copies(self.machine, tokens)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
+        except apsw.Error as error:
+            self._lock.__exit__()
+            raise LogFailedError(f"{self.folder / LOG} cannot be read: {error}") from error
         except BaseException:
             self._lock.__exit__()
             raise
@@ -126,6 +136,31 @@ class _Quiet(uvicorn.Server):
         yield
 
 
+class _Protocol(HttpToolsProtocol):
+    """Ends a connection whose address and headers do not end; bodies are counted elsewhere."""
+
+    _head, _in_head = 0, True
+
+    def data_received(self, data: bytes) -> None:
+        """Count what comes before a body."""
+        if self._in_head:
+            self._head += len(data)
+            if self._head > HEAD:
+                self.send_400_response("the headers are too large")
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        """Count no longer."""
+        self._head, self._in_head = 0, False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Count from the next request on."""
+        self._in_head = True
+        super().on_message_complete()
+
+
 class Running:
     """A service that answers requests at an address, until it is stopped."""
 
@@ -134,7 +169,7 @@ class Running:
             server.application(access),
             host=host,
             port=port,
-            http="httptools",
+            http=_Protocol,
             lifespan="off",
             access_log=False,
             log_level="error",
@@ -144,7 +179,7 @@ class Running:
             limit_concurrency=CONNECTIONS,
             server_header=False,
         )
-        self._server = _Quiet(config)
+        self._server, self._feed = _Quiet(config), server.feed
         try:
             self._socket = config.bind_socket()
         except SystemExit:  # that is how uvicorn says so
@@ -167,6 +202,7 @@ class Running:
         """Answer what has come, and then end; when it is called again, end at once."""
         self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
+        self._feed.end()
 
 
 def listen(
@@ -197,4 +233,4 @@ def _end_process(error: BaseException) -> None:
     """End at once: nobody knows what is on the disk, and a restart will read it."""
     said = f"the service ends at once, and will read its log when it is started again: {error!r}"
     print(said, file=sys.stderr, flush=True)
-    os._exit(74)
+    os._exit(FAILED)

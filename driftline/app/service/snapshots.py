@@ -18,6 +18,9 @@ __all__ = ["SnapshotFolder"]
 
 NAME = re.compile(r"model-(\d+)-(\d+)\.snapshot")
 
+#: Why a file may be of no use.
+ERRORS = (OSError, InputError, KeyError, TypeError, ValueError)
+
 
 class SnapshotFolder:
     """Files in a folder, one or two for each model; the log says which of them are good.
@@ -44,15 +47,15 @@ class SnapshotFolder:
             if hosted.number != model:
                 raise InputError(f"it is that of model {hosted.number}")
             return hosted
-        except (OSError, InputError, KeyError, TypeError, ValueError) as error:
+        except ERRORS as error:
             self.findings.append(f"{name} cannot be used, and the log is read instead: {error}")
             return None
 
     def verify(self, name: str) -> bool:
-        """Say whether a file can be read from the disk, and its digest is right."""
+        """Say whether a model can be made of a file: records before it may be deleted then."""
         try:
-            archive.read(self.folder / name)
-        except (OSError, InputError):
+            Hosted.from_saved(*archive.read(self.folder / name), self._load)
+        except ERRORS:
             return False
         return True
 

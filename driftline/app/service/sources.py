@@ -13,13 +13,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from driftline.app.service.bodies import Row
+from driftline.app.service.bodies import ID, Row
 from driftline.app.service.requests import Ask, Learn, Outcome, Read, RefusedError, Request, Tell
 from driftline.app.service.served import Feedback, TableServed
 from driftline.app.service.writer import Writer
@@ -59,7 +59,7 @@ class Source(Protocol):
 class Content(msgspec.Struct, forbid_unknown_fields=True):
     """What a message of JSON says."""
 
-    id: str = ""
+    id: Annotated[str, msgspec.Meta(max_length=ID)] = ""
     row: Row | None = None
     label: Any = None
     loss: float | None = None
@@ -168,10 +168,12 @@ def source_from(url: str) -> tuple[Source, str]:
 class Feeder(threading.Thread):
     """Reads a source, and hands its messages to the writer."""
 
-    def __init__(self, source: Source, model: str, writer: Writer, position: str):
+    def __init__(self, source: Source, model: str, writer: Writer, positions: Mapping[str, str]):
         super().__init__(name=source.name, daemon=True)
         self._source, self._model, self._writer = source, model, writer
-        self.position, self._ending = position, threading.Event()
+        #: By which name the position is kept: several models may read one stream.
+        self.key = f"{source.name} {model}"
+        self.position, self._ending = positions.get(self.key, ""), threading.Event()
         #: How many messages were read, and how many of them refused.
         self.read, self.refused = 0, 0
 
@@ -198,8 +200,10 @@ class Feeder(threading.Thread):
 
     def _taken(self, messages: Sequence[Message]) -> bool:
         """Hand messages to the writer, until they are on the disk; say whether to go on."""
+        if not self._found():
+            return False
         requests = self._requests(messages)
-        last = Read(self._source.name, messages[-1].position)
+        last = Read(self.key, messages[-1].position)
         while not self._ending.is_set():
             try:
                 future = self._writer.submit_together([*requests, last], len(messages))
@@ -211,6 +215,18 @@ class Feeder(threading.Thread):
                     return False
                 time.sleep(PAUSE)  # the queue or the disk is full
         return False
+
+    def _found(self) -> bool:
+        """Wait until the model is there, since messages are not to be passed over before."""
+        if self._model not in self._writer.machine.names:
+            said = (
+                f"{self._source.name}: there is no model {self._model!r} yet, which is waited for"
+            )
+            print(said, file=sys.stderr, flush=True)
+        while self._model not in self._writer.machine.names:
+            if self._ending.wait(PAUSE):
+                return False
+        return True
 
     def _count(self, requests: Sequence[Request], outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes[: len(requests)]:
@@ -228,7 +244,7 @@ class Feeder(threading.Thread):
             self.read += 1
             try:
                 made.append(self._request(message))
-            except (RefusedError, InputError, msgspec.MsgspecError) as error:
+            except (RefusedError, InputError, msgspec.MsgspecError, RecursionError) as error:
                 self.refused += 1
                 said = f"{self._source.name}, message {message.id}: {error}"
                 print(f"{said:.300}", file=sys.stderr, flush=True)

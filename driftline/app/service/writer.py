@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
-from driftline.app.service.requests import Expire, Outcome, RefusedError, Request
+from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.typing import Saved
 
@@ -64,7 +64,7 @@ class Writer(threading.Thread):
     failed
         Called when the disk has failed: the process must end, since nobody knows what was written.
     published
-        Called after every group, in this thread.
+        Called after every group, and now and then while there is none, in this thread.
     """
 
     def __init__(
@@ -158,6 +158,8 @@ class Writer(threading.Thread):
                     began = time.perf_counter()
                     self._process(taken)
                     self._note_speed(sum(own[1] for own in taken), time.perf_counter() - began)
+                else:
+                    self._published()  # what was too early after the last group
                 self._housekeeping()
             self._end()
         except BaseException as error:
@@ -204,9 +206,15 @@ class Writer(threading.Thread):
                 loop.call_soon_threadsafe(_resolve, pairs)
 
     def _answered(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
-        """Process requests; return what each is answered."""
-        if not group:
-            return []
+        """Process requests, those together that have one commit; return what each is answered."""
+        made = []
+        for alone, part in groupby(group, key=lambda own: isinstance(own[0][0], ALONE)):
+            for several in [[own] for own in part] if alone else [list(part)]:
+                made += self._committed(several)
+        return made
+
+    def _committed(self, group: Sequence[tuple[Any, Any, Any]]) -> list[tuple[Any, Any, Any]]:
+        """Process requests in one commit; if the disk is full, none of them is carried out."""
         try:
             requests = [request for several, _, _ in group for request in several]
             outcomes = iter(self.machine.process(requests))
@@ -289,10 +297,15 @@ class Writer(threading.Thread):
             self._ready.notify()
 
     def _name_snapshots(self, made: Sequence[tuple[int, int, str]], covered: int) -> None:
-        for number, batch, name in made:
-            if number in self.machine.models:
-                self.log.put_snapshot(number, batch, covered, name)
-        self.snapshots.sweep(self.log.snapshots())
+        try:
+            for number, batch, name in made:
+                if number in self.machine.models:
+                    self.log.put_snapshot(number, batch, covered, name)
+            self.snapshots.sweep(self.log.snapshots())
+        except DiskFullError:  # the log has everything: a later snapshot will do
+            self.disk_full = True
+        except OSError as error:
+            print(f"old snapshots could not be deleted: {error}", file=sys.stderr, flush=True)
 
     def _end(self) -> None:
         with suppress(DiskFullError, OSError):

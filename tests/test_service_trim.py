@@ -1,0 +1,205 @@
+"""Old records are deleted, and the process is killed before the next snapshot: nothing is lost."""
+
+import pytest
+
+import driftline as dl
+from driftline.app.service.bodies import ModelBody
+from driftline.app.service.log import SqliteLog
+from driftline.app.service.machine import Machine
+from driftline.app.service.making import model_of
+from driftline.app.service.requests import Ask, Challenge, Create, Delete, Expire, Learn, Tell
+from driftline.app.service.served import Feedback, served_from
+from driftline.app.service.server import load
+from driftline.app.service.snapshots import SnapshotFolder
+from driftline.app.service.writer import Limits, Writer
+from driftline.state import archive
+
+KEPT = Limits(keep_seconds=10.0)
+
+
+class Killed:
+    """A machine on a folder, whose process is killed at any time; no thread is started."""
+
+    def __init__(self, folder):
+        self.folder, self.now, self.log = folder, 1000, None
+        self.start()
+
+    def start(self):
+        """Kill the process, and start it again."""
+        if self.log is not None:
+            self.log.close()
+        self.log = SqliteLog(self.folder / "log.sqlite3")
+        self.snapshots = SnapshotFolder(self.folder / "snapshots", self.log, served_from)
+        self.machine = Machine(self.log, load, lambda: self.now)
+        self.machine.recover(self.snapshots)
+        given = (self.machine, self.log, self.snapshots, KEPT)
+        self.writer = Writer(*given, failed=lambda error: None)
+
+    def process(self, request):
+        self.now += 1000
+        (made,) = self.machine.process([request])
+        assert made.status < 300, made
+        return made
+
+    def snapshot(self):
+        self.writer.snapshot(wait=True)
+
+    def trim(self):
+        while self.writer._trim():
+            pass
+        return self.log.trimmed
+
+    def state(self):
+        known = sorted(self.machine.models.items())
+        return self.machine.names, [archive.packed(*own.to_saved()) for _, own in known]
+
+
+@pytest.fixture
+def killed(tmp_path):
+    made = Killed(tmp_path)
+    create(made, "m")
+    for i in range(5):
+        learn(made, f"l{i}")
+    yield made
+    made.log.close()
+
+
+def create(killed, name):
+    killed.process(Create(name, model_of(ModelBody(name, "y", {"x": "number"}, learner="fast"))))
+
+
+def learn(killed, id, model="m"):
+    label = "yes" if len(id) % 2 or id[-1] in "13579" else "no"
+    killed.process(Learn(model, [id], [{"x": killed.now % 7}], [Feedback(label)]))
+
+
+def check_killed(killed):
+    """The same state is there after a kill."""
+    before = killed.state()
+    killed.start()
+    assert killed.state() == before
+
+
+def test_a_label_that_comes_after_keep_is_not_lost(killed):
+    killed.process(Ask("m", ["a"], [{"x": 3.0}]))
+    killed.snapshot()
+    killed.now += 20_000
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    assert killed.trim()
+    check_killed(killed)
+    assert killed.machine.hosted("m").served.score.rounds == 6
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    killed.trim()
+    assert killed.log.body(7) is None  # the row goes with the next snapshot
+
+
+def test_rows_that_were_forgotten_stay_so(killed):
+    killed.process(Ask("m", ["a"], [{"x": 3.0}]))
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    killed.process(Expire("m", killed.now - 1000))
+    assert killed.machine.hosted("m").served.outstanding == 0
+    killed.trim()
+    check_killed(killed)
+
+
+def test_a_challenger_keeps_what_it_has_read(killed):
+    killed.snapshot()
+    killed.process(Challenge("m", "c", killed.machine.log.body(1), 1))
+    killed.now += 20_000
+    learn(killed, "later")
+    killed.trim()
+    check_killed(killed)
+
+
+def test_a_deleted_model_does_not_come_back(killed):
+    create(killed, "other")
+    killed.process(Ask("m", ["waits"], [{"x": 3.0}]))
+    killed.process(Delete("m"))
+    create(killed, "m")
+    learn(killed, "new")
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    killed.snapshot()
+    killed.trim()
+    check_killed(killed)
+    assert killed.machine.hosted("m").served.score.rounds == 2
+    assert killed.log.body(1) is None and killed.log.body(8) is None
+
+
+def test_a_model_of_the_same_name_as_a_deleted_one_is_found_again(killed):
+    """The snapshot of another model is damaged, so that all of the log is read."""
+    create(killed, "doomed")
+    killed.process(Delete("doomed"))
+    create(killed, "doomed")
+    learn(killed, "new", "doomed")
+    killed.snapshot()
+    (killed.folder / "snapshots" / killed.log.snapshots()[1][2]).write_bytes(b"damaged")
+    check_killed(killed)
+    assert killed.machine.hosted("doomed").served.score.rounds == 1
+
+
+def test_a_damaged_snapshot_is_not_replaced_by_what_is_left_of_the_log(killed):
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    assert killed.trim()
+    (killed.folder / "snapshots" / killed.log.snapshots()[1][2]).write_bytes(b"damaged")
+    with pytest.raises(dl.InputError, match="were deleted"):
+        killed.start()
+
+
+def test_an_id_that_is_the_name_of_a_challenger_waits_on(killed):
+    killed.process(Ask("m", ["polyak"], [{"x": 3.0}]))
+    killed.process(Challenge("m", "polyak", killed.machine.log.body(1), 1))
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    assert killed.trim()
+    (made,) = killed.process(Tell("m", ["polyak"], [Feedback("yes")])).items
+    assert made["status"] == 200
+
+
+def test_many_rows_that_wait_hold_up_nothing(killed):
+    ids = [f"a{i}" for i in range(20)]
+    killed.process(Ask("m", ids, [{"x": 3.0}] * 20))
+    learn(killed, "behind them")
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    before = killed.machine.at - 10_000
+    while killed.log.trim(before, killed.log.snapshots()[1][1], 0, most=10):
+        pass
+    assert killed.log.body(27) is None
+    assert killed.log.body(7) is not None
+
+
+def test_nothing_is_deleted_for_a_snapshot_of_which_no_model_can_be_made(killed):
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+
+    def refuse(about, arrays):
+        raise dl.InputError("what a scaling remembers must be finite")
+
+    killed.snapshots._load = refuse
+    assert killed.trim() == 0
+
+
+def test_a_ticket_from_before_a_kill_is_known_after_classes_were_added(killed):
+    """A row is asked for after the snapshot of a learner that has grown; its ticket is stored."""
+    killed.process(Ask("m", ["a"], [{"x": 1.0}]))
+    killed.process(Learn("m", [""], [{"x": 1.0}], [Feedback("a third class")]))
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    killed.snapshot()
+    killed.process(Ask("m", ["b"], [{"x": 2.0}]))
+    learn(killed, "later")
+    check_killed(killed)
+    killed.snapshot()
+    killed.start()
+    (made,) = killed.process(Tell("m", ["b"], [Feedback("no")])).items
+    assert made["status"] == 200

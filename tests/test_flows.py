@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, vstack
 
@@ -49,6 +49,7 @@ def random_point(rng, length, tags, size, shared):
     return np.concatenate([nodes, (edges * 0.0 + edges[:1] if shared else edges).ravel()])
 
 
+@settings(max_examples=number(30, 200))
 @given(seed=st.integers(0, 10**6))
 def test_projections_are_those_over_all_sequences(seed):
     rng = np.random.default_rng(seed)

@@ -265,14 +265,16 @@ def test_bare_learners_take_vectors_labels_and_losses(service, tmp_path):
 def test_sets_levels_tags_and_rankings(service):
     address, own, _ = service
     levels = {"task": "levels", "levels": ["low", "middle", "high"]}
-    own.create("grade", "grade", columns={"x": "number"}, options=levels)
+    own.create("grade", "grade", columns={"x": "number"}, options=levels, learner="fast")
     assert own.predict("grade", {"x": 1.0}, id="a")["prediction"] in levels["levels"]
     assert own.label("grade", "a", "high")["learned"]
-    own.create("tags", ["red", "blue"], columns={"x": "number"}, options={"task": "tags"})
+    own.create(
+        "tags", ["red", "blue"], columns={"x": "number"}, options={"task": "tags"}, learner="fast"
+    )
     assert own.predict("tags", {"x": 1.0}, id="a")["prediction"] == []
     assert own.label("tags", "a", ["red"])["learned"]
     documents = [{"q": i // 3, "x": i % 3, "grade": i % 2} for i in range(12)]
-    own.create("search", "grade", rows=documents, options={"query": "q"})
+    own.create("search", "grade", rows=documents, options={"query": "q"}, learner="fast")
     query = [{"q": 1, "x": x} for x in range(3)]
     status, made = call(address, "POST", "/models/search/predict", {"id": "a", "row": query})
     assert (status, sorted(made["prediction"])) == (200, [0, 1, 2])

@@ -48,8 +48,8 @@ class Lock:
     deletes the file.
     """
 
-    def __init__(self, folder: Path):
-        self.folder, self.path = folder, folder / NAME
+    def __init__(self, folder: Path, option: str = "--out"):
+        self.folder, self.path, self._option = folder, folder / NAME, option
         self.left, self._handle = False, -1
         self._results = ResultFolder(folder)
 
@@ -87,7 +87,7 @@ class Lock:
             os.close(self._handle)
             raise InputError(
                 f"{self.folder} is being written by process {who or 'unknown'}: wait until it has "
-                "ended, or name another folder"
+                f"ended, or name another folder by {self._option}"
             ) from None
         except OSError:  # a file system without locks
             return True

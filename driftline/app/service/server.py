@@ -68,7 +68,7 @@ class Server:
     def __init__(self, folder: Path, limits: Limits | None = None, bounds: Bounds | None = None):
         self.folder, self.limits = folder, Limits() if limits is None else limits
         self.bounds = Bounds() if bounds is None else bounds
-        self._lock = Lock(folder)
+        self._lock = Lock(folder, "--data")
 
     def __enter__(self) -> Server:
         new = not self.folder.exists()

@@ -539,6 +539,10 @@ def test_tokens_need_nothing_stored_until_the_label_comes(service):
         )
         assert (status, words in answer["error"]) == (422, True)
     assert call(address, "POST", "/models/rain/labels", told[0] | {"label": "maybe"})[0] == 409
+    body = {"id": "large", "row": {"warm": 2**70}}
+    status, made = call(address, "POST", path, body)
+    body = {"id": "large", "token": made["token"], "label": "yes"}
+    assert (status, call(address, "POST", "/models/rain/labels", body)[0]) == (200, 200)
 
 
 def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from driftline.app.service.records import packed_json, plain_json
 from driftline.app.service.requests import RefusedError
 
 __all__ = ["Tokens", "number_of"]
 
 #: How long a signature is, in bytes.
 SIGNATURE = 16
-_decoder = msgspec.msgpack.Decoder(tuple[int, str, dict[int, bytes], Any])
+_decoder = msgspec.msgpack.Decoder(tuple[int, str, dict[int, bytes], bytes])
 
 
 class Tokens:
@@ -37,7 +38,8 @@ class Tokens:
 
     def issue(self, model: int, id: str, kept: Mapping[int, bytes], row: Any) -> str:
         """Return the tickets of a row, by learner, and the row itself, as a token."""
-        content = msgspec.msgpack.encode((model, id, dict(kept), row))
+        # as JSON, which has whole numbers of any size
+        content = msgspec.msgpack.encode((model, id, dict(kept), packed_json(row)))
         return base64.urlsafe_b64encode(self._signature(content) + content).decode()
 
     def read(self, token: str, model: int, id: str) -> tuple[dict[int, bytes], Any]:
@@ -52,7 +54,7 @@ class Tokens:
         number, name, kept, row = _decoder.decode(content)
         if (number, name) != (model, id):
             raise RefusedError(422, "the token is not that of this model and id")
-        return kept, row
+        return kept, plain_json(row)
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")[:SIGNATURE]

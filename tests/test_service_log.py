@@ -197,6 +197,20 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         assert now["learners"][0]["rounds"] == before["learners"][0]["rounds"] + 1
 
 
+def test_records_whose_labels_came_are_not_read_again_for_the_oldest_row(machine):
+    machine.process([Ask("m", ["a", "b"], ["row a", "row b"])])
+    number = machine.hosted("m").number
+    assert machine.log.waiting(number, machine.at + 1) == [("a", 2), ("b", 3)]
+    assert machine.log.waiting(number, machine.at) == []
+    machine.process([Tell("m", ["a"], [Feedback("yes")])])
+    assert machine.log.waiting(number, machine.at + 1) == [("b", 3)]
+    machine.process([Tell("m", ["b"], [Feedback("yes")])])
+    assert machine.log.waiting(number, machine.at + 1) == []
+    assert machine.log._settled[number] == machine.seq
+    machine.process([Ask("m", ["c"], ["row c"])])
+    assert machine.log.waiting(number, machine.at + 1) == [("c", machine.seq)]
+
+
 def test_a_damaged_snapshot_is_left_aside(tmp_path):
     folder = tmp_path / "data"
     with serving(folder) as (address, _):

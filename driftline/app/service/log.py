@@ -270,9 +270,9 @@ class SqliteLog:
         found = self._write.execute(statement, (model, id)).fetchone()
         if found is not None:
             return Mark(*found)
-        statement = "select 1 from gone where model=? and key=?"
         if not self.trimmed:
             return None
+        statement = "select 1 from gone where model=? and key=?"
         gone = self._write.execute(statement, (model, _key(id))).fetchone()
         return None if gone is None else Mark(0, EXPIRED, b"", b"")
 
@@ -316,19 +316,21 @@ class SqliteLog:
         return dict(self._write.execute("select * from positions"))
 
     def waiting(self, model: int, before: int, most: int = 10_000) -> list[tuple[str, int]]:
-        """Return ids of a model that were asked for before some time and have no label, the oldest.
+        """Return the oldest ids without a label that were asked for before some time.
 
-        Where rows have no label the log is not read twice.
+        Records before the oldest of them are not read again by the next call.
         """
         statement = """
-            select l.id, l.seq from log l join ids i on i.model=l.model and i.id=l.id
-            where l.seq>? and l.model=? and l.kind=? and l.at<? and i.asked=l.seq and i.told=0
+            select l.id, l.seq, l.at from log l join ids i on i.model=l.model and i.id=l.id
+            where l.seq>? and l.model=? and l.kind=? and i.asked=l.seq and i.told=0
             order by l.seq limit ?"""
-        given = (self._settled.get(model, 0), model, int(Kind.ASK), before, most)
-        made = [(id, seq) for id, seq in self._write.execute(statement, given)]
-        if made:
-            self._settled[model] = made[0][1] - 1
-        return made
+        given = (self._settled.get(model, 0), model, int(Kind.ASK))
+        first = self._write.execute(statement, (*given, 1)).fetchone()
+        self._settled[model] = self.last()[0] if first is None else first[1] - 1
+        if first is None or first[2] >= before:
+            return []
+        found = self._write.execute(statement, (*given, most))
+        return [(id, seq) for id, seq, at in found if at < before]
 
     def body(self, seq: int) -> bytes | None:
         """Return the body of a record, None if it is no longer there."""

@@ -1,4 +1,4 @@
-"""Copies of models that predict, in a thread of their own, and never wait for the writer.
+"""Copies of models (read replicas) that predict in a thread of their own, and never wait.
 
 A copy is made anew when its model has learned, at most so often that making copies takes a
 twentieth of the time; so it may be some groups behind. Models that nobody asks this way have none.

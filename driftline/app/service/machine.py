@@ -1,4 +1,4 @@
-"""The machine: batches of requests in, records in the log, answers out.
+"""The state machine: batches of requests in, records in the log (event sourcing), answers out.
 
 Every request is validated against the state and against the requests before it; what is accepted
 becomes records; these are committed to the log; then they are applied. Only what was committed is

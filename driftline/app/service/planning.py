@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from driftline.app.service.batch import NEW, Batch, Plan, Results
@@ -102,14 +102,7 @@ class Planner:
                 known = machine.answer(mark.asked) or {"error": "the answer is no longer kept"}
                 found.append(_answered(name, known) | {"duplicate": True})
 
-        def answer(results: Results) -> Outcome:
-            items = [
-                own if isinstance(own, dict) else _answered(name, results[own])
-                for name, own in zip(request.ids, found, strict=True)
-            ]
-            return Outcome(200, {}, items)
-
-        return answer
+        return _plan(request.ids, found, _answered)
 
     def _tell(self, request: Tell) -> Plan:
         batch, hosted = self._batch, self._machine.hosted(request.model)
@@ -133,14 +126,7 @@ class Planner:
                 told = mark._replace(told=NEW, label=said)
                 found.append(batch.add(hosted.number, Kind.TELL, name, b"", feedback, told))
 
-        def answer(results: Results) -> Outcome:
-            items = [
-                own if isinstance(own, dict) else _learned(name, results[own])
-                for name, own in zip(request.ids, found, strict=True)
-            ]
-            return Outcome(200, {}, items)
-
-        return answer
+        return _plan(request.ids, found, _learned)
 
     def _tell_token(
         self, hosted: Hosted, name: str, feedback: Feedback, token: str, said: bytes
@@ -185,16 +171,7 @@ class Planner:
             known = row, feedback
             found.append(batch.add(hosted.number, Kind.LEARN, name, body, known, fresh))
 
-        def answer(results: Results) -> Outcome:
-            items = []
-            for name, own in zip(request.ids, found, strict=True):
-                made = own if isinstance(own, dict) else _learned(name, results[own])
-                if not isinstance(own, dict) and made["status"] == 200:
-                    made["prediction"] = results[own]
-                items.append(made)
-            return Outcome(200, {}, items)
-
-        return answer
+        return _plan(request.ids, found, _predicted)
 
     # -- models
 
@@ -256,6 +233,17 @@ class Planner:
         return lambda _: Outcome(200, {"expired": len(old)})
 
 
+def _plan(ids: Sequence[str], found: Sequence[Any], item_of: Callable[[str, Any], Json]) -> Plan:
+    """Return how a list is answered: an item that is known, or one made of a record's result."""
+
+    def answer(results: Results) -> Outcome:
+        pairs = zip(ids, found, strict=True)
+        items = [own if isinstance(own, dict) else item_of(id, results[own]) for id, own in pairs]
+        return Outcome(200, {}, items)
+
+    return answer
+
+
 def _answered(name: str, answer: Json) -> Json:
     """Return the item of a row that was asked for."""
     return {"id": name, "status": 422 if "error" in answer else 200, **answer}
@@ -266,6 +254,12 @@ def _learned(name: str, result: Any) -> Json:
     if isinstance(result, InputError):
         return {"id": name, "status": 422, "error": str(result)}
     return {"id": name, "status": 200, "learned": True}
+
+
+def _predicted(name: str, result: Any) -> Json:
+    """Return the item of a row with its label, and what was predicted before that was seen."""
+    made = _learned(name, result)
+    return made if "error" in made else made | {"prediction": result}
 
 
 def _gone(name: str) -> Json:

@@ -47,7 +47,7 @@ EXPIRED = -1
 
 
 class Mark(NamedTuple):
-    """What is known of an id: the records in which it was asked for and told, and what these said.
+    """What is known of an id, which is an idempotency key: its records, and what these said.
 
     ``asked`` is 0 for a row that came with its label, and for one whose records were deleted.
     ``told`` is 0 while no label has come.

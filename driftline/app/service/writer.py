@@ -1,4 +1,4 @@
-"""One thread that owns the machine: requests wait in a queue, and are processed in groups."""
+"""One thread that owns the machine: requests wait in a queue, and are committed in groups."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class Limits:
 class Writer(threading.Thread):
     """Takes requests from any thread, and answers them when they are on the disk.
 
-    While a group is written, others gather: the more there is to do, the larger the groups.
+    While a group is written, others gather (group commit): the more there is to do, the larger the
+    groups.
 
     Parameters
     ----------
@@ -88,8 +89,8 @@ class Writer(threading.Thread):
         self._writing: threading.Thread | None = None
         self._snapshot_seq = machine.seq
         self._speed = 1000.0
-        #: Whether the disk was full at the last commit; and how many commits there were, and rows.
-        self.disk_full, self.commits, self.rows = False, 0, 0
+        #: Whether the disk was full at the last commit; and how many commits there were.
+        self.disk_full, self.commits = False, 0
 
     # -- any thread
 
@@ -182,7 +183,7 @@ class Writer(threading.Thread):
     def _process(self, taken: Sequence[Any]) -> None:
         answers: list[tuple[Any, Any, Any]] = []
         group: list[tuple[Any, Any, Any]] = []
-        for work, rows, future, loop in taken:
+        for work, _, future, loop in taken:
             if callable(work):
                 answers += self._answered(group)
                 group = []
@@ -192,7 +193,6 @@ class Writer(threading.Thread):
                     answers.append((future, loop, _result(work)))
             else:
                 group.append((work, future, loop))
-                self.rows += rows
         answers += self._answered(group)
         self._published()
         by_loop: dict[Any, list[tuple[Any, Any]]] = {}

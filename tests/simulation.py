@@ -151,8 +151,7 @@ class MemoryLog:
             raise DiskFullError("simulated")
         self.records += entries.records
         self.marks.update(entries.marks)
-        for own in entries.stored:
-            self.answers.setdefault(own.seq, {}).setdefault(own.learner, own)
+        store(self.answers, entries.stored)
         disk.commit(entries)
         disk.reached()
 
@@ -184,6 +183,14 @@ class MemoryLog:
             if record.kind is Kind.ASK and record.model == model and record.at < before
             if self.marks[model, record.id].told == 0
         ]
+
+
+def store(answers, several):
+    """Write answers and tickets, which may come one after the other."""
+    for own in several:
+        known = answers.setdefault(own.seq, {}).get(own.learner, own)
+        made = own._replace(answer=own.answer or known.answer, kept=own.kept or known.kept)
+        answers[own.seq][own.learner] = made
 
 
 class Disk:
@@ -218,8 +225,7 @@ class Disk:
         for more, own, stored in self._commits:
             records += more
             marks.update(own)
-            for one in stored:
-                answers.setdefault(one.seq, {}).setdefault(one.learner, one)
+            store(answers, stored)
         return records, marks, answers
 
     # -- snapshots
@@ -255,7 +261,7 @@ class History:
     def __init__(self, seed, steps=12, synchronous="FULL"):
         self.chance = Chance(seed)
         self.disk = Disk(self.chance, synchronous)
-        self.steps, self.time = steps, 1000
+        self.steps, self.time, self.fresh = steps, 1000, self.chance.chosen((0, 2, 9))
         self.problems = []
         #: Requests of clients that were not answered yet, and may be sent again and again.
         self.pending = []
@@ -279,7 +285,7 @@ class History:
 
     def _start(self):
         log = MemoryLog(self.disk)
-        self.machine = Machine(log, load, self._clock)
+        self.machine = Machine(log, load, self._clock, fresh=self.fresh)
         self.machine.recover(self.disk)
         if "m" not in self.machine.names:
             self.machine.process([Create("m", b"")])

@@ -59,6 +59,12 @@ where l.seq<=? and l.at<? and case l.kind
     else 1 end
 order by l.seq limit ?"""
 
+#: An answer and a ticket of a record may be written one after the other, and again in a replay.
+STORE = """
+insert into stored values(?,?,?,?) on conflict(seq, learner) do update set
+    answer=case length(excluded.answer) when 0 then answer else excluded.answer end,
+    kept=case length(excluded.kept) when 0 then kept else excluded.kept end"""
+
 
 def _key(id: str) -> bytes:
     return hashlib.blake2b(id.encode(), digest_size=8).digest()
@@ -195,7 +201,7 @@ class SqliteLog:
             rows = [(*key, *mark) for key, mark in entries.marks.items()]
             many("insert or replace into ids values(?,?,?,?,?,?)", rows)
         if entries.stored:
-            many("insert or ignore into stored values(?,?,?,?)", entries.stored)
+            many(STORE, entries.stored)
         if entries.positions:
             many("insert or replace into positions values(?,?)", entries.positions.items())
         for model in entries.dropped:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import traceback
 from base64 import b64decode
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -32,15 +31,14 @@ from driftline.app.service.requests import (
     RefusedError,
     Request,
 )
-from driftline.app.service.served import Feedback, Served
+from driftline.app.service.served import Asked, Feedback, Served
+from driftline.app.service.tickets import FRESH, Tickets
 from driftline.app.service.tokens import Tokens
 from driftline.errors import InputError
 from driftline.typing import Json
 
 __all__ = ["Machine", "Snapshots"]
 
-#: How many tickets are kept in memory, beside the log: labels of most rows come soon, or late.
-TICKETS = 5_000
 #: How many answers wait for the next commit at most while the log is read again.
 UNWRITTEN = 10_000
 
@@ -66,6 +64,8 @@ class Machine:
         Returns milliseconds. What it says is written to the log.
     tokens
         Reads the tokens that copies of models have issued.
+    fresh
+        The most rows whose tickets are in memory only.
     """
 
     def __init__(
@@ -74,13 +74,14 @@ class Machine:
         load: Callable[[bytes], Served],
         clock: Callable[[], int],
         tokens: Tokens | None = None,
+        fresh: int = FRESH,
     ):
         self.log, self.load, self._clock = log, load, clock
         self.tokens = Tokens(b"") if tokens is None else tokens
         self.models: dict[int, Hosted] = {}
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()
-        self._tickets: OrderedDict[int, dict[int, Any]] = OrderedDict()
+        self._tickets = Tickets(self._stored, fresh)
         #: What learners answered, by record, until it is written with the next batch.
         self._unwritten: dict[int, list[Stored]] = {}
 
@@ -108,7 +109,7 @@ class Machine:
             self._apply(records, [None] * len(records))
             count += len(records)
             if len(self._unwritten) >= UNWRITTEN:
-                self.flush()
+                self._flush()
         # A deleted model that was read again may have had the name of one from a snapshot.
         self.names = {hosted.name: number for number, hosted in self.models.items()}
         return count
@@ -119,7 +120,15 @@ class Machine:
         return known and record.seq > covered.get(record.model, 0)
 
     def flush(self) -> None:
-        """Write what learners answered since the last batch."""
+        """Write what learners answered since the last batch, and all tickets, for a snapshot."""
+        self._to_write(self._tickets.to_store(0))
+        self._flush()
+
+    def _to_write(self, several: Iterable[Stored]) -> None:
+        for own in several:
+            self._unwritten.setdefault(own.seq, []).append(own)
+
+    def _flush(self) -> None:
         if self._unwritten:
             batch = Batch(self.batch, self.at)
             batch.stored = self._to_store()
@@ -182,17 +191,7 @@ class Machine:
 
     def _tickets_of(self, hosted: Hosted, seq: int | Json) -> dict[int, Any]:
         """Return the tickets of all learners for a row, by its record, or from its token."""
-        if isinstance(seq, dict):
-            return _admitted(hosted, seq)
-        known = self._tickets.pop(seq, None)
-        if known is not None:
-            return known
-        stored, readers = self._stored(seq), hosted.readers
-        return {
-            own.learner: readers[own.learner].served.unpack(own.kept)
-            for own in stored
-            if own.kept and own.learner in readers
-        }
+        return _admitted(hosted, seq) if isinstance(seq, dict) else self._tickets.take(hosted, seq)
 
     # -- applying
 
@@ -262,20 +261,12 @@ class Machine:
         for record, asked in zip(records, hosted.ask(rows), strict=True):
             own = asked[hosted.champion]
             answer = {"error": str(own)} if isinstance(own, InputError) else own.answer
-            tickets, stored = {}, []
-            for number, one in asked.items():
-                said = packed_json(answer) if number == hosted.champion else b""
-                kept = b""
-                if not isinstance(one, InputError):
-                    tickets[number] = one.ticket
-                    kept = hosted.readers[number].served.pack(one.ticket)
-                if said or kept:
-                    stored.append(Stored(record.seq, number, said, kept))
-            self._unwritten[record.seq] = stored
-            self._tickets[record.seq] = tickets
+            said = Stored(record.seq, hosted.champion, packed_json(answer), b"")
+            self._unwritten[record.seq] = [said]
+            tickets = {n: one.ticket for n, one in asked.items() if isinstance(one, Asked)}
+            self._tickets.add(hosted, record.seq, tickets)
             made.append(answer)
-        while len(self._tickets) > TICKETS:
-            self._tickets.popitem(last=False)
+        self._to_write(self._tickets.to_store())
         return made
 
     def _noted(self, hosted: Hosted, records: Sequence[Record], made: list[Any]) -> list[Any]:
@@ -297,10 +288,8 @@ class Machine:
             catching.apply([own for own in group if own.model == hosted.number])
         hosted.readers[reader.number] = reader
         for seq, ticket in catching.tickets.items():
-            stored = Stored(seq, reader.number, b"", reader.served.pack(ticket))
-            self._unwritten.setdefault(seq, []).append(stored)
-            if seq in self._tickets:
-                self._tickets[seq][reader.number] = ticket
+            late = self._tickets.add_late(hosted, seq, reader.number, ticket)
+            self._to_write(() if late is None else (late,))
 
 
 class CatchUp:

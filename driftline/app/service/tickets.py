@@ -1,0 +1,86 @@
+"""Tickets of rows that wait for their labels."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from driftline.app.service.hosted import Hosted
+from driftline.app.service.records import Stored
+
+__all__ = ["FRESH", "Tickets"]
+
+#: The most rows whose tickets are in memory only.
+FRESH = 4_000
+#: How many bytes of tickets that are written, or will be with the next commit, stay in memory.
+MEMORY = 64 << 20
+
+#: The tickets of a row, one for each learner.
+Several: TypeAlias = dict[int, Any]
+
+
+class Tickets:
+    """Tickets by the record of their row, the newest in memory only.
+
+    A ticket follows from the log, so that it need not be written, until a snapshot has its row: a
+    replay then begins after it. Most labels come before that, and their tickets are never packed.
+
+    Parameters
+    ----------
+    stored
+        Returns what is written of a record.
+    fresh
+        The most rows whose tickets are in memory only.
+    """
+
+    def __init__(self, stored: Callable[[int], Iterable[Stored]], fresh: int = FRESH):
+        self._stored, self._most = stored, fresh
+        self._fresh: OrderedDict[int, tuple[Hosted, Several]] = OrderedDict()
+        self._known: OrderedDict[int, tuple[int, Several]] = OrderedDict()
+        self._size = 0
+
+    def add(self, hosted: Hosted, seq: int, tickets: Several) -> None:
+        """Keep the tickets of a row."""
+        self._fresh[seq] = hosted, tickets
+
+    def add_late(self, hosted: Hosted, seq: int, learner: int, ticket: Any) -> Stored | None:
+        """Keep the ticket of a learner that came after its row; return what is to be written."""
+        if seq in self._fresh:
+            self._fresh[seq][1][learner] = ticket
+            return None
+        if seq in self._known:
+            self._known[seq][1][learner] = ticket
+        return Stored(seq, learner, b"", hosted.readers[learner].served.pack(ticket))
+
+    def take(self, hosted: Hosted, seq: int) -> Several:
+        """Return the tickets of a row whose label has come, and keep them no longer."""
+        if (fresh := self._fresh.pop(seq, None)) is not None:
+            return fresh[1]
+        if (known := self._known.pop(seq, None)) is not None:
+            self._size -= known[0]
+            return known[1]
+        readers = hosted.readers
+        return {
+            own.learner: readers[own.learner].served.unpack(own.kept)
+            for own in self._stored(seq)
+            if own.kept and own.learner in readers
+        }
+
+    def to_store(self, most: int | None = None) -> list[Stored]:
+        """Return what is to be written so that this many rows at most are in memory only."""
+        most, made = self._most if most is None else most, []
+        while len(self._fresh) > most:
+            seq, (hosted, tickets) = self._fresh.popitem(last=False)
+            packed = [
+                Stored(seq, number, b"", hosted.readers[number].served.pack(ticket))
+                for number, ticket in tickets.items()
+                if number in hosted.readers
+            ]
+            made += packed
+            size = sum(len(own.kept) for own in packed)
+            self._known[seq] = size, tickets
+            self._size += size
+        while self._size > MEMORY:
+            self._size -= self._known.popitem(last=False)[1][0]
+        return made

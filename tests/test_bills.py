@@ -169,10 +169,8 @@ def test_tickets_of_all_ways_add_up_the_same(make, labels, seed):
             waiting = [own for i, own in enumerate(waiting) if i not in group]
             two.tell_rows([own[1] for _, own, _ in told], [labels[u] for u, _, _ in told])
             for u, own, asked in told:
-                checked = one.task.check_labels(labels[u : u + 1])
-                risks = one.late_risks([own[0]], checked)[0]
+                risks = one.tell_risks([own[0]], labels[u : u + 1])[0]
                 shares.tell(risks / largest, asked)
-                one.tell(own[0], labels[u])
                 three.tell(own[2], labels[u])
             assert_bills(one.bills.over(largest), shares.mean, shares.worst, shares.more)
     assert one.bills.worst > 0.0

@@ -156,7 +156,7 @@ class KeepsTheSeed(dl.OGD):
 class LosesLate(dl.OGD):
     """Takes a late label, and learns nothing from it."""
 
-    def _learn_late(self, row, label, ticket):
+    def _learn_late(self, row, label, number, paid):
         return
 
 
@@ -165,8 +165,8 @@ class MisplacesLate(dl.OGD):
 
     last = None
 
-    def _learn_late(self, row, label, ticket):
-        super()._learn_late(row if self.last is None else self.last, label, ticket)
+    def _learn_late(self, row, label, number, paid):
+        super()._learn_late(row if self.last is None else self.last, label, number, paid)
         self.last = row
 
 
@@ -360,10 +360,11 @@ class TellsUpToABadTicket(Own):
 
 
 class ForgetsWhatWasPaid(dl.Committee):
-    """Moves weights by what members pay when labels come, not by what they paid then."""
+    """Moves weights by what the members of the first ticket of a list paid, for all of them."""
 
-    def _paid_before(self, tickets, labels, rows):
-        return np.full_like(super()._paid_before(tickets, labels, rows), np.nan)
+    def _paid_then(self, tickets, labels, first):
+        paid = super()._paid_then(tickets, labels, first)
+        return np.repeat(paid[:1], len(paid), axis=0)
 
 
 class TakesAnyState(Own):

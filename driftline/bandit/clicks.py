@@ -332,7 +332,7 @@ class Clicks(Mixed):
 
     # -- tickets
 
-    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
+    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket, paid: object) -> None:
         """Learn from what was shown, by the probabilities with which it was."""
         means = ticket.checked_means(2 + len(self.policies))
         self._check_features(row)

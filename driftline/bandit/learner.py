@@ -273,7 +273,7 @@ class Bandit(Mixed):
             raise InputError(f"the loss is 0 for a hit and 1 for a miss, but is {loss!r:.80}")
         return predicted if hit else np.array([-1])
 
-    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
+    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket, paid: object) -> None:
         """Learn from a prediction with the probabilities that it was drawn by."""
         means = ticket.checked_means(1 + len(self.policies))
         predicted = int(self.task.check_label(ticket.prediction)[0])

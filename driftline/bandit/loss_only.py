@@ -339,7 +339,7 @@ class LossOnly(Hidden):
             raise InputError(f"a loss must lie between 0 and {most:g}, but is {loss!r:.80}")
         return loss
 
-    def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket) -> None:
+    def _learn_ticket(self, row: Rows, label: Any, ticket: Ticket, paid: object) -> None:
         """Learn from the loss of a prediction, by what it measures."""
         task = self.task
         predicted = task.label(task.check_label(ticket.prediction))

@@ -32,7 +32,7 @@ def check_rows(learner: Learner, inputs: Inputs, labels: Labels) -> None:
 
 def _check_equal(one: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that asking and telling many is asking and telling each, in any order and mix."""
-    other, count = one.copy(), min(6, len(labels))
+    other, count = one.copy(), min(14, len(labels))
     for _ in range(2):
         tickets = one.ask_rows(inputs[:count])
         again = [other.ask(row(inputs, t)) for t in range(count)]

@@ -26,7 +26,7 @@ from driftline.learner import Asked, Member, Shell, Shield, Ticket, Waiting, che
 from driftline.state import State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
-from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Committee", "CommitteeRound"]
 
@@ -46,17 +46,6 @@ class CommitteeRound(NamedTuple):
     target_loss: float
     weights: np.ndarray
     member_risk: np.ndarray
-
-
-class PaidThen(NamedTuple):
-    """What members paid for predictions; and what weights did, as a share of the largest loss.
-
-    A row for every round. ``weights`` has what each set would have paid, and last what the weights
-    of the prediction did, or :data:`~driftline.committee.shares.UNKNOWN`.
-    """
-
-    members: np.ndarray
-    weights: np.ndarray
 
 
 class Checkpoint(NamedTuple):
@@ -218,43 +207,37 @@ class Committee(Shell):
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
 
-    def _learn_late(self, row: Rows, label: Label, ticket: Ticket) -> None:
+    def _learn_late(self, row: Rows, label: Label, number: int, paid: np.ndarray | None) -> None:
         """Let members learn at the weights of now, and move weights by what they predicted then."""
-        paid = self._paid_then([ticket], [label], self._seated(row))
-        self._play_one(row, label, ticket.number, paid)
+        self._play_one(row, label, number, paid)
 
     def _seated(self, rows: Rows) -> int:
         """Return how many members there will be after these rows: the first may leave some out."""
         return len(self._suited(rows.features, rows.transposed))
 
-    def late_risks(self, tickets: Sequence[Ticket], labels: CheckedLabels) -> np.ndarray:
-        """Return what members had to expect to pay for tickets with these labels, a row each.
+    def tell_risks(self, tickets: Sequence[Ticket], labels: Labels) -> np.ndarray:
+        """Do what :meth:`tell_rows` does; return what members had to expect to pay, a row each.
 
-        Tickets are outstanding, and labels are checked.
+        Expected when tickets were asked for, given the labels of now.
         """
-        with self._turn.lock:
-            first = self._rounds_of(tickets)[0]
-            return self._paid_then(tickets, labels, self._seated(first)).members
+        paid = self._tell_rows(tickets, labels, None)
+        assert paid is not None, "there are no tickets"
+        return paid[:, : -self.shares.kept]
 
-    def _paid_before(
-        self, tickets: Sequence[Ticket], labels: CheckedLabels, rows: Rows
-    ) -> np.ndarray:
-        rounds, members = self.rounds, self._seated(rows)
-        made = np.full((len(tickets), members + self.shares.kept), np.nan)
-        late = [i for i, ticket in enumerate(tickets) if ticket.rounds != rounds + i]
-        if late:
-            paid = self._paid_then([tickets[i] for i in late], [labels[i] for i in late], members)
-            made[late] = np.hstack(paid)
-        return made
+    def _accepts(self, rounds: Sequence[Rows]) -> bool:
+        sure, dtype = self._acceptance.is_sure, self._dtype
+        return all(sure(row) and row.first_bad_row(dtype) is None for row in rounds)
 
     def _paid_then(
-        self, tickets: Sequence[Ticket], labels: CheckedLabels, members: int
-    ) -> PaidThen:
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, first: Rows
+    ) -> np.ndarray:
         """Return what was to be expected of tickets when they were asked for, given labels.
 
-        A ticket of an older version does not have the mean of the weights.
+        First of members, then of sets of weights, and last of the weights: of these as shares of
+        the largest loss. A ticket of an older version does not have the last.
         """
-        task, count, known = self.task, members + self.shares.kept, dict[bytes, Any]()
+        members, task = self._seated(first), self.task
+        count, known = members + self.shares.kept, dict[bytes, Any]()
         means, targets, offsets, older = [], [], [], []
         for ticket, label in zip(tickets, labels, strict=True):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
@@ -287,12 +270,12 @@ class Committee(Shell):
                 ticket.checked_means(count, older=count - 1)
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
-        weights = made[:, members:] / self._largest_loss
-        weights[older, -1] = UNKNOWN
-        return PaidThen(made[:, :members], weights)
+        made[:, members:] /= self._largest_loss
+        made[older, -1] = UNKNOWN
+        return made
 
     def _play_one(
-        self, row: Rows, checked: Label, number: int, paid: PaidThen | None = None
+        self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
     ) -> tuple[Played, np.ndarray]:
         """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
@@ -752,13 +735,14 @@ class Committee(Shell):
             late=late,
         )
 
-    def _weigh_one(self, columns: np.ndarray, paid: PaidThen | None = None) -> np.ndarray:
+    def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
         """Do the same for one round, of which there is a column of the record for each member."""
         losses = columns[table.LOSS_ROW][np.newaxis]
         if paid is None:
             return self._weigh(columns[table.RISK_ROW][np.newaxis], losses)
-        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(paid.weights)
-        return self._weigh(paid.members, losses, late=late)
+        own, kept = paid[np.newaxis], self.shares.kept
+        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(own[:, -kept:])
+        return self._weigh(own[:, :-kept], losses, late=late)
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""

@@ -10,7 +10,7 @@ import numpy as np
 from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
-from driftline.inputs import DenseRows, Rows, SparseRows, rows_of
+from driftline.inputs import DenseRows, Rows, SparseRows, refuse, rows_of
 from driftline.kernels import program as table
 from driftline.learner import Asked, Member
 from driftline.trace import Batch
@@ -92,16 +92,23 @@ class Group:
 
     def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
         """Return the members' scores of many inputs, mapped in blocks, since they may be wide."""
-        if self.mapper is None:
-            return [member.score_rows(scaled) for member in self.members]
-        first = self.members[0]
-        rows = inputs if isinstance(inputs, (DenseRows, SparseRows)) else rows_of(inputs)
+        first, given = self.members[0], scaled if self.mapper is None else inputs
+        if first.task.layout.ragged:
+            return [first.score_rows(given)]  # which refuses it
+        rows = given if isinstance(given, (DenseRows, SparseRows)) else rows_of(given)
         first._check_features(rows)
-        size, parts = first._batch_size(rows), []
-        for start in range(0, max(1, rows.rounds), size):
-            mapped = first._mapped(rows, start, min(start + size, rows.rounds))
-            parts.append([member._score_mapped(mapped) for member in self.members])
-        return [np.concatenate(own) for own in zip(*parts, strict=True)]
+        size = first._batch_size(rows) if self.mapper is not None else max(1, rows.rounds)
+        parts = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, max(1, rows.rounds), size):
+                mapped = first._mapped(rows, start, min(start + size, rows.rounds))
+                parts.append([member._score_mapped(mapped) for member in self.members])
+        pairs = zip(*parts, strict=True)
+        made = parts[0] if len(parts) == 1 else [np.concatenate(own) for own in pairs]
+        finite = all(np.isfinite(own).all() for own in made)
+        if not finite and (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        return made
 
 
 class Groups:

@@ -40,16 +40,25 @@ def gives_chances(task: Task) -> bool:
     return task.answers.kind in ("classes", "sign", "levels", "tags")
 
 
-def log_chances(learner: Member | Committee, X: Inputs, vote: bool = True) -> np.ndarray:
+def log_chances(
+    learner: Member | Committee,
+    X: Inputs,
+    vote: bool = True,
+    predicted: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the logarithm of every label's chance, a row each; of tags, that each is set.
 
     With ``vote`` the most probable label is the one that the learner predicts, if it predicts any.
+    Predictions of classes or levels that are known already, -1 for none, need not be made again.
     """
-    return chances_and_doubt(learner, X, vote)[0]
+    return chances_and_doubt(learner, X, vote, predicted)[0]
 
 
 def chances_and_doubt(
-    learner: Member | Committee, X: Inputs, vote: bool = True
+    learner: Member | Committee,
+    X: Inputs,
+    vote: bool = True,
+    predicted: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logarithms of chances, and for which rows the learner has no answer."""
     task = learner.task
@@ -63,7 +72,10 @@ def chances_and_doubt(
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     weights, scores = beliefs(learner, X)
     logs = mixed(weights, softened(_label_scores(task, scores)))
-    codes = voted(learner, scores) if vote else None
+    if predicted is not None and vote and _takes_top(learner):
+        codes: np.ndarray | None = predicted[:, np.newaxis]
+    else:
+        codes = voted(learner, scores) if vote else None
     if codes is not None and task.kind == "sign":
         codes = (codes + 1) // 2
     none = np.zeros(len(logs), dtype=bool) if codes is None else codes[:, 0] < 0
@@ -111,13 +123,19 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
 
     None where a member draws its predictions at random.
     """
-    members = learner.members if isinstance(learner, Committee) else [learner]
-    if not all(member.takes_top for member in members):
+    if not _takes_top(learner):
         return None
+    members = learner.members if isinstance(learner, Committee) else [learner]
     made = [member.top_rows(own) for member, own in zip(members, scores, strict=True)]
     if not isinstance(learner, Committee):
         return made[0]
     return learner.task.average_rows(made, np.tile(learner.weights, (scores.shape[1], 1)))
+
+
+def _takes_top(learner: Member | Committee) -> bool:
+    """Say whether no member draws its predictions at random."""
+    members = learner.members if isinstance(learner, Committee) else [learner]
+    return all(member.takes_top for member in members)
 
 
 def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:

@@ -308,6 +308,9 @@ def stretches_of(
     """
     if before:
         scale, known, weight = before[-1]
+        if sample_weight is None and scale >= 1.0:
+            last = Stretch(scale, known + rounds, weight + (scale + rounds) - scale)
+            return (*before[:-1], last)
         first = np.r_[scale, np.ones(rounds) if sample_weight is None else sample_weight]
         (_, more, added), *rest = stretches_of(first, rounds + 1)
         last = Stretch(scale, known + more - 1, weight + added - scale)

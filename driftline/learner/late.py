@@ -349,15 +349,17 @@ class ToldRun:
     numbers
         Those of the tickets.
     paid
-        What members and weights paid for each, where that was in an earlier state, and nan where it
-        is in the state of now; None where nobody asks for it.
+        What members and weights paid for each when it was asked for; None where nobody asks for it.
+    now
+        Which of them were asked for in the very state in which they are told: members pay what they
+        pay now.
     """
 
     #: No round is asked for.
     asked = None
 
-    def __init__(self, first: int, numbers: np.ndarray, paid: np.ndarray | None):
-        self.first, self._numbers, self._paid = first, numbers, paid
+    def __init__(self, first: int, numbers: np.ndarray, paid: np.ndarray | None, now: np.ndarray):
+        self.first, self._numbers, self._paid, self._now = first, numbers, paid, now
 
     def asks(self, start: int, stop: int) -> int:
         """Return 0."""
@@ -368,10 +370,10 @@ class ToldRun:
     ) -> tuple[np.ndarray, None, AskedRounds]:
         """Return what :meth:`LateRun.settle` does; all rounds count once."""
         assert self._paid is not None
-        own = self._paid[start:stop]
-        members = np.where(np.isnan(own[:, :1]), risks, own[:, :-width])
-        places = np.arange(stop - start, dtype=np.int64)
-        return members, None, AskedRounds(places, np.ascontiguousarray(own[:, -width:]))
+        own, now = self._paid[start:stop], self._now[start:stop, np.newaxis]
+        members = np.where(now, risks, own[:, :-width])
+        weights = np.where(now, np.nan, own[:, -width:])
+        return members, None, AskedRounds(np.arange(stop - start, dtype=np.int64), weights)
 
     def tickets_left(
         self, outstanding: Outstanding, waiting: Waiting | None

@@ -37,6 +37,9 @@ __all__ = ["Asked", "Shell", "checked_stream"]
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
 
+#: So many tickets are told one by one: to begin a run takes longer.
+FEW = 10
+
 
 def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, CheckedLabels]:
     """Return rows and labels that fit each other and the task."""
@@ -492,7 +495,10 @@ class Shell(Learner):
             self._turn.check()
             self._check_ticket(ticket)
             checked = self._feedback(ticket, label, loss)
-            self._learn_ticket(self._row(ticket.checked_input()), checked, ticket)
+            row = self._row(ticket.checked_input())
+            late = ticket.rounds != self.rounds
+            paid = self._paid_then([ticket], [checked], row) if late else None
+            self._learn_ticket(row, checked, ticket, None if paid is None else paid[0])
             self._outstanding.remove(ticket.number)
             self._keep_waiting()
 
@@ -531,6 +537,12 @@ class Shell(Learner):
         driftline.errors.InputError: place 0 of the list: ticket 0 is not outstanding: it was told
         or forgotten before, or was never asked for
         """
+        self._tell_rows(tickets, labels, losses)
+
+    def _tell_rows(
+        self, tickets: Iterable[Ticket], labels: Labels, losses: Iterable[float] | None
+    ) -> np.ndarray | None:
+        """Learn from tickets; return what was paid for them, where a learner must know it."""
         if (labels is None) == (losses is None):
             raise InputError("expected labels, or losses=, and not both")
         if isinstance(tickets, (Ticket, str)) or not isinstance(tickets, Iterable):
@@ -540,19 +552,24 @@ class Shell(Learner):
             what = "labels" if losses is None else "losses"
             raise InputError(f"there are {len(given)} tickets but {len(told)} {what}")
         if not given:
-            return
+            return None
         with self._turn.lock:
             self._turn.check()
             rounds = self._rounds_of(given)
             checked = self._all_feedback(given, labels, told, losses is not None)
-            rows = join(rounds) if len(given) > 1 and self._tells_together else None
+            paid = self._paid_then(given, checked, rounds[0])
+            rows = join(rounds) if len(given) > FEW and self._tells_together else None
             if rows is None:
-                self._tell_each(given, rounds, checked)
+                self._tell_each(given, rounds, checked, paid)
             else:
                 rows.check_labels(checked)
                 numbers = np.array([ticket.number for ticket in given])
-                late = ToldRun(self._tickets, numbers, self._paid_before(given, checked, rows))
-                self._run(rows, checked, audit=False, late=late)
+                then = np.array([ticket.rounds for ticket in given])
+                now = then == self.rounds + np.arange(len(given))
+                self._run(
+                    rows, checked, audit=False, late=ToldRun(self._tickets, numbers, paid, now)
+                )
+            return paid
 
     def _rounds_of(self, tickets: Sequence[Ticket]) -> list[Rows]:
         """Return the inputs of tickets that are outstanding, each in the list once."""
@@ -591,14 +608,20 @@ class Shell(Learner):
         return made
 
     def _tell_each(
-        self, tickets: Sequence[Ticket], rounds: Sequence[Rows], labels: CheckedLabels
+        self,
+        tickets: Sequence[Ticket],
+        rounds: Sequence[Rows],
+        labels: CheckedLabels,
+        paid: np.ndarray | None,
     ) -> None:
         """Learn from one ticket after the other; if one is refused, go back to before the first."""
-        before = self._checkpoint(weights=True) if len(tickets) > 1 else None
+        before = None
+        if len(tickets) > 1 and not self._accepts(rounds):
+            before = self._checkpoint(weights=True)
         with self._shield():
             for i, (ticket, row, label) in enumerate(zip(tickets, rounds, labels, strict=True)):
                 try:
-                    self._learn_ticket(row, label, ticket)
+                    self._learn_ticket(row, label, ticket, None if paid is None else paid[i])
                     self._outstanding.remove(ticket.number)
                 except BaseException as error:
                     if before is not None:
@@ -624,12 +647,14 @@ class Shell(Learner):
         named = [one for one in labels if (one == predicted) == (loss == 0.0)]
         return self.task.check_label(named[0])
 
-    def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket) -> None:
-        """Learn from a ticket's input and its checked label."""
+    def _learn_ticket(
+        self, row: Rows, label: Label, ticket: Ticket, paid: np.ndarray | None
+    ) -> None:
+        """Learn from a ticket's input and its checked label; see :meth:`_paid_then`."""
         if ticket.rounds == self.rounds:
             self._learn_one(row, label, ticket.number)
         else:
-            self._learn_late(row, label, ticket)
+            self._learn_late(row, label, ticket.number, paid)
 
     def forget(self, ticket: Ticket | None = None, *, before: Ticket | int | None = None) -> None:
         """Say that no label will come for a ticket, or for all tickets asked for before another.
@@ -844,19 +869,26 @@ class Shell(Learner):
     def _learn_one(self, row: Rows, label: Label, number: int) -> object:
         """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
 
-    def _learn_late(self, row: Rows, label: Label, ticket: Ticket) -> None:
+    def _learn_late(self, row: Rows, label: Label, number: int, paid: np.ndarray | None) -> None:
         """Play a round whose prediction was made before others were learned from."""
-        self._learn_one(row, label, ticket.number)
+        self._learn_one(row, label, number)
+
+    def _accepts(self, rounds: Sequence[Rows]) -> bool:
+        """Say whether it is known that none of these rounds can be refused."""
+        return False
 
     @property
     def _tells_together(self) -> bool:
         """Whether tickets can be told together, as one run."""
         return True
 
-    def _paid_before(
-        self, tickets: Sequence[Ticket], labels: CheckedLabels, rows: Rows
+    def _paid_then(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, first: Rows
     ) -> np.ndarray | None:
-        """Return what a :class:`ToldRun` must know of what was predicted; by default nothing."""
+        """Return what was paid for tickets when they were asked for, a row each; None if no matter.
+
+        ``first`` is the input of the first ticket.
+        """
         return None
 
     @abstractmethod

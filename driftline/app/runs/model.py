@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,34 +180,34 @@ class Model:
 
     def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
         """Learn from tickets and their labels, as one after the other; if refused, from none."""
-        learner, classes = self._grown(labels)
-        risks = learner.late_risks(tickets, learner.task.check_labels(labels))
+        _, classes = self._grown(labels)
         pairs = zip(tickets, labels, strict=True)
         losses = [self.loss_of(ticket.prediction, label) for ticket, label in pairs]
-        cuts = self._new_classes(labels)
+        cuts, learner, risks = self._new_classes(labels), self.learner, []
         if cuts:  # what comes before a new class is learned without it, by a copy
             learner = self.learner.copy()
         for start, stop in itertools.pairwise([0, *cuts, len(labels)]):
             learner, _ = self._grown(labels[start:stop], learner)
-            learner.tell_rows(tickets[start:stop], labels[start:stop])
+            risks.append(learner.tell_risks(tickets[start:stop], labels[start:stop]))
         self.learner, self.classes, self.late = learner, classes, True
-        for loss, own in zip(losses, risks, strict=True):
-            self._add(loss, own)
-        self._note(risks)
+        paid = np.concatenate(risks)
+        self._add(losses, paid)
+        self._note(paid)
 
     def _count(
         self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
     ) -> None:
         """Add up what was paid by the committee and by its members."""
-        self._add(float(losses.sum()), risks.sum(axis=0))
+        self._add([float(losses.sum())], risks.sum(axis=0, keepdims=True))
         self._note(risks, weights)
 
-    def _add(self, loss: float, risks: np.ndarray) -> None:
-        """Add what the committee and its members have paid."""
-        if len(self.totals) > len(risks):  # members that first rows do not suit were left out
-            self.totals = np.zeros(len(risks))
-        self.loss += loss
-        self.totals += risks
+    def _add(self, losses: Iterable[float], risks: np.ndarray) -> None:
+        """Add what the committee and its members have paid, one after the other."""
+        if len(self.totals) > risks.shape[1]:  # members that first rows do not suit were left out
+            self.totals = np.zeros(risks.shape[1])
+        for loss in losses:
+            self.loss += loss
+        self.totals = np.cumsum(np.vstack([self.totals, risks]), axis=0)[-1]
 
     def _note(self, risks: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Note the largest risk of some rounds, and how these count."""
@@ -237,7 +237,7 @@ class Model:
 
     def _new_classes(self, labels: Labels) -> list[int]:
         """Return the places, but for the first, from which on there are more classes."""
-        if not self.encoder.labels.grows:
+        if not self.encoder.labels.grows or int(np.max(labels)) < self.learner.task.dim:
             return []
         known = np.maximum.accumulate(np.r_[self.learner.task.dim - 1, labels])
         return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()

@@ -317,7 +317,8 @@ class TableModel:
             try:
                 self._codes(labels)
             finally:
-                codec.forget(known)
+                if len(codec.values) > known:
+                    codec.forget(known)
 
     @contextmanager
     def _unless_refused(self) -> Iterator[None]:
@@ -407,10 +408,13 @@ class TableModel:
             if ragged and len(inputs) != 1:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
             sets = self._sets_of(inputs)
-            if proba:
-                chances = _named_chances(*self._learner_and_names(), inputs)
             made = learner.ask_rows(inputs, numbers=numbers)
-            named = self._named([ticket.prediction for ticket in made])
+            predictions = [ticket.prediction for ticket in made]
+            named = self._named(predictions)
+            if proba:
+                whole = learner.task.answers.kind in ("classes", "levels")
+                codes = [-1 if own is None else own for own in predictions] if whole else None
+                chances = _named_chances(*self._learner_and_names(), inputs, codes)
             self._model.predicted += len(made)
         if ragged:
             return TableTicket(named, made[0]), chances
@@ -471,6 +475,8 @@ class TableModel:
     def _codes(self, labels: Sequence[Any]) -> Any:
         """Return labels by name as the learner takes them; new classes are added."""
         codec, ragged = self._model.encoder.labels, self._model.learner.task.layout.ragged
+        if not ragged and (known := codec.known_codes(labels)) is not None:
+            return known
         grades = [_listed(label) for label in labels] if ragged else [[label] for label in labels]
         cells = [codec.cells(own) for listed in grades for own in listed]
         columns = {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
@@ -591,9 +597,12 @@ class TableModel:
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
 
 
-def _named_chances(learner: Committee, names: list[str], inputs: Inputs) -> list[dict[str, float]]:
+def _named_chances(
+    learner: Committee, names: list[str], inputs: Inputs, predicted: Sequence[int] | None = None
+) -> list[dict[str, float]]:
     """Return the chance of every label by name, a dict a row."""
-    logs = log_chances(learner, inputs)
+    known = None if predicted is None else np.array(predicted, dtype=np.int64)
+    logs = log_chances(learner, inputs, predicted=known)
     if len(names) < logs.shape[1]:  # the second class has no name yet
         logs = softened(logs[:, : len(names)])
     return [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]

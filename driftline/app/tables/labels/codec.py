@@ -163,6 +163,16 @@ class LabelCodec(ABC):
             made[:, j] = codes
         return self._joined(made)
 
+    def known_codes(self, labels: Sequence[Any]) -> np.ndarray | None:
+        """Return labels of one column, if all are texts that were met before; else None."""
+        if len(self.names) > 1 or type(self).cells is not LabelCodec.cells:
+            return None
+        known = self._known
+        codes = [known.get(label, -1) if type(label) is str else -1 for label in labels]
+        if -1 in codes:
+            return None
+        return self._joined(np.array(codes, dtype=np.int64)[:, np.newaxis])
+
     def forget(self, count: int) -> None:
         """Know only the first ``count`` values: a rollback, where rows were refused."""
         self._known = {}

@@ -238,25 +238,19 @@ class Committee(Shell):
         """
         members, task = self._seated(first), self.task
         count, known = members + self.shares.kept, dict[bytes, Any]()
-        means, targets, offsets, older = [], [], [], []
-        for ticket, label in zip(tickets, labels, strict=True):
+        means: list[Any] = [ticket.means for ticket in tickets]
+        targets, offsets, older = [], [], np.zeros(len(tickets), dtype=bool)
+        for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
                 truth = task.label(label)
                 known[key] = task.encode(truth), task.offset(truth)
             target, offset = known[key]
-            own = ticket.checked_means(count, finite=False, older=count - 1)
-            older.append(len(own) < count)
-            if older[-1]:
-                own = np.vstack([own, own[-1:]])
-            if own.shape[1] != len(target):
-                own = task.widened(own, len(target))  # classes that nobody predicted then
-            if own.shape[1] != len(target):
-                raise InputError(
-                    f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for "
-                    f"{len(target)}"
-                )
-            means.append(own)
+            own = means[i]
+            if type(own) is not np.ndarray or own.shape != (count, len(target)):
+                means[i], older[i] = self._fitted(ticket, count, len(target))
+            elif own.dtype != np.float64:
+                ticket.checked_means(count)  # which refuses it
             targets.append(target)
             offsets.append(offset)
         if self._layout.ragged:
@@ -273,6 +267,20 @@ class Committee(Shell):
         made[:, members:] /= self._largest_loss
         made[older, -1] = UNKNOWN
         return made
+
+    def _fitted(self, ticket: Ticket, count: int, width: int) -> tuple[np.ndarray, bool]:
+        """Return means of a ticket from before new classes, or of an older version; and which."""
+        own = ticket.checked_means(count, finite=False, older=count - 1)
+        older = len(own) < count
+        if older:
+            own = np.vstack([own, own[-1:]])
+        if own.shape[1] != width:
+            own = self.task.widened(own, width)  # classes that nobody predicted then
+        if own.shape[1] != width:
+            raise InputError(
+                f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for {width}"
+            )
+        return own, older
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None

@@ -35,6 +35,14 @@ class Outstanding:
         place = bisect_left(self._numbers, number)
         return place < len(self._numbers) and self._numbers[place] == number
 
+    def has_all(self, numbers: np.ndarray) -> bool:
+        """Say whether all of several tickets are outstanding."""
+        if not len(self._numbers):
+            return not len(numbers)
+        known = np.frombuffer(self._numbers, dtype=np.int64)
+        places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        return bool((known[places] == numbers).all())
+
     def add(self, number: int) -> None:
         """Add a number, which is larger than all others."""
         self._numbers.append(number)

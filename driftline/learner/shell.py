@@ -555,10 +555,13 @@ class Shell(Learner):
             return None
         with self._turn.lock:
             self._turn.check()
-            rounds = self._rounds_of(given)
+            together = len(given) > FEW and self._tells_together
+            rows, rounds = self._plain_rounds(given) if together else None, list[Rows]()
+            if rows is None:
+                rounds = self._rounds_of(given)
+                rows = join(rounds) if together else None
             checked = self._all_feedback(given, labels, told, losses is not None)
-            paid = self._paid_then(given, checked, rounds[0])
-            rows = join(rounds) if len(given) > FEW and self._tells_together else None
+            paid = self._paid_then(given, checked, rounds[0] if rows is None else rows)
             if rows is None:
                 self._tell_each(given, rounds, checked, paid)
             else:
@@ -570,6 +573,30 @@ class Shell(Learner):
                     rows, checked, audit=False, late=ToldRun(self._tickets, numbers, paid, now)
                 )
             return paid
+
+    def _plain_rounds(self, tickets: Sequence[Ticket]) -> Rows | None:
+        """Return the inputs of many tickets, if all are outstanding and have plain vectors.
+
+        None says nothing: :meth:`_rounds_of` then looks at each, and says what is wrong.
+        """
+        inputs = [ticket.input if isinstance(ticket, Ticket) else None for ticket in tickets]
+        first, learner = inputs[0], self._fingerprint()
+        if self._layout.ragged or not isinstance(first, np.ndarray) or first.ndim != 1:
+            return None
+        shape, kind = first.shape, first.dtype
+        for own, ticket in zip(inputs, tickets, strict=True):
+            if type(own) is not np.ndarray or own.shape != shape or own.dtype != kind:
+                return None
+            if ticket.learner != learner or type(ticket.number) is not int:
+                return None
+            if type(ticket.rounds) is not int or ticket.rounds < 0:
+                return None
+        numbers = [ticket.number for ticket in tickets]
+        if len(set(numbers)) < len(numbers) or min(numbers) < 0 or max(numbers) >= self._tickets:
+            return None
+        if not self._outstanding.has_all(np.array(numbers, dtype=np.int64)):
+            return None
+        return self._layout.rows(np.array(inputs))
 
     def _rounds_of(self, tickets: Sequence[Ticket]) -> list[Rows]:
         """Return the inputs of tickets that are outstanding, each in the list once."""

@@ -181,8 +181,7 @@ class Model:
     def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
         """Learn from tickets and their labels, as one after the other; if refused, from none."""
         _, classes = self._grown(labels)
-        pairs = zip(tickets, labels, strict=True)
-        losses = [self.loss_of(ticket.prediction, label) for ticket, label in pairs]
+        losses = self._losses_of([ticket.prediction for ticket in tickets], labels)
         cuts, learner, risks = self._new_classes(labels), self.learner, []
         if cuts:  # what comes before a new class is learned without it, by a copy
             learner = self.learner.copy()
@@ -289,6 +288,13 @@ class Model:
         made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
         return task.predictions(vote(task, made, weights))
+
+    def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
+        if self.learner.task.answers.zero_one and not self.abstains:
+            known = zip(predictions, np.asarray(labels).tolist(), strict=True)
+            return [float(prediction != label) for prediction, label in known]
+        pairs = zip(predictions, labels, strict=True)
+        return [self.loss_of(prediction, label) for prediction, label in pairs]
 
     def loss_of(self, prediction: Prediction, label: Label) -> float:
         """Return the loss of a prediction; a class that was never learned counts as wrong."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from driftline.app.service.records import Kind, Mark, Record, Stored, packed_json
@@ -70,17 +71,19 @@ class Batch:
 
     def number_records(self, seq: int) -> None:
         """Give records numbers in the order in which they are applied, after the log's last."""
-        self._drafts.sort(key=lambda draft: draft[:2])
-        for number, draft in enumerate(self._drafts, seq + 1):
-            model, kind, id, body, known, key = draft
-            if kind is Kind.TELL and not body:  # by now the row has a number
-                known = self.marks[model, id].asked, known
-                body = packed_json([known[0], *known[1]])
-            self.records.append(Record(number, self.number, self.at, model, kind, id, body))
+        self._drafts.sort(key=itemgetter(0, 1))
+        batch, at, marks = self.number, self.at, self.marks
+        for number, (model, kind, id, body, known, key) in enumerate(self._drafts, seq + 1):
+            mark = marks.get((model, id)) if id else None
+            if mark is not None:
+                asked, told, row, label = mark
+                if kind is Kind.ASK and asked == NEW:
+                    marks[model, id] = Mark(number, told, row, label)
+                elif kind is not Kind.ASK and told == NEW:
+                    marks[model, id] = Mark(asked, number, row, label)
+                if kind is Kind.TELL and not body:  # by now the row has a number
+                    known = asked, known
+                    body = packed_json((asked, *known[1]))
+            self.records.append(Record(number, batch, at, model, kind, id, body))
             self.known.append(known)
             self.keys.append(key)
-            mark = self.marks.get((model, id)) if id else None
-            if mark is not None and (kind is Kind.ASK and mark.asked == NEW):
-                self.marks[model, id] = mark._replace(asked=number)
-            elif mark is not None and kind in (Kind.TELL, Kind.LEARN) and mark.told == NEW:
-                self.marks[model, id] = mark._replace(told=number)

@@ -15,6 +15,7 @@ from collections import Counter
 
 import numpy as np
 
+from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.hosted import Hosted
 from driftline.app.service.log import DiskFullError
 from driftline.app.service.machine import Machine
@@ -293,6 +294,7 @@ class History:
     def _crash(self):
         self.disk.lose()
         self.disk.countdown = None
+        self.pending = [_without_memory(request) for request in self.pending]
         self._start()
 
     def _step(self):
@@ -344,7 +346,12 @@ class History:
         self.count += 1
         if kind < 0.98:
             after = chance.below(self.machine.seq + 1) if chance.happens(0.5) else 0
-            return Challenge("m", f"challenger {self.count}", b"", after)
+            name, ahead = f"challenger {self.count}", None
+            if chance.happens(0.5):  # it has read the log so far, beside the writer
+                number = self.machine.names["m"]
+                ahead = CatchUp(number, name, load(b""), after)
+                ahead.read_ahead(self.machine.log)
+            return Challenge("m", name, b"", after, ahead)
         return Promote("m", f"challenger {self.count - 1 - chance.below(3)}")
 
     def _tell_by_token(self):
@@ -416,6 +423,11 @@ class History:
         for id in self.expired:
             if id in self.learned:
                 self.problems.append(f"{id} was learned and forgotten")
+
+
+def _without_memory(request):
+    """Return a request without what was in the memory of the process."""
+    return request._replace(ahead=None) if isinstance(request, Challenge) else request
 
 
 def problems_of(seed, **options):

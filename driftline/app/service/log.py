@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -119,6 +119,23 @@ class Log(Protocol):
     def first_without(self, models: Sequence[int]) -> int | None:
         """Return the first record of a model that is none of these and was not deleted."""
         ...
+
+
+class LogReader:
+    """Reads records by a connection of its own."""
+
+    def __init__(self, connection: apsw.Connection):
+        self._connection = connection
+
+    def read(self, after: int = 0) -> Iterator[Record]:
+        """Yield all records after one, by its seq."""
+        every = "select * from log where seq>? order by seq"
+        for seq, batch, at, model, kind, id, body in self._connection.execute(every, (after,)):
+            yield Record(seq, batch, at, model, Kind(kind), id, body)
+
+    def body(self, seq: int) -> bytes | None:
+        """Return the body of a record, None if it is no longer there."""
+        return self._connection.execute("select body from log where seq=?", (seq,)).get
 
 
 class SqliteLog:
@@ -289,15 +306,19 @@ class SqliteLog:
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """Yield all records after one, by its seq."""
+        with self.reader() as reader:
+            yield from reader.read(after)
+
+    @contextmanager
+    def reader(self) -> Iterator[LogReader]:
+        """Return what any one thread may read records by, while others are written."""
         alone = self._vfs is not None
-        reader = self._write if alone else self._open(apsw.SQLITE_OPEN_READONLY)
+        connection = self._write if alone else self._open(apsw.SQLITE_OPEN_READONLY)
         try:
-            for row in reader.execute("select * from log where seq>? order by seq", (after,)):
-                seq, batch, at, model, kind, id, body = row
-                yield Record(seq, batch, at, model, Kind(kind), id, body)
+            yield LogReader(connection)
         finally:
             if not alone:
-                reader.close()
+                connection.close()
 
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""
@@ -340,7 +361,7 @@ class SqliteLog:
 
     def body(self, seq: int) -> bytes | None:
         """Return the body of a record, None if it is no longer there."""
-        return self._write.execute("select body from log where seq=?", (seq,)).get
+        return LogReader(self._write).body(seq)
 
     def time_of(self, seq: int) -> int | None:
         """Return when a record came."""

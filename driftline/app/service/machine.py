@@ -13,15 +13,14 @@ many rows are much faster.
 from __future__ import annotations
 
 import traceback
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
-from itertools import groupby, takewhile
+from itertools import groupby
 from typing import Any, Protocol
 
 from driftline.app.service.batch import Batch, Plan
-from driftline.app.service.hosted import REFUSALS, Hosted, Reader
+from driftline.app.service.catch_up import CatchUp, admitted, decoded_body, row_of
+from driftline.app.service.hosted import Hosted
 from driftline.app.service.log import Log
 from driftline.app.service.planning import Planner
 from driftline.app.service.records import Kind, Record, Stored, packed_json, plain_json
@@ -31,7 +30,7 @@ from driftline.app.service.requests import (
     RefusedError,
     Request,
 )
-from driftline.app.service.served import Asked, Feedback, Served
+from driftline.app.service.served import Asked, Served
 from driftline.app.service.tickets import FRESH, Tickets
 from driftline.app.service.tokens import Tokens
 from driftline.errors import InputError
@@ -191,7 +190,7 @@ class Machine:
 
     def _tickets_of(self, hosted: Hosted, seq: int | Json) -> dict[int, Any]:
         """Return the tickets of all learners for a row, by its record, or from its token."""
-        return _admitted(hosted, seq) if isinstance(seq, dict) else self._tickets.take(hosted, seq)
+        return admitted(hosted, seq) if isinstance(seq, dict) else self._tickets.take(hosted, seq)
 
     # -- applying
 
@@ -202,7 +201,7 @@ class Machine:
         """
         made: list[Any] = []
         decoded = [
-            _decoded(record) if own is None else own
+            decoded_body(record) if own is None else own
             for record, own in zip(records, known, strict=True)
         ]
         places = range(len(records))
@@ -229,7 +228,7 @@ class Machine:
             return self._ask(hosted, records, bodies)
         if kind is Kind.TELL:
             tickets = [self._tickets_of(hosted, asked) for asked, _ in bodies]
-            rows = partial(_row_of, self.log, bodies)
+            rows = partial(row_of, self.log, bodies)
             told = hosted.tell(tickets, [feedback for _, feedback in bodies], rows)
             return self._noted(hosted, records, told)
         if kind is Kind.LEARN:
@@ -279,75 +278,17 @@ class Machine:
 
     def _challenge(self, hosted: Hosted, record: Record, body: Any) -> None:
         """Let a new learner read the log of a model up to now, as if it had been there before."""
-        name, after, content = body
-        reader = Reader(hosted.next_reader, name, self.load(content), after)
+        name, after, content, catching = body
+        if catching is None:
+            catching = CatchUp(hosted.number, name, self.load(content), after)
+        catching.read(self.log, record.seq)
+        reader = catching.reader
+        reader.number = hosted.next_reader
         hosted.next_reader += 1
-        catching = CatchUp(self.log, hosted.number, reader)
-        earlier = takewhile(lambda own: own.seq < record.seq, self.log.read(after))
-        for _, group in groupby(earlier, key=lambda record: record.batch):
-            catching.apply([own for own in group if own.model == hosted.number])
         hosted.readers[reader.number] = reader
         for seq, ticket in catching.tickets.items():
             late = self._tickets.add_late(hosted, seq, reader.number, ticket)
             self._to_write(() if late is None else (late,))
-
-
-class CatchUp:
-    """A learner that reads old records of a model, with the tickets that are still outstanding."""
-
-    def __init__(self, log: Log, model: int, reader: Reader):
-        self.log = log
-        self.alone = Hosted.of(model, reader)
-        self.number = reader.number
-        self.tickets: dict[int, Any] = {}
-
-    def apply(self, records: Sequence[Record]) -> None:
-        """Apply the records of a batch."""
-        for kind, group in groupby(records, key=lambda record: record.kind):
-            part = list(group)
-            bodies = [_decoded(record) for record in part]
-            if kind is Kind.ASK:
-                for record, asked in zip(part, self.alone.ask(bodies), strict=True):
-                    own = asked[self.number]
-                    if not isinstance(own, InputError):
-                        self.tickets[record.seq] = own.ticket
-            elif kind is Kind.TELL:
-                tickets = [self._taken(asked) for asked, _ in bodies]
-                rows = partial(_row_of, self.log, bodies)
-                self.alone.tell(tickets, [feedback for _, feedback in bodies], rows)
-            elif kind is Kind.LEARN:
-                self.alone.learn([row for row, _ in bodies], [one for _, one in bodies])
-            elif kind is Kind.EXPIRE:
-                self.alone.forget([self._taken(seq) for own in bodies for seq, _ in own])
-        if records:
-            last = records[-1]
-            self.alone.note(last.seq, last.batch, last.at)
-
-    def _taken(self, seq: int | Json) -> dict[int, Any]:
-        if isinstance(seq, dict):
-            return _admitted(self.alone, seq)
-        ticket = self.tickets.pop(seq, None)
-        return {} if ticket is None else {self.number: ticket}
-
-
-def _row_of(log: Log, bodies: Sequence[Any], place: int) -> Any:
-    """Return a row that was asked for: it is in its token, or in its record."""
-    asked = bodies[place][0]
-    if isinstance(asked, dict):
-        return asked["row"]
-    content = log.body(asked)
-    return None if content is None else plain_json(content)
-
-
-def _admitted(hosted: Hosted, token: Json) -> dict[int, Any]:
-    """Return the tickets of a token as the learners' own."""
-    made: dict[int, Any] = {}
-    for number, content in token["tickets"].items():
-        reader = hosted.readers.get(int(number))
-        if reader is not None:
-            with suppress(*REFUSALS):  # a learner without a ticket learns from the row
-                made[reader.number] = reader.served.admit(reader.served.unpack(b64decode(content)))
-    return made
 
 
 def _tried(planner: Planner, request: Request) -> Plan:
@@ -362,20 +303,3 @@ def _tried(planner: Planner, request: Request) -> Plan:
         traceback.print_exc()
         outcome = Outcome(500, {"error": f"the request cannot be read: {error!r:.200}"})
     return lambda _: outcome
-
-
-def _decoded(record: Record) -> Any:
-    """Return the body of a record as it is applied."""
-    kind, body = record.kind, record.body
-    if kind in (Kind.CREATE, Kind.DELETE):
-        return None
-    if kind is Kind.CHALLENGE:
-        return record.id, int.from_bytes(body[:8], "big"), body[8:]
-    made = plain_json(body)
-    if kind is Kind.TELL:
-        asked, *feedback = made
-        return asked, Feedback(*feedback)
-    if kind is Kind.LEARN:
-        row, *feedback = made
-        return row, Feedback(*feedback)
-    return made

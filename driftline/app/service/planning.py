@@ -31,7 +31,7 @@ from driftline.typing import Json
 if TYPE_CHECKING:
     from driftline.app.service.machine import Machine
 
-__all__ = ["Planner"]
+__all__ = ["Planner", "check_challenge"]
 
 
 class Planner:
@@ -190,22 +190,14 @@ class Planner:
             batch.add(number, Kind.DELETE, hosted.name, b"")
             batch.dropped.append(number)
         elif isinstance(request, Challenge):
-            if hosted.reader(request.name) is not None:
-                raise RefusedError(409, f"there is a learner {request.name!r} already")
-            if request.after < machine.log.trimmed:
-                raise RefusedError(
-                    410,
-                    f"the log begins after record {machine.log.trimmed}: older ones are deleted",
-                )
-            if request.after > machine.seq:
-                raise RefusedError(
-                    422, f"the log ends with record {machine.seq}: nothing comes after a later one"
-                )
-            served = machine.load(request.content)
+            check_challenge(machine, request)
+            ahead = request.ahead
+            served = machine.load(request.content) if ahead is None else ahead.reader.served
             if served.about().get("task") != hosted.served.about().get("task"):
                 raise RefusedError(422, "the challenger has another task than the model")
             body = request.after.to_bytes(8, "big") + request.content
-            batch.add(number, Kind.CHALLENGE, request.name, body)
+            known = request.name, request.after, request.content, ahead
+            batch.add(number, Kind.CHALLENGE, request.name, body, known)
             done = Outcome(201, {"model": hosted.name, "learner": request.name})
         elif isinstance(request, Expire):
             return self._expire(hosted, request)
@@ -231,6 +223,22 @@ class Planner:
         if old:
             batch.add(hosted.number, Kind.EXPIRE, "", packed_json(old))
         return lambda _: Outcome(200, {"expired": len(old)})
+
+
+def check_challenge(machine: Machine, request: Challenge) -> int:
+    """Refuse a challenger that cannot read the log of its model; return the model's number."""
+    hosted = machine.hosted(request.model)
+    if hosted.reader(request.name) is not None:
+        raise RefusedError(409, f"there is a learner {request.name!r} already")
+    if request.after < machine.log.trimmed:
+        raise RefusedError(
+            410, f"the log begins after record {machine.log.trimmed}: older ones are deleted"
+        )
+    if request.after > machine.seq:
+        raise RefusedError(
+            422, f"the log ends with record {machine.seq}: nothing comes after a later one"
+        )
+    return hosted.number
 
 
 def _plan(ids: Sequence[str], found: Sequence[Any], item_of: Callable[[str, Any], Json]) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.served import Feedback
 from driftline.typing import Json
 
@@ -84,12 +85,16 @@ class Delete(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """Add a learner that reads the same log, from a record on."""
+    """Add a learner that reads the same log, from a record on.
+
+    ``ahead`` is the learner, if it has read a good part of the log already, beside the writer.
+    """
 
     model: str
     name: str
     content: bytes
     after: int
+    ahead: CatchUp | None = None
 
 
 class Promote(NamedTuple):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from driftline.app.service.bodies import (
     decoded,
 )
 from driftline.app.service.bulk import rows_of
+from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.copies import Copies
 from driftline.app.service.export import exported, write_parquet
 from driftline.app.service.feed import Feed
@@ -34,6 +38,7 @@ from driftline.app.service.http import Bounds, Fast, answer_of, error_of, looked
 from driftline.app.service.making import challenger_of, checked_name, model_of
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.openapi import openapi
+from driftline.app.service.planning import check_challenge
 from driftline.app.service.records import packed_json
 from driftline.app.service.requests import (
     Challenge,
@@ -87,6 +92,7 @@ class Slow:
     ):
         self._writer, self._copies, self._access, self._bounds = writer, copies, access, bounds
         self._metrics, self._feed = metrics, feed
+        self._catching_up = asyncio.Lock()
 
     def routes(self) -> list[Route]:
         """Return the addresses."""
@@ -204,7 +210,7 @@ class Slow:
         if request.headers.get("content-type", "").startswith("application/octet-stream"):
             content = await self._content(request, self._bounds.model)
             learner = checked_name(request.query_params.get("name", ""))
-            return await self._carried_out(Challenge(name, learner, content, _after(request)))
+            return await self._challenged(Challenge(name, learner, content, _after(request)))
         body: ChallengerBody = await self._body(request, ChallengerBody)
 
         def make() -> bytes:
@@ -215,7 +221,21 @@ class Slow:
 
         content = await self._writer.call(make)
         learner = checked_name(body.name)
-        return await self._carried_out(Challenge(name, learner, content, body.after))
+        return await self._challenged(Challenge(name, learner, content, body.after))
+
+    async def _challenged(self, request: Challenge) -> tuple[int, bytes]:
+        """Let a challenger read the log beside the writer, one at a time; then add it."""
+        writer, load = self._writer, self._writer.machine.load
+        async with self._catching_up:
+            number = await writer.call(partial(check_challenge, writer.machine, request))
+
+            def read() -> CatchUp:
+                made = CatchUp(number, request.name, load(request.content), request.after)
+                with writer.log.reader() as records:
+                    made.read_ahead(records)
+                return made
+
+            return await self._carried_out(request._replace(ahead=await _beside(read)))
 
     async def retire(self, request: Request) -> tuple[int, bytes]:
         """Remove a challenger."""
@@ -403,3 +423,28 @@ def application(writer: Writer, copies: Copies, access: Access, bounds: Bounds, 
     slow = Slow(writer, copies, access, bounds, metrics, feed)
     rest = Starlette(routes=slow.routes(), exception_handlers={HTTPException: refused})
     return Fast(writer, copies, access, bounds, metrics, rest)
+
+
+async def _beside(work: Callable[[], Any]) -> Any:
+    """Return the result of long work in a thread that nobody waits for when the process ends."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def finish(result: Any, error: BaseException | None) -> None:
+        if future.done():  # whoever asked has gone
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def run() -> None:
+        try:
+            end = partial(finish, work(), None)
+        except Exception as error:
+            end = partial(finish, None, error)
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(end)
+
+    threading.Thread(target=run, name="beside", daemon=True).start()
+    return await future

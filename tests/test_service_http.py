@@ -545,6 +545,18 @@ def test_tokens_need_nothing_stored_until_the_label_comes(service):
     assert (status, call(address, "POST", "/models/rain/labels", body)[0]) == (200, 200)
 
 
+def test_a_bad_token_concerns_no_other_label_of_its_list(service):
+    address, own, _ = service
+    table = rows(3)
+    body = [{"id": f"t{i}", "row": row} for i, row in enumerate(table)]
+    _, made = call(address, "POST", "/models/rain/predict?mode=token", body)
+    told = told_by_tokens(made, table)
+    told[1]["token"] = "x"
+    _, answers = call(address, "POST", "/models/rain/labels", told)
+    assert [answer["status"] for answer in answers] == [200, 422, 200]
+    assert own.model("rain")["learners"][0]["rounds"] == 2
+
+
 def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):
     table = rows(40)
     with serving(tmp_path / "data") as (address, server):

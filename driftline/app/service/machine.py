@@ -141,7 +141,7 @@ class Machine:
         return made
 
     def _process(self, requests: Sequence[Request]) -> list[Outcome]:
-        at = max(self.at, self._clock())  # a clock that was set back is waited for
+        at = self.now()
         batch = Batch(self.batch + 1, at)
         planner = Planner(self, batch)
         planner.check_together(requests)
@@ -163,6 +163,10 @@ class Machine:
         return [own for several in self._unwritten.values() for own in several]
 
     # -- what is known
+
+    def now(self) -> int:
+        """Return the time of the next record: a clock that was set back is waited for."""
+        return max(self.at, self._clock())
 
     def hosted(self, name: str) -> Hosted:
         """Return a model by its name, or refuse the name."""

@@ -132,7 +132,11 @@ class Planner:
         self, hosted: Hosted, name: str, feedback: Feedback, token: str, said: bytes
     ) -> Any:
         """Add the label of a row whose ticket is in its token."""
-        kept, row = self._machine.tokens.read(token, hosted.number, name)
+        at, forgotten = self._batch.at, self._machine.log.forgotten
+        try:
+            kept, row = self._machine.tokens.read(token, hosted.number, name, at, forgotten)
+        except RefusedError as error:  # the other labels of the request are not concerned
+            return {"id": name, "status": error.status, "error": str(error)}
         tickets = {str(number): b64encode(own).decode() for number, own in kept.items()}
         asked = {"tickets": tickets, "row": row}
         known = asked, feedback

@@ -78,7 +78,7 @@ class Server:
         try:
             self.log = SqliteLog(self.folder / LOG)
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
-            tokens = Tokens(self._secret())
+            tokens = Tokens(self._secret(), self.limits.keep_seconds)
             self.machine = Machine(self.log, load, milliseconds, tokens)
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)

@@ -66,6 +66,8 @@ class Machine:
         Returns milliseconds. What it says is written to the log.
     tokens
         Reads the tokens that copies of models have issued.
+    most_models, most_challengers
+        How many models there may be, and how many challengers of each.
     """
 
     def __init__(
@@ -74,9 +76,12 @@ class Machine:
         load: Callable[[bytes], Served],
         clock: Callable[[], int],
         tokens: Tokens | None = None,
+        most_models: int = 1000,
+        most_challengers: int = 20,
     ):
         self.log, self.load, self._clock = log, load, clock
         self.tokens = Tokens(b"") if tokens is None else tokens
+        self.most_models, self.most_challengers = most_models, most_challengers
         self.models: dict[int, Hosted] = {}
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()

@@ -184,6 +184,8 @@ class Planner:
         if isinstance(request, Create):
             if request.name in machine.names:
                 raise RefusedError(409, f"there is a model {request.name!r} already")
+            if (count := len(machine.models)) >= machine.most_models:
+                raise RefusedError(409, f"there are {count} models, and no more may be: delete one")
             served = machine.load(request.content)
             number = machine.seq + 1  # that of its record, which is the only one of its batch
             key = batch.add(number, Kind.CREATE, request.name, request.content, served)
@@ -196,6 +198,10 @@ class Planner:
         elif isinstance(request, Challenge):
             if hosted.reader(request.name) is not None:
                 raise RefusedError(409, f"there is a learner {request.name!r} already")
+            if (count := len(hosted.readers) - 1) >= machine.most_challengers:
+                raise RefusedError(
+                    409, f"the model has {count} challengers, and no more may be: delete one"
+                )
             if request.after < machine.log.trimmed:
                 raise RefusedError(
                     410,

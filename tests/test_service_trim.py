@@ -1,9 +1,12 @@
 """Old records are deleted, and the process is killed before the next snapshot: nothing is lost."""
 
+import json
+
 import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.app.service import export
 from driftline.app.service.bodies import ModelBody
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
@@ -269,3 +272,35 @@ def test_no_token_is_learned_from_twice(killed, seed):
             learned[number] += told(killed, tokens[number])[1]
     assert max(learned.values()) == 1
     assert killed.log.forgotten > 0
+
+
+def lines(parts):
+    return [json.loads(line) for line in b"".join(parts).splitlines()]
+
+
+def test_an_export_that_is_read_slowly_holds_up_nothing(killed, monkeypatch):
+    """It has what was there when it began, and the write-ahead log is emptied meanwhile."""
+    monkeypatch.setattr(export, "PIECE", 2)
+    expected = lines(export.exported(killed.log, 1, 0, "json"))
+    assert [own["seq"] for own in expected] == [1, 2, 3, 4, 5, 6]
+    slow = export.exported(killed.log, 1, 0, "json")
+    made = [next(slow)]
+    learn(killed, "meanwhile")
+    busy, *_ = killed.log._write.execute("pragma wal_checkpoint(truncate)").fetchone()
+    assert not busy
+    assert killed.log.path.with_name("log.sqlite3-wal").stat().st_size == 0
+    assert lines([*made, *slow]) == expected
+    assert lines(export.exported(killed.log, 1, 6, "json"))[0]["id"] == "meanwhile"
+
+
+def test_records_that_are_deleted_during_an_export_are_missing_and_no_others(killed, monkeypatch):
+    monkeypatch.setattr(export, "PIECE", 2)
+    killed.process(Ask("m", ["waits"], [{"x": 3.0}]))
+    expected = lines(export.exported(killed.log, 1, 0, "json"))
+    slow = export.exported(killed.log, 1, 0, "json")
+    made = [next(slow)]
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    assert killed.trim() == 6
+    assert lines([*made, *slow]) == [*expected[:2], expected[6]]  # the row waits for its label

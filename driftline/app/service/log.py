@@ -64,6 +64,11 @@ def _key(id: str) -> bytes:
     return hashlib.blake2b(id.encode(), digest_size=8).digest()
 
 
+def _record(row: Any) -> Record:
+    seq, batch, at, model, kind, id, body = row
+    return Record(seq, batch, at, model, Kind(kind), id, body)
+
+
 class DiskFullError(Exception):
     """There is no space for more records: nothing was written."""
 
@@ -306,11 +311,32 @@ class SqliteLog:
         reader = self._write if alone else self._open(apsw.SQLITE_OPEN_READONLY)
         try:
             for row in reader.execute("select * from log where seq>? order by seq", (after,)):
-                seq, batch, at, model, kind, id, body = row
-                yield Record(seq, batch, at, model, Kind(kind), id, body)
+                yield _record(row)
         finally:
             if not alone:
                 reader.close()
+
+    def pieces(self, after: int, most: int) -> Iterator[list[Record]]:
+        """Yield the records after one that are there now, some at a time; any thread may call it.
+
+        Between two pieces nothing is being read. So whoever takes long holds up nothing: a read
+        that goes on would keep the write-ahead log from being emptied. Records never change, and
+        those that come later are left out; those that are deleted meanwhile are missing.
+        """
+        until: int | None = None
+        while until is None or after < until:
+            reader = self._open(apsw.SQLITE_OPEN_READONLY)
+            try:
+                if until is None:
+                    until = reader.execute("select coalesce(max(seq), 0) from log").get
+                statement = "select * from log where seq>? and seq<=? order by seq limit ?"
+                rows: list[Any] = reader.execute(statement, (after, until, most)).fetchall()
+            finally:
+                reader.close()
+            if not rows:
+                return
+            after = rows[-1][0]
+            yield [_record(own) for own in rows]
 
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""

@@ -21,12 +21,12 @@ SIGNATURE = 16
 
 
 class Content(msgspec.Struct, array_like=True):
-    """What is signed. The row is JSON, which has whole numbers of any size."""
+    """What is signed. The row is JSON, which has whole numbers of any size; once it was not."""
 
     model: int
     id: str
     kept: dict[int, bytes]
-    row: bytes
+    row: Any
     #: When it was issued, in milliseconds; 0 for one of a version that did not say so.
     at: int = 0
 
@@ -87,12 +87,15 @@ class Tokens:
         signature, content = content[:SIGNATURE], content[SIGNATURE:]
         if not hmac.compare_digest(signature, self._signature(content)):
             raise RefusedError(422, "the token is no token of this service")
-        made = _decoder.decode(content)
+        try:
+            made = _decoder.decode(content)
+        except msgspec.MsgspecError:  # it is ours, but of another version
+            raise RefusedError(422, "the token is of a version that is not known") from None
         if (made.model, made.id) != (model, id):
             raise RefusedError(422, "the token is not that of this model and id")
         if made.at < forgotten or not abs(at - made.at) <= self._keep:
             raise RefusedError(410, "the token is too old: its label came too late")
-        return made.kept, plain_json(made.row)
+        return made.kept, plain_json(made.row) if isinstance(made.row, bytes) else made.row
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")[:SIGNATURE]

@@ -28,14 +28,25 @@ MOST_IDLE = 16
 PAUSE, LONGEST_PAUSE = 0.05, 2.0
 #: Statuses after which a request is sent again.
 AGAIN = (429, 502, 503, 504, 507)
+#: How many reasons a message has, if many rows of a list were refused.
+REASONS = 3
 
 
 class ServiceError(RuntimeError):
-    """The service refused a request, or could not be reached; ``status`` is 0 then."""
+    """The service refused a request, or could not be reached; ``status`` is 0 then.
 
-    def __init__(self, status: int, message: str):
+    If it refused some rows of a list, and carried the others out, ``answers`` has the answers to
+    all rows, in their order, each with a ``status`` of its own; else it is None. ``status`` is that
+    of the first row that was refused.
+    """
+
+    def __init__(self, status: int, message: str, answers: list[Any] | None = None):
         super().__init__(message)
-        self.status = status
+        self.status, self.answers = status, answers
+
+    def __reduce__(self) -> Any:
+        """Return how it is made again, in another process."""
+        return type(self), (self.status, str(self), self.answers)
 
 
 class Client:
@@ -160,8 +171,9 @@ class Client:
     def predict(self, name: str, rows: Any, id: Any = None) -> Any:
         """Predict a row, or a list of rows; labels are told later by their ids.
 
-        Ids are made up if none are given, and are in the answers. Of a list, every answer has a
-        ``status`` of its own.
+        Ids are made up if none are given, and are in the answers. If a row is refused, it raises
+        :class:`ServiceError`; of a list the other rows are predicted all the same, and the error
+        has all ``answers``.
         """
         single = isinstance(rows, Mapping)
         given = [rows] if single else list(rows)
@@ -172,8 +184,13 @@ class Client:
     def label(self, name: str, id: Any, label: Any = None, *, loss: Any = None) -> Any:
         """Tell the label of a row by its id, or the loss; or lists of both.
 
-        Of a list, every answer has a ``status`` of its own: some may be refused while others are
-        learned from. A single one that is refused raises :class:`ServiceError`.
+        If one is refused, it raises :class:`ServiceError`. Of a list the others are learned from
+        all the same, and the error has all ``answers``, each with a ``status`` of its own:
+
+        >>> try:  # doctest: +SKIP
+        ...     client.label("churn", ids, labels)
+        ... except ServiceError as error:
+        ...     refused = [own for own in error.answers or [] if own["status"] >= 400]
         """
         single = isinstance(id, (str, int))
         ids, key = (
@@ -188,7 +205,8 @@ class Client:
     def learn(self, name: str, rows: Any, label: Any, id: Any = None) -> Any:
         """Learn from a row with its label, or from lists of both.
 
-        Of a list, every answer has a ``status`` of its own.
+        If one is refused, it raises :class:`ServiceError`. Of a list the others are learned from
+        all the same, and the error has all ``answers``.
         """
         single = isinstance(rows, Mapping)
         given, labels = ([rows], [label]) if single else (list(rows), list(label))
@@ -198,7 +216,15 @@ class Client:
         return self._rows(name, "learn", body, single)
 
     def _rows(self, name: str, what: str, body: list[Any], single: bool) -> Any:
-        return self._json("POST", f"{_path(name)}/{what}", body[0] if single else body)
+        """Send rows; if some of a list are refused, say so after all of them were answered."""
+        answers = self._json("POST", f"{_path(name)}/{what}", body[0] if single else body)
+        refused = [] if single else [own for own in answers if own["status"] >= 400]
+        if refused:
+            some = [f"id {own['id']!r}: {own['error']}" for own in refused[:REASONS]]
+            said = "; ".join([*some, "..."] if len(refused) > REASONS else some)
+            message = f"{len(refused)} of {len(answers)} rows were refused: {said}"
+            raise ServiceError(refused[0]["status"], message, answers)
+        return answers
 
     # -- challengers
 

@@ -143,7 +143,7 @@ class MemoryLog:
         state = disk.durable()
         self.records, self.marks, self.answers = state
 
-    trimmed = 0
+    trimmed = forgotten = 0
 
     def append(self, entries):
         disk = self._disk
@@ -360,7 +360,8 @@ class History:
         self.sent[id] = {("label", label)}
         hosted = self.machine.hosted("m")
         kept = {n: own.served.pack((0, f"row {id}")) for n, own in hosted.readers.items()}
-        token = self.machine.tokens.issue(hosted.number, id, kept, f"row {id}")
+        at = self.machine.now()
+        token = self.machine.tokens.issue(hosted.number, id, kept, f"row {id}", at)
         return Tell("m", (id,), (Feedback(label),), (token,))
 
     def _new_id(self):

@@ -9,6 +9,7 @@ from commands import call, data, predictions, write_csv
 import driftline as dl
 from driftline.app import tables
 from driftline.app.runs import schedule
+from driftline.reports.chart import number
 from tests.howmany import chosen
 
 ROWS = 240
@@ -84,6 +85,19 @@ def test_labels_at_once_are_a_run_without_delay(tmp_path):
     assert rows == [[row[n] for n in names] for row in predictions(tmp_path / "one")]
     for name in ("rounds", "loss", "mean_loss", "alarms"):
         assert one[name] == two[name]
+
+
+@pytest.mark.parametrize("learner", ["fast", "polyak"])
+def test_the_report_says_what_late_labels_have_added(tmp_path, learner):
+    inputs, labels = data(ROWS)
+    write_csv(tmp_path / "t.csv", inputs, labels)
+    for delay in ("0", "30"):
+        args = ("--delay", delay, "--learner", learner)
+        _, summary = run(tmp_path / "t.csv", tmp_path / delay, *args)
+        cost = summary["certificate"]["delay_cost"]
+        page = (tmp_path / delay / "report.html").read_text()
+        assert page.count(f"Late labels have added {number(cost)} to ") == (2 if cost > 0.05 else 0)
+        assert (cost > 0.05) == (delay == "30")
 
 
 def test_baselines_know_the_labels_that_came(tmp_path, pieces):

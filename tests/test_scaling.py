@@ -150,6 +150,16 @@ def test_sparse_entries_follow_a_change_and_bear_30_wrong_ones():
     assert 0.5 < np.abs(scaled[:, 0]).mean() / scaled[:, 1].mean() < 2.0
 
 
+@pytest.mark.parametrize("size", [1e-140, 1e-155, 1e-200, 1e-310])
+def test_cells_whose_squares_are_0_have_a_location_and_a_scale(size):
+    """An even number of cells, none of which is their median."""
+    scaler = Standardiser(constant=False)
+    x = size * np.random.default_rng(0).uniform(1.0, 2.0, (300, 3))
+    for first in range(0, 300, 10):
+        assert np.isfinite(scaler.transform(x[first : first + 10])).all()
+        assert np.isfinite(scaler.state).all()
+
+
 def test_rows_that_are_centred_already_are_not_moved():
     rows = np.random.default_rng(0).standard_normal((5000, 4))
     scaling = Standardiser(constant=False)

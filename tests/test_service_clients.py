@@ -8,6 +8,8 @@ import pytest
 
 import driftline as dl
 from driftline.app.service import http
+from driftline.app.service import server as server_module
+from driftline.app.service.writer import Limits
 from tests.service import call, client, serving
 
 COLUMNS = {"x": "number"}
@@ -36,6 +38,105 @@ def test_a_body_that_stops_is_408(service, monkeypatch):
         slow.sendall(HEAD + b'{"row": ')
         assert slow.recv(1000).startswith(b"HTTP/1.1 408")
     assert own.predict("m", {"x": 1.0})
+
+
+def test_rows_that_stop_are_408_and_say_how_many_were_learned(service, monkeypatch):
+    monkeypatch.setattr(http, "SLOWEST", 0.5)
+    address, own, _ = service
+    head = HEAD.replace(b"predict", b"rows").replace(b": 1000", b": 1000000")
+    with opened(address) as slow:
+        slow.sendall(head.replace(b"\r\n\r\n", b"\r\ncontent-type: text/csv\r\n\r\n"))
+        slow.sendall(b"x,y\n" + b"1,yes\n" * 1500)
+        time.sleep(0.3)  # a pause that is short enough
+        slow.sendall(b"2,no\n")
+        answer = b"".join(iter(lambda: slow.recv(1000), b""))  # until it is closed
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"did not go on for 0.5 seconds (1000 rows before it" in answer
+    assert own.model("m")["counts"]["learned"] == 1000
+
+
+IDLING = {
+    "nothing": b"",
+    "a part of the headers": b"GET /health HTTP/1.1\r\nhost: loc",
+    "a request before": b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "a body that does not begin": HEAD,
+    "a request and a byte": b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nG",
+}
+
+
+@pytest.mark.parametrize("sent", IDLING.values(), ids=IDLING)
+def test_connections_without_a_request_are_closed(tmp_path, monkeypatch, sent):
+    monkeypatch.setattr(server_module, "IDLE", 0.5)
+    with serving(tmp_path / "data") as (address, _), opened(address) as idle:
+        with opened(address) as watching:
+            watching.sendall(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            idle.sendall(sent)
+            began = time.monotonic()
+            try:
+                while idle.recv(1000):
+                    pass
+            except ConnectionResetError:
+                pass
+            assert 0.3 < time.monotonic() - began < 5.0
+            time.sleep(0.7)
+            watching.settimeout(0.2)
+            with pytest.raises(TimeoutError):  # it is answered as long as it is there
+                while watching.recv(1000):
+                    pass
+
+
+def test_a_byte_now_and_then_does_not_keep_a_connection_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_module, "IDLE", 0.5)
+    with serving(tmp_path / "data") as (address, _), opened(address) as slow:
+        began = time.monotonic()
+        with pytest.raises(OSError):
+            for byte in b"GET / HTTP/1.1\r\n" + b"x" * 200:
+                slow.sendall(bytes([byte]))
+                time.sleep(0.05)
+        assert time.monotonic() - began < 5.0
+
+
+def test_who_watches_leaves_connections_to_others(tmp_path):
+    with serving(tmp_path / "data", bounds=http.Bounds(watching=3)) as (address, _):
+        watching = [opened(address) for _ in range(3)]
+        for connection in watching:
+            connection.sendall(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        said = "3 streams of events are open, and no more may be"
+        assert call(address, "GET", "/events") == (503, {"error": said})
+        watching.pop().close()
+        end = time.monotonic() + 10.0
+        with opened(address) as another:
+            answer = b""
+            while b"200 OK" not in answer and time.monotonic() < end:
+                another.sendall(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                answer = another.recv(1000)
+            assert b"200 OK" in answer
+        for connection in watching:
+            connection.close()
+
+
+def test_models_and_challengers_are_limited(tmp_path):
+    limits = Limits(models=2, challengers=1)
+    with serving(tmp_path / "data", limits=limits) as (address, _):
+        own = client(address)
+        for name in ("a", "b"):
+            own.create(name, "y", columns=COLUMNS, learner="fast")
+        with pytest.raises(
+            dl.ServiceError, match="there are 2 models, and no more may be"
+        ) as error:
+            own.create("c", "y", columns=COLUMNS, learner="fast")
+        assert error.value.status == 409
+        own.challenge("a", "one", learner="fast")
+        with pytest.raises(dl.ServiceError, match="has 1 challengers, and no more may") as error:
+            own.challenge("a", "two", learner="fast")
+        assert error.value.status == 409
+        own.delete("b")
+        assert call(address, "DELETE", "/models/a/challengers/one")[0] == 200
+        own.create("c", "y", columns=COLUMNS, learner="fast")
+        own.challenge("a", "two", learner="fast")
+    with serving(tmp_path / "data", limits=Limits(models=1)) as (address, server):
+        assert set(server.machine.names) == {"a", "c"}  # those that are there stay
 
 
 @pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nhost: localhost\r\nx: "])

@@ -1,4 +1,7 @@
-"""Requests with bytes changed, cut, doubled and swapped: none may be answered by a server error."""
+"""Requests with bytes changed, cut, doubled and swapped: none may be answered by a server error.
+
+Nor may rows of extreme numbers lead to a state that cannot be loaded.
+"""
 
 import json
 import socket
@@ -6,7 +9,10 @@ import socket
 import numpy as np
 import pytest
 
+import driftline as dl
+from driftline.app.service.served import LARGEST, Feedback, LearnerServed
 from driftline.app.service.server import load
+from driftline.state import archive
 from tests.service import check_replay, client, serving
 
 COLUMNS = {"x": "number", "flag": "flag", "town": ["York", "Bath"]}
@@ -154,11 +160,58 @@ def test_ten_thousand_mutated_requests(tmp_path):
 
 
 def test_files_of_models_that_were_edited_are_refused(tmp_path):
-    import driftline as dl
-
     rows = [{"x": i, "y": "a" if i % 2 else "b"} for i in range(20)]
     content = dl.TableModel.new(rows, label="y", learner="fast").save(tmp_path / "m").read_bytes()
     generator = np.random.default_rng(0)
     for _ in range(100):
         with pytest.raises(dl.InputError):
             load(mutated(content, generator))
+
+
+SIZES = [0.0, 1.0, 1e-3, 1e39, 1e139, 1e140, 1e141, LARGEST, 1e-150, 1e-160, 1e-300, 1e-310]
+CLASSES, SIGNS = dl.tasks.Multiclass(3), dl.tasks.Binary()
+LEARNERS = {
+    "default": lambda: dl.OGD(dl.losses.Logistic(CLASSES)),
+    "float32": lambda: dl.OGD(dl.losses.SmoothHinge(SIGNS), dtype=np.float32),
+    "scaled": lambda: dl.OGD(dl.losses.Logistic(SIGNS), features=dl.features.Standardise()),
+    "unbounded": lambda: dl.OGD(
+        dl.losses.Logistic(CLASSES), rate=dl.rates.Constant(0.1), domain=dl.domains.Unbounded()
+    ),
+    "restarts": lambda: dl.OGD(
+        dl.losses.SmoothHinge(CLASSES), rate=dl.rates.AdaGrad(), restart=dl.detectors.Cusum()
+    ),
+    "plain": lambda: dl.OGD(dl.losses.Logistic(CLASSES), domain=dl.domains.RowBalls(3, 5.0)),
+    "committee": lambda: dl.auto(SIGNS, effort="fast"),
+    "neighbours": lambda: dl.members.Neighbours(CLASSES),
+    "bandit": lambda: dl.bandit.Bandit(CLASSES),
+}
+
+
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_rows_a_learner_accepted_its_state_can_be_loaded(make, seed):
+    """Rows of the largest and smallest numbers are learned from, or refused and change nothing."""
+    generator = np.random.default_rng(seed)
+    served, waiting = LearnerServed(make()), []
+    labels = [-1, 1] if served.learner.task == SIGNS else [0, 1, 2]
+    sizes = generator.choice(SIZES, size=5)
+    for _ in range(20):
+        count = generator.integers(1, 5)
+        rows = (
+            generator.choice(sizes, (count, 2)) * generator.choice([1, -0.9], (count, 2))
+        ).tolist()
+        given = [Feedback(int(generator.choice(labels))) for _ in rows]
+        before = archive.packed(*served.to_saved())
+        try:
+            served.check_rows(rows)
+            kind = generator.integers(3)
+            if kind == 0:
+                waiting += [own.ticket for own in served.ask(rows)]
+            elif kind == 1 and waiting:
+                served.tell([waiting.pop(generator.integers(len(waiting)))], given[:1])
+            else:
+                served.learn(rows, given)
+        except dl.InputError:
+            assert archive.packed(*served.to_saved()) == before
+        content = archive.packed(*served.to_saved())
+        assert archive.packed(*load(content).to_saved()) == content

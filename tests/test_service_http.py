@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import pickle
 import threading
 import time
 
@@ -106,6 +107,32 @@ def test_a_list_has_an_answer_for_every_row(service):
     assert status == 200
     assert [item["status"] for item in answer] == [200, 404, 409]
     assert call(address, "POST", "/models/rain/labels", []) == (200, [])
+
+
+def test_the_client_passes_over_no_row_of_a_list_that_was_refused(service):
+    _, own, _ = service
+    own.predict("rain", [{"warm": 1.0}] * 3, id=["a", "b", "c"])
+    assert [made["status"] for made in own.label("rain", ["a"], ["yes"])] == [200]
+    with pytest.raises(dl.ServiceError) as caught:
+        own.label("rain", ["b", "zzz", "a", "c"], ["no", "no", "no", "yes"])
+    error = caught.value
+    assert [made["status"] for made in error.answers] == [200, 404, 409, 200]
+    assert error.status == 404
+    assert str(error) == (
+        "2 of 4 rows were refused: id 'zzz': no row was asked for by id 'zzz'; "
+        "id 'a': another label, or another row, was given by this id before"
+    )
+    assert own.model("rain")["counts"]["told"] == 3  # the others were learned from
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.status, str(again), again.answers) == (404, str(error), error.answers)
+    with pytest.raises(dl.ServiceError, match="5 of 5 .*; ...$"):
+        own.learn("rain", [{"warm": 2.0}] * 5, ["no"] * 5, id=["a", "b", "c", "a", "b"])
+    with pytest.raises(dl.ServiceError, match="1 of 2 rows .* another row") as caught:
+        own.predict("rain", [{"warm": 2.0}] * 2, id=["a", "new"])
+    assert "prediction" in caught.value.answers[1]
+    with pytest.raises(dl.ServiceError, match="no row was asked for") as caught:
+        own.label("rain", "zzz", "no")
+    assert (caught.value.status, caught.value.answers) == (404, None)
 
 
 def test_labels_in_any_order_equal_the_library(service, tmp_path):
@@ -543,6 +570,18 @@ def test_tokens_need_nothing_stored_until_the_label_comes(service):
     status, made = call(address, "POST", path, body)
     body = {"id": "large", "token": made["token"], "label": "yes"}
     assert (status, call(address, "POST", "/models/rain/labels", body)[0]) == (200, 200)
+
+
+def test_a_bad_token_concerns_no_other_label_of_its_list(service):
+    address, own, _ = service
+    table = rows(3)
+    body = [{"id": f"t{i}", "row": row} for i, row in enumerate(table)]
+    _, made = call(address, "POST", "/models/rain/predict?mode=token", body)
+    told = told_by_tokens(made, table)
+    told[1]["token"] = "x"
+    _, answers = call(address, "POST", "/models/rain/labels", told)
+    assert [answer["status"] for answer in answers] == [200, 422, 200]
+    assert own.model("rain")["learners"][0]["rounds"] == 2
 
 
 def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):

@@ -1,8 +1,14 @@
 """Old records are deleted, and the process is killed before the next snapshot: nothing is lost."""
 
+import base64
+import json
+
+import msgspec
+import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.app.service import export
 from driftline.app.service.bodies import ModelBody
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
@@ -11,6 +17,7 @@ from driftline.app.service.requests import Ask, Challenge, Create, Delete, Expir
 from driftline.app.service.served import Feedback, served_from
 from driftline.app.service.server import load
 from driftline.app.service.snapshots import SnapshotFolder
+from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
 from driftline.state import archive
 
@@ -24,15 +31,16 @@ class Killed:
         self.folder, self.now, self.log = folder, 1000, None
         self.start()
 
-    def start(self):
+    def start(self, limits=KEPT):
         """Kill the process, and start it again."""
         if self.log is not None:
             self.log.close()
         self.log = SqliteLog(self.folder / "log.sqlite3")
         self.snapshots = SnapshotFolder(self.folder / "snapshots", self.log, served_from)
-        self.machine = Machine(self.log, load, lambda: self.now)
+        self.tokens = Tokens(b"a secret", limits.keep_seconds)
+        self.machine = Machine(self.log, load, lambda: self.now, self.tokens)
         self.machine.recover(self.snapshots)
-        given = (self.machine, self.log, self.snapshots, KEPT)
+        given = (self.machine, self.log, self.snapshots, limits)
         self.writer = Writer(*given, failed=lambda error: None)
 
     def process(self, request):
@@ -203,3 +211,121 @@ def test_a_ticket_from_before_a_kill_is_known_after_classes_were_added(killed):
     killed.start()
     (made,) = killed.process(Tell("m", ["b"], [Feedback("no")])).items
     assert made["status"] == 200
+
+
+def issued(killed, id):
+    """Return a label by a token; its ticket is nobody's, so that the row is learned from."""
+    number, at = killed.machine.hosted("m").number, killed.machine.now()
+    return Tell("m", [id], [Feedback("yes")], [killed.tokens.issue(number, id, {}, {"x": 1.0}, at)])
+
+
+def told(killed, request):
+    """Return the status, and whether it was learned from just now."""
+    (made,) = killed.process(request).items
+    return made["status"], made["status"] == 200 and "duplicate" not in made
+
+
+def test_a_token_is_good_for_as_long_as_records_are_kept(killed):
+    early, late = issued(killed, "early"), issued(killed, "late")
+    killed.now += 8_000
+    assert told(killed, early) == (200, True)
+    killed.now += 1_000
+    assert told(killed, late) == (410, False)
+    assert told(killed, early) == (200, False)  # whose answer is still known
+    killed.now += 50_000
+    ahead = issued(killed, "ahead")
+    killed.now -= 50_000  # the clock was wrong
+    assert told(killed, ahead) == (410, False)
+    killed.now += 45_000
+    assert told(killed, ahead) == (200, True)
+
+
+def test_a_label_that_was_told_long_after_its_row_is_remembered(killed):
+    """Its row is deleted at once, which is older than ids that are forgotten."""
+    killed.process(Ask("m", ["a"], [{"x": 3.0}]))
+    killed.now += 25_000
+    token = issued(killed, "a")
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    killed.snapshot()
+    killed.trim()
+    assert killed.log.body(7) is None
+    assert told(killed, token) == (410, False)
+    assert told(killed, Tell("m", ["a"], [Feedback("yes")])) == (410, False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_token_is_learned_from_twice(killed, seed):
+    """Whatever the clock does, and however long records are kept after a restart."""
+    generator = np.random.default_rng(seed)
+    tokens, learned = {}, dict.fromkeys(range(400), 0)
+    for count in range(60):
+        kind = generator.integers(8)
+        if kind < 3:
+            tokens[count] = issued(killed, f"t{count}")
+        elif kind == 3:
+            limits = Limits(keep_seconds=float(generator.choice([3.0, 10.0, 40.0, np.inf])))
+            killed.snapshot()
+            killed.start(limits)
+        elif np.isfinite(killed.writer._limits.keep_seconds):
+            killed.snapshot()
+            killed.trim()
+        killed.now += int(generator.choice([0, 2_000, 9_000, 30_000, -20_000]))
+        for number in generator.permutation(list(tokens))[:6].tolist():
+            learned[number] += told(killed, tokens[number])[1]
+    assert max(learned.values()) == 1
+    assert killed.log.forgotten > 0
+
+
+def lines(parts):
+    return [json.loads(line) for line in b"".join(parts).splitlines()]
+
+
+def test_an_export_that_is_read_slowly_holds_up_nothing(killed, monkeypatch):
+    """It has what was there when it began, and the write-ahead log is emptied meanwhile."""
+    monkeypatch.setattr(export, "PIECE", 2)
+    expected = lines(export.exported(killed.log, 1, 0, "json"))
+    assert [own["seq"] for own in expected] == [1, 2, 3, 4, 5, 6]
+    slow = export.exported(killed.log, 1, 0, "json")
+    made = [next(slow)]
+    learn(killed, "meanwhile")
+    busy, *_ = killed.log._write.execute("pragma wal_checkpoint(truncate)").fetchone()
+    assert not busy
+    assert killed.log.path.with_name("log.sqlite3-wal").stat().st_size == 0
+    assert lines([*made, *slow]) == expected
+    assert lines(export.exported(killed.log, 1, 6, "json"))[0]["id"] == "meanwhile"
+
+
+def test_records_that_are_deleted_during_an_export_are_missing_and_no_others(killed, monkeypatch):
+    monkeypatch.setattr(export, "PIECE", 2)
+    killed.process(Ask("m", ["waits"], [{"x": 3.0}]))
+    expected = lines(export.exported(killed.log, 1, 0, "json"))
+    slow = export.exported(killed.log, 1, 0, "json")
+    made = [next(slow)]
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
+    assert killed.trim() == 6
+    assert lines([*made, *slow]) == [*expected[:2], expected[6]]  # the row waits for its label
+
+
+@pytest.mark.parametrize("row", [{"x": 1.0}, b'{"x":1.0}'])
+def test_tokens_of_earlier_versions_are_learned_from_until_ids_are_forgotten(killed, row):
+    """They do not say when they were issued; the first ones had rows that were no JSON."""
+    killed.start(Limits())
+    number = killed.machine.hosted("m").number
+    made = {}
+    for id, content in (("a", (number, "a", {}, row)), ("b", (number, "b", {}, row)), ("c", [7])):
+        content = msgspec.msgpack.encode(content)
+        token = base64.urlsafe_b64encode(killed.tokens._signature(content) + content).decode()
+        made[id] = Tell("m", [id], [Feedback("yes")], [token])
+    assert told(killed, made["a"]) == (200, True)
+    assert told(killed, made["c"]) == (422, False)
+    killed.snapshot()
+    killed.start()
+    for _ in range(2):
+        killed.now += 30_000
+        learn(killed, f"later {killed.now}")
+        killed.snapshot()
+        killed.trim()
+    killed.start(Limits())
+    assert told(killed, made["a"]) == told(killed, made["b"]) == (410, False)

@@ -26,6 +26,9 @@ CLIP = 3.0
 #: Where most values are equal, the usual distance of the others is this many deviations.
 OTHERS = 2.0
 
+#: Squares of distances below this are lost, and no scale is smaller anyway.
+TINY = 1e-150
+
 #: From the median distance to the deviation, for the normal distribution.
 NORMAL = 1.4826
 
@@ -119,6 +122,8 @@ def settle(values, away, count):
         sort_some(away, others)
         share = math.sqrt(others / count)
         return median, middle(away, others) * max(share, 1.0 / OTHERS), others, True
+    if usual < TINY:
+        return median, usual, count, False
     square = 0.0
     for i in range(count):
         away[i] = abs(values[i] - median)

@@ -18,7 +18,7 @@ from driftline.reports.chart import Line, heat_map, line_chart, number, share_ch
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
 from driftline.reports.time_axis import TimeAxis
-from driftline.reports.verdict import alarms_in_words, said
+from driftline.reports.verdict import alarms_in_words, delay_in_words, said
 from driftline.version import __version__
 
 __all__ = ["write_report"]
@@ -276,6 +276,8 @@ def _bounds(told: list[ReportData]) -> str:
             )
     if not rows:
         return ""
+    pairs = [(data.name, words) for data in told if (words := delay_in_words(data))]
+    late = [f"{name}: {words}." if len(told) > 1 else f"{words}." for name, words in pairs]
     head = "<tr><th>run</th><th class=text>form</th><th>bound</th><th></th></tr>"
     note = (
         "<p class=soft>A bound of the total expected target loss, against the comparator it was "
@@ -285,6 +287,7 @@ def _bounds(told: list[ReportData]) -> str:
     return (
         f"<h2>What was promised</h2>{note}<div class=wide><table><thead>{head}</thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
+        + "".join(f"<p>{escape(words)}</p>" for words in late)
     )
 
 

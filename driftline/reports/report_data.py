@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,7 +48,8 @@ class ReportData:
     the loss of, and ``unanswered`` is the share of rounds without an answer, None if all have one.
     ``covered`` is in how many rounds of every block the label was in its set, with ``goal`` the
     share that is wanted, and ``set_sizes`` are the sizes of all sets of a block together; None
-    without sets.
+    without sets. ``delay_cost`` is what late labels have added to the bound of the best member, or
+    to each bound of a single learner; negative where older weights were the better ones.
     """
 
     name: str
@@ -78,6 +80,7 @@ class ReportData:
     covered: np.ndarray | None = None
     set_sizes: np.ndarray | None = None
     goal: float = 0.0
+    delay_cost: float = 0.0
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""
@@ -244,3 +247,7 @@ def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -
     one = certificate.members[0] if isinstance(certificate, CommitteeCertificate) else certificate
     data.guess = one.premises.guess.removeprefix("uniform ")
     data.findings = list(certificate.findings)
+    if not isinstance(certificate, CommitteeCertificate):
+        data.delay_cost = 0.0 if certificate.delayed is None else certificate.delayed.cost
+    elif math.isfinite(certificate.factor):
+        data.delay_cost = certificate.factor * certificate.bill

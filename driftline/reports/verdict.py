@@ -8,7 +8,7 @@ from html import escape
 from driftline.reports.chart import number
 from driftline.reports.report_data import ReportData
 
-__all__ = ["alarms_in_words", "said", "verdict"]
+__all__ = ["alarms_in_words", "delay_in_words", "said", "verdict"]
 
 #: Up to this many runs of a section are put in words; more are a table.
 MOST_SAID = 4
@@ -37,9 +37,22 @@ def verdict(data: ReportData) -> str:
         what = "The smallest bound of what is expected" if data.random else "Its smallest bound"
         text += f". {what} is {number(least)} ({form.replace('_', ' ')}; {kind} "
         text += f"{number(data.trivial)})"
+    if late := delay_in_words(data):
+        text += f". {late}"
     if data.findings:
         text += f". The audit found: {data.findings[0]}"
     return text + "."
+
+
+def delay_in_words(data: ReportData) -> str:
+    """Say what late labels have added to the bound; "" if that is nothing, or there is no bound."""
+    cost = data.delay_cost
+    if not round(cost, 1) or not any(isinstance(bound, float) for bound in data.bounds.values()):
+        return ""
+    which = "every bound" if data.weights is None else "the bound of the best member"
+    if cost < 0.0:
+        return f"Late labels have taken {number(-cost)} from {which}: older weights were better"
+    return f"Late labels have added {number(cost)} to {which}"
 
 
 def said(told: list[ReportData]) -> str:

@@ -49,7 +49,7 @@ def report_data_of(
         unanswered=run.unanswered / run.rounds if run.model.abstains and run.rounds else None,
     )
     if certificate["rounds"] == journal.rounds:  # else its bounds are of other rounds
-        data.trivial = certificate["guessing"]
+        data.trivial, data.delay_cost = certificate["guessing"], certificate["delay_cost"] or 0.0
         data.bounds |= {form: float(bound) for form, bound in certificate["bounds"].items()}
         if certificate["bound"] is not None and not data.bounds:
             data.bounds["best member"] = float(certificate["bound"])

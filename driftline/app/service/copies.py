@@ -190,9 +190,10 @@ class Copies(threading.Thread):
                 kept[i][number] = reader.served.pack(own.ticket)
                 if number == hosted.champion:
                     made.append(dict(own.answer))
+        at = self._machine.now()
         for id, row, answer, tickets in zip(ids, rows, made, kept, strict=True):
             if id:
-                answer["token"] = self._tokens.issue(hosted.number, id, tickets, row)
+                answer["token"] = self._tokens.issue(hosted.number, id, tickets, row, at)
         return made
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 from driftline.app.service.log import SqliteLog
@@ -17,23 +17,20 @@ from driftline.typing import Json
 __all__ = ["exported", "write_parquet"]
 
 NAMES = ("seq", "time", "kind", "id", "row", "label", "loss")
-#: How many records are written at a time.
+#: How many records are read and written at a time.
 PIECE, PARQUET_PIECE = 500, 20_000
 
 
 def exported(log: SqliteLog, model: int, after: int, form: str) -> Iterator[bytes]:
-    """Yield the records of a model, after one of them, as CSV or as lines of JSON."""
+    """Yield the records of a model that are there now, after one, as CSV or as lines of JSON."""
+    pieces = log.pieces(after, PIECE)
+    first = next(pieces, [])  # before anything is sent: what comes from now on is left out
     if form == "csv":
         yield _csv([list(NAMES)])
-    piece: list[Json] = []
-    for record in log.read(after):
-        if record.model == model:
-            piece.append(_plain(record))
-        if len(piece) == PIECE:
-            yield _written(piece, form)
-            piece = []
-    if piece:
-        yield _written(piece, form)
+    for records in chain([first], pieces):
+        own = [_plain(record) for record in records if record.model == model]
+        if own:
+            yield _written(own, form)
 
 
 def write_parquet(log: SqliteLog, model: int, after: int, path: Path) -> None:
@@ -47,8 +44,10 @@ def write_parquet(log: SqliteLog, model: int, after: int, path: Path) -> None:
     pairs = zip(NAMES, [*kinds, pyarrow.float64()], strict=True)
     schema = pyarrow.schema(list(pairs))
     with parquet.ParquetWriter(path, schema) as writer:
-        own = (record for record in log.read(after) if record.model == model)
-        while piece := list(islice(own, PARQUET_PIECE)):
+        for records in log.pieces(after, PARQUET_PIECE):
+            piece = [record for record in records if record.model == model]
+            if not piece:
+                continue
             rows = [_plain(record) for record in piece]
             for row, record in zip(rows, piece, strict=True):
                 row["time"] = datetime.fromtimestamp(record.at / 1000, UTC)

@@ -9,6 +9,7 @@ from typing import Any
 
 from driftline.app.service.machine import Machine
 from driftline.app.service.records import packed_json
+from driftline.app.service.requests import RefusedError
 from driftline.app.service.views import latest_of
 
 __all__ = ["Feed"]
@@ -23,10 +24,17 @@ class Feed:
     An event has the number of the last record as its id. Whoever comes back with an id that is not
     the current one has missed something, and gets the latest numbers at once: these are all that an
     event says, so that none needs to be kept.
+
+    Parameters
+    ----------
+    machine
+        What is watched.
+    most
+        How many may watch: each has a connection for itself, and requests need some, too.
     """
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
+    def __init__(self, machine: Machine, most: int):
+        self._machine, self._most = machine, most
         self._next, self._event = 0.0, (0, b"")
         self._watching: set[tuple[Any, asyncio.Event]] = set()
         self._ended = False
@@ -58,8 +66,26 @@ class Feed:
         models = [latest_of(own) for own in list(machine.models.values())]
         self._event = machine.seq, packed_json(body | {"models": models})
 
-    async def events(self, known: int) -> AsyncIterator[bytes]:
-        """Yield events as they are sent; ``known`` is the last one that was seen."""
+    async def watch(self, known: int) -> AsyncIterator[bytes]:
+        """Return events as they are sent, if not too many watch already.
+
+        ``known`` is the last event that was seen.
+        """
+        events = self._events(known)
+        first = await anext(events)  # by now it is among those who watch, or refused
+
+        async def all_of_them() -> AsyncIterator[bytes]:
+            yield first
+            async for own in events:
+                yield own
+
+        return all_of_them()
+
+    async def _events(self, known: int) -> AsyncIterator[bytes]:
+        if len(self._watching) >= self._most:
+            raise RefusedError(
+                503, f"{len(self._watching)} streams of events are open, and no more may be"
+            )
         event = asyncio.Event()
         mine = asyncio.get_running_loop(), event
         self._watching.add(mine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -23,7 +23,16 @@ from driftline.app.service.writer import Writer
 from driftline.errors import InputError
 from driftline.typing import Json
 
-__all__ = ["Bounds", "Fast", "answer_of", "error_of", "looked", "read_body"]
+__all__ = [
+    "Bounds",
+    "Fast",
+    "answer_of",
+    "error_of",
+    "headers_for",
+    "looked",
+    "parts_of",
+    "read_body",
+]
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -36,10 +45,39 @@ COPIES = 3
 
 
 class Bounds:
-    """The most that a request may have: bytes of its body, and rows."""
+    """The most that a request may have: bytes of its body, and rows; and how many may watch."""
 
-    def __init__(self, body: int = 8 << 20, rows: int = 10_000, model: int = 256 << 20):
+    def __init__(
+        self, body: int = 8 << 20, rows: int = 10_000, model: int = 256 << 20, watching: int = 500
+    ):
         self.body, self.rows, self.model = body, rows, model
+        #: The most streams of events: each has a connection for itself.
+        self.watching = watching
+
+
+async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
+    """Yield the parts of a body as they come; refuse it if it pauses for too long."""
+    more = True
+    while more:
+        message = await _awaited(receive)
+        yield _part(message)
+        more = message.get("more_body", False)
+
+
+async def _awaited(receive: Receive) -> Any:
+    try:
+        async with asyncio.timeout(SLOWEST):
+            return await receive()
+    except TimeoutError:
+        said = f"the body did not go on for {SLOWEST:g} seconds"
+        raise RefusedError(408, said) from None
+
+
+def _part(message: Any) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise ConnectionResetError
+    made: bytes = message.get("body", b"")
+    return made
 
 
 async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
@@ -47,22 +85,16 @@ async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
     if length is not None and length.isdigit() and int(length) > most:
         raise RefusedError(413, f"a body may have {most} bytes, but this one has {int(length)}")
     parts, size = [], 0
-    message = await receive()
+    message = await receive()  # most have one part: the server's timer costs them nothing
     while True:
-        if message["type"] == "http.disconnect":
-            raise ConnectionResetError
-        part = message.get("body", b"")
+        part = _part(message)
         size += len(part)
         if size > most:
             raise RefusedError(413, f"a body may have {most} bytes, but this one has more")
         parts.append(part)
         if not message.get("more_body", False):
             return parts[0] if len(parts) == 1 else b"".join(parts)
-        try:
-            message = await asyncio.wait_for(receive(), SLOWEST)
-        except TimeoutError:
-            said = f"the body did not go on for {SLOWEST:.0f} seconds"
-            raise RefusedError(408, said) from None
+        message = await _awaited(receive)
 
 
 def answer_of(outcome: Outcome, single: bool) -> tuple[int, bytes]:
@@ -207,10 +239,16 @@ def _by_token(query: bytes) -> bool:
     return "token" in modes
 
 
+def headers_for(status: int) -> dict[str, str]:
+    """Return the headers that a status needs: when to come back, or that a body has no end."""
+    if status in (429, 503, 507):
+        return {"retry-after": "1"}
+    return {"connection": "close"} if status == 408 else {}
+
+
 async def send_json(send: Send, status: int, body: bytes) -> None:
     """Send an answer."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if status in (429, 503, 507):
-        headers.append((b"retry-after", b"1"))
+    headers += [(name.encode(), value.encode()) for name, value in headers_for(status).items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -45,13 +45,16 @@ create index if not exists models on log(model) where kind in (1, 9);
 create table if not exists positions(source text primary key, position text not null) without rowid;
 """
 
+#: How many records are read at a time.
+PIECE = 2_000
+
 #: Kinds of records whose id is that of a row; that of others is a name.
 ROWS = (Kind.ASK, Kind.TELL, Kind.LEARN)
 
 #: The first records that may be deleted: a model's first stays as long as the model, and a row (2)
 #: until its label is in snapshots, or that it was forgotten. Ids of deleted models are not there.
 OLD = """
-select l.seq, l.model, l.kind, l.id, l.at from log l
+select l.seq, l.model, l.kind, l.id from log l
 left join ids i on l.kind=2 and i.model=l.model and i.id=l.id
 where l.seq<=? and l.at<? and case l.kind
     when 1 then l.model in (select model from log where kind=9)
@@ -70,6 +73,11 @@ def _key(id: str) -> bytes:
     return hashlib.blake2b(id.encode(), digest_size=8).digest()
 
 
+def _record(row: Any) -> Record:
+    seq, batch, at, model, kind, id, body = row
+    return Record(seq, batch, at, model, Kind(kind), id, body)
+
+
 class DiskFullError(Exception):
     """There is no space for more records: nothing was written."""
 
@@ -83,6 +91,8 @@ class Log(Protocol):
 
     #: The record up to which records were deleted, 0 for none.
     trimmed: int
+    #: The time before which ids of deleted records may have been forgotten, 0 for none.
+    forgotten: int
 
     def append(self, entries: Batch) -> None:
         """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
@@ -128,10 +138,24 @@ class LogReader:
         self._connection = connection
 
     def read(self, after: int = 0) -> Iterator[Record]:
-        """Yield all records after one, by its seq."""
-        every = "select * from log where seq>? order by seq"
-        for seq, batch, at, model, kind, id, body in self._connection.execute(every, (after,)):
-            yield Record(seq, batch, at, model, Kind(kind), id, body)
+        """Yield the records after one that are there now, by its seq."""
+        for piece in self.pieces(after, PIECE):
+            yield from piece
+
+    def pieces(self, after: int, most: int) -> Iterator[list[Record]]:
+        """Yield the same, some at a time.
+
+        Between two pieces nothing is being read. So whoever takes long holds up nothing: a read
+        that goes on would keep the write-ahead log from being emptied. Records never change, and
+        those that come later are left out; those that are deleted meanwhile are missing.
+        """
+        run = self._connection.execute
+        until = run("select coalesce(max(seq), 0) from log").get
+        some = "select * from log where seq>? and seq<=? order by seq limit ?"
+        while rows := run(some, (after, until, most)).fetchall():
+            piece = [_record(own) for own in rows]
+            after = piece[-1].seq
+            yield piece
 
     def body(self, seq: int) -> bytes | None:
         """Return the body of a record, None if it is no longer there."""
@@ -163,6 +187,8 @@ class SqliteLog:
             raise InputError(f"{path} is no log of driftline: {error}") from error
         #: The record up to which records were deleted, 0 for none.
         self.trimmed: int = self.meta("trimmed") or 0
+        #: The time before which ids of deleted records may have been forgotten, 0 for none.
+        self.forgotten: int = self.meta("forgotten") or 0
 
     def _open(self, flags: int) -> apsw.Connection:
         try:
@@ -250,7 +276,8 @@ class SqliteLog:
         Rows that wait for their label stay, and whatever records after ``covered`` will read when
         they are applied again: rows of their labels, rows that they forget, and all that a
         challenger has read. Of the ids of others a digest is kept, so that these are known to be
-        too old, until ``forget``. At most so many records are deleted at a time.
+        too old, until ``forget`` is later than ``before`` was when they were deleted. At most so
+        many records are deleted at a time.
         """
         run = self._write.execute
         later = "select distinct kind from log where seq>? and kind in (?,?)"
@@ -259,22 +286,36 @@ class SqliteLog:
             return 0
         old: list[Any] = run(OLD, (covered, before, covered, Kind.EXPIRE in kinds, most)).fetchall()
         if not old:
-            run("delete from gone where at<?", (forget,))
+            self._forget(forget)
             return 0
 
         def work() -> None:
             many = self._write.executemany
             many("delete from log where seq=?", [(seq,) for seq, *_ in old])
             many("delete from stored where seq=?", [(seq,) for seq, *_ in old])
-            named = [(model, str(id), at) for _, model, kind, id, at in old if id and kind in ROWS]
-            many("delete from ids where model=? and id=?", [own[:2] for own in named])
-            rows = [(model, _key(id), at) for model, id, at in named]
+            named = [(model, str(id)) for _, model, kind, id in old if id and kind in ROWS]
+            many("delete from ids where model=? and id=?", named)
+            # not by the time of the record: a label may have come long after its row
+            rows = [(model, _key(id), before) for model, id in named]
             many("insert or replace into gone values(?,?,?)", rows)
             run("insert or replace into meta values('trimmed', ?)", (old[-1][0],))
 
         self._commit(work)
         self.trimmed = old[-1][0]
         return len(old)
+
+    def _forget(self, before: int) -> None:
+        """Forget ids of records that were deleted for being older than a time before this one."""
+        if not self._write.execute("select 1 from gone where at<? limit 1", (before,)).fetchone():
+            return
+
+        def work() -> None:
+            self._write.execute("delete from gone where at<?", (before,))
+            self._write.execute("insert or replace into meta values('forgotten', ?)", (latest,))
+
+        latest = max(self.forgotten, before)
+        self._commit(work)
+        self.forgotten = latest
 
     def put_meta(self, key: str, value: Any) -> None:
         """Keep a value by name."""
@@ -319,6 +360,11 @@ class SqliteLog:
         finally:
             if not alone:
                 connection.close()
+
+    def pieces(self, after: int, most: int) -> Iterator[list[Record]]:
+        """Yield the records after one, some at a time; any thread may call it."""
+        with self.reader() as reader:
+            yield from reader.pieces(after, most)
 
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""

@@ -63,6 +63,8 @@ class Machine:
         Returns milliseconds. What it says is written to the log.
     tokens
         Reads the tokens that copies of models have issued.
+    most_models, most_challengers
+        How many models there may be, and how many challengers of each.
     fresh
         The most rows whose tickets are in memory only.
     """
@@ -73,10 +75,13 @@ class Machine:
         load: Callable[[bytes], Served],
         clock: Callable[[], int],
         tokens: Tokens | None = None,
+        most_models: int = 1000,
+        most_challengers: int = 20,
         fresh: int = FRESH,
     ):
         self.log, self.load, self._clock = log, load, clock
         self.tokens = Tokens(b"") if tokens is None else tokens
+        self.most_models, self.most_challengers = most_models, most_challengers
         self.models: dict[int, Hosted] = {}
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()
@@ -149,7 +154,7 @@ class Machine:
         return made
 
     def _process(self, requests: Sequence[Request]) -> list[Outcome]:
-        at = max(self.at, self._clock())  # a clock that was set back is waited for
+        at = self.now()
         batch = Batch(self.batch + 1, at)
         planner = Planner(self, batch)
         planner.check_together(requests)
@@ -171,6 +176,10 @@ class Machine:
         return [own for several in self._unwritten.values() for own in several]
 
     # -- what is known
+
+    def now(self) -> int:
+        """Return the time of the next record: a clock that was set back is waited for."""
+        return max(self.at, self._clock())
 
     def hosted(self, name: str) -> Hosted:
         """Return a model by its name, or refuse the name."""

@@ -132,7 +132,11 @@ class Planner:
         self, hosted: Hosted, name: str, feedback: Feedback, token: str, said: bytes
     ) -> Any:
         """Add the label of a row whose ticket is in its token."""
-        kept, row = self._machine.tokens.read(token, hosted.number, name)
+        at, forgotten = self._batch.at, self._machine.log.forgotten
+        try:
+            kept, row = self._machine.tokens.read(token, hosted.number, name, at, forgotten)
+        except RefusedError as error:  # the other labels of the request are not concerned
+            return {"id": name, "status": error.status, "error": str(error)}
         tickets = {str(number): b64encode(own).decode() for number, own in kept.items()}
         asked = {"tickets": tickets, "row": row}
         known = asked, feedback
@@ -180,6 +184,8 @@ class Planner:
         if isinstance(request, Create):
             if request.name in machine.names:
                 raise RefusedError(409, f"there is a model {request.name!r} already")
+            if (count := len(machine.models)) >= machine.most_models:
+                raise RefusedError(409, f"there are {count} models, and no more may be: delete one")
             served = machine.load(request.content)
             number = machine.seq + 1  # that of its record, which is the only one of its batch
             key = batch.add(number, Kind.CREATE, request.name, request.content, served)
@@ -230,6 +236,10 @@ def check_challenge(machine: Machine, request: Challenge) -> int:
     hosted = machine.hosted(request.model)
     if hosted.reader(request.name) is not None:
         raise RefusedError(409, f"there is a learner {request.name!r} already")
+    if (count := len(hosted.readers) - 1) >= machine.most_challengers:
+        raise RefusedError(
+            409, f"the model has {count} challengers, and no more may be: delete one"
+        )
     if request.after < machine.log.trimmed:
         raise RefusedError(
             410, f"the log begins after record {machine.log.trimmed}: older ones are deleted"

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,16 @@ from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.copies import Copies
 from driftline.app.service.export import exported, write_parquet
 from driftline.app.service.feed import Feed
-from driftline.app.service.http import Bounds, Fast, answer_of, error_of, looked, read_body
+from driftline.app.service.http import (
+    Bounds,
+    Fast,
+    answer_of,
+    error_of,
+    headers_for,
+    looked,
+    parts_of,
+    read_body,
+)
 from driftline.app.service.making import challenger_of, checked_name, model_of
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.openapi import openapi
@@ -139,10 +148,11 @@ class Slow:
                 made = await call(request)
             except (RefusedError, InputError) as error:
                 made = error_of(error)
+            except ConnectionResetError:  # nobody is there to read it
+                made = 408, b""
             if isinstance(made, tuple):
                 status, body = made
-                headers = {"retry-after": "1"} if status in (429, 503, 507) else None
-                made = Response(body, status, headers, media_type="application/json")
+                made = Response(body, status, headers_for(status), media_type="application/json")
             self._metrics.note(path, made.status_code, began)
             return made
 
@@ -292,7 +302,7 @@ class Slow:
                 raise RefusedError(bad["status"], bad["error"])
 
         try:
-            async for row in rows_of(_parts(request), kind):
+            async for row in rows_of(parts_of(request.receive), kind):
                 piece.append(row)
                 if len(piece) == PIECE:
                     await learn()
@@ -354,7 +364,7 @@ class Slow:
     async def events(self, request: Request) -> Response:
         """Send the latest numbers whenever they change."""
         known = request.headers.get("last-event-id", "")
-        stream = self._feed.events(int(known) if _is_record(known) else 0)
+        stream = await self._feed.watch(int(known) if _is_record(known) else 0)
         headers = {"cache-control": "no-store"}
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
@@ -405,11 +415,6 @@ def _label_of(row: Json, names: list[str]) -> Any:
         raise RefusedError(422, f"there is no column {missing[0]!r}, which is the label")
     cells = [row.pop(name) for name in names]
     return cells[0] if len(cells) == 1 else cells
-
-
-async def _parts(request: Request) -> AsyncIterator[bytes]:
-    async for part in request.stream():
-        yield part
 
 
 def application(writer: Writer, copies: Copies, access: Access, bounds: Bounds, feed: Feed) -> Any:

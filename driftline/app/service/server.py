@@ -48,6 +48,8 @@ COLLECTIONS = (20_000, 20, 50)
 HEAD = 1 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
+#: Seconds after which a connection is closed on which no request is being answered.
+IDLE = 75
 
 LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
@@ -78,8 +80,10 @@ class Server:
         try:
             self.log = SqliteLog(self.folder / LOG)
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
-            tokens = Tokens(self._secret())
-            self.machine = Machine(self.log, load, milliseconds, tokens)
+            tokens = Tokens(self._secret(), self.limits.keep_seconds)
+            self.machine = Machine(
+                self.log, load, milliseconds, tokens, self.limits.models, self.limits.challengers
+            )
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
             for hosted in self.machine.models.values():
@@ -91,7 +95,7 @@ class Server:
             #: Up to where streams were read when it started.
             self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.limits)
-            self.feed = Feed(self.machine)
+            self.feed = Feed(self.machine, self.bounds.watching)
             self.copies = Copies(self.machine, tokens)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
         except apsw.Error as error:
@@ -137,12 +141,46 @@ class _Quiet(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """Ends a connection whose address and headers do not end; bodies are counted elsewhere."""
+    """Ends a connection whose address and headers do not end; bodies are counted elsewhere.
+
+    Nor may headers take longer than a pause between two requests, or a body begin later: uvicorn
+    only limits pauses after the first answer, and any byte ends a pause.
+    """
 
     _head, _in_head = 0, True
+    _since, _heard, _timer = 0.0, 0.0, None
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for a first request."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._timer = self.loop.call_later(IDLE, self._end_if_idle)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        super().connection_lost(exc)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._since = self.loop.time()
+        super().on_response_complete()
+
+    def _end_if_idle(self) -> None:
+        """End the connection if it waits for long; else look again later: one timer for all."""
+        since, now = self._since, self.loop.time()
+        if self.cycle is not None and not self.cycle.response_complete:  # being answered
+            since = self._heard if self.cycle.more_body and not self.flow.read_paused else now
+        left = since + IDLE - now
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._end_if_idle)
+        else:
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Count what comes before a body."""
+        self._heard = self.loop.time()
         if self._in_head:
             self._head += len(data)
             if self._head > HEAD:
@@ -173,7 +211,7 @@ class Running:
             lifespan="off",
             access_log=False,
             log_level="error",
-            timeout_keep_alive=75,
+            timeout_keep_alive=IDLE,
             timeout_graceful_shutdown=GRACE,
             backlog=1024,
             limit_concurrency=CONNECTIONS,

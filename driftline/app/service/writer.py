@@ -40,6 +40,8 @@ class Limits:
         snapshot_records: int = 50_000,
         expire_seconds: float = 30 * 86_400.0,
         keep_seconds: float = math.inf,
+        models: int = 1000,
+        challengers: int = 20,
     ):
         #: The most rows that wait for the writer, and the most in one commit; and for how many
         #: seconds rows may wait, by how fast others were.
@@ -50,6 +52,8 @@ class Limits:
         self.snapshot_records = snapshot_records
         #: Seconds after which records are deleted that are in snapshots.
         self.keep_seconds = keep_seconds
+        #: The most models, and the most challengers of each: all of them are in memory.
+        self.models, self.challengers = models, challengers
 
 
 class Writer(threading.Thread):

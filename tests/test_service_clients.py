@@ -1,8 +1,10 @@
 """Clients that are slow, vanish, or come in too large numbers."""
 
+import json
 import socket
 import threading
 import time
+from http.client import HTTPConnection
 
 import pytest
 
@@ -199,23 +201,24 @@ def test_twice_as_much_as_it_can_carry(service):
     """Some are told to come back; all that was acknowledged is learned, and nobody waits long."""
     address, own, server = service
     end, waits, refused, told = time.monotonic() + 60.0, [], [0], [0]
+    rows = [{"row": {"x": i}, "label": "yes" if i % 2 else "no"} for i in range(1000)]
+    body, host = json.dumps(rows).encode(), address.removeprefix("http://")
 
     def hammer(number):
-        mine = dl.Client(address, tries=1)
-        count = 0
+        connection = HTTPConnection(host, timeout=60.0)
         while time.monotonic() < end:
-            count += 1
-            rows = [{"x": i} for i in range(50)]
-            ids = [f"{number} {count} {i}" for i in range(50)]
             began = time.monotonic()
-            try:
-                mine.learn("m", rows, ["yes", "no"] * 25, id=ids)
-                told[0] += 50
+            connection.request("POST", "/models/m/learn", body)
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 200:
+                told[0] += len(rows)
                 waits.append(time.monotonic() - began)
-            except dl.ServiceError as error:
-                assert error.status == 429
+            else:
+                assert answer.status == 429
                 refused[0] += 1
-        mine.close()
+                time.sleep(0.2)
+        connection.close()
 
     threads = [threading.Thread(target=hammer, args=(i,)) for i in range(200)]
     for thread in threads:
@@ -227,3 +230,13 @@ def test_twice_as_much_as_it_can_carry(service):
     assert refused[0] > 0
     assert own.model("m")["counts"]["learned"] == told[0]
     assert call(address, "GET", "/ready")[0] == 200
+
+
+def test_rows_are_refused_unread_while_too_many_wait(service, monkeypatch):
+    address, own, server = service
+    monkeypatch.setattr(server.writer, "_waiting", 10**9)
+    for path in ("predict", "labels", "learn"):
+        status, answer = call(address, "POST", f"/models/m/{path}", b"no JSON at all")
+        assert status == 429 and "rows wait already" in answer["error"]
+    monkeypatch.setattr(server.writer, "_waiting", 0)
+    assert call(address, "POST", "/models/m/predict", b"no JSON at all")[0] == 400

@@ -180,13 +180,16 @@ class Fast:
         right, kind, request_of = self._kinds[what]
         try:
             self._access.check(headers.get(b"authorization", b"").decode("latin-1"), right)
+            by_token = what == "predict" and _by_token(scope["query_string"])
+            if not by_token:
+                self._writer.check_crowded()
             length = headers.get(b"content-length")
             content = await read_body(receive, self._bounds.body, length)
             bodies, single = decoded(content, kind, self._bounds.rows)
             if not bodies:
                 return 200, b"[]"
             request = request_of(model, bodies)
-            if what == "predict" and _by_token(scope["query_string"]):
+            if by_token:
                 outcome = await self._with_tokens(request)
             else:
                 outcome = await self._carried_out(request)

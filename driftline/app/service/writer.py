@@ -26,6 +26,8 @@ __all__ = ["Limits", "Writer"]
 
 #: Groups of so many rows tell how fast the writer is.
 MANY = 20
+#: The share of the rows that may wait from which on others are refused unread.
+CROWDED = 0.75
 
 
 class Limits:
@@ -102,6 +104,14 @@ class Writer(threading.Thread):
     def waiting(self) -> int:
         """How many rows wait."""
         return self._waiting
+
+    def check_crowded(self) -> None:
+        """Refuse more rows before they are even read, while nearly as many wait as may.
+
+        To read rows only to refuse them would take the time from those that wait.
+        """
+        if self._waiting > CROWDED * self._most_waiting:
+            raise RefusedError(429, f"{self._waiting} rows wait already: try again in a second")
 
     def submit(self, request: Request, rows: int = 1) -> asyncio.Future[Outcome]:
         """Queue a request of the running event loop; refuse it if too many rows wait."""

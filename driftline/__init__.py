@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from driftline.explanation import Explanation as Explanation
     from driftline.explanation import explain as explain
     from driftline.explanation import explain_run as explain_run
+    from driftline.keyed import Keyed as Keyed
+    from driftline.keyed import KeyedTicket as KeyedTicket
+    from driftline.keyed import KeyedTrace as KeyedTrace
     from driftline.learner import OGD as OGD
     from driftline.learner import Learner as Learner
     from driftline.learner import Member as Member
@@ -99,6 +102,9 @@ _NAMES = {
     "Learner": "learner",
     "Member": "learner",
     "Predictor": "learner",
+    "Keyed": "keyed",
+    "KeyedTicket": "keyed",
+    "KeyedTrace": "keyed",
     "Ticket": "learner",
     "State": "state",
     "CommitteeTrace": "committee",

@@ -101,6 +101,50 @@ def _loop(
 DENSE = _loop(_input(types.float64, 2), weights=types.Array(types.float64, 2, "A"))
 DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32, 2, "A"))
 
+
+def _keyed(number: types.Type) -> Signature:
+    """``play(code, params, inputs, slots, labels, extras, weights, states, buffer, trace,
+    predictions) -> rounds played``; slots say whose round each is.
+    """  # noqa: D205
+    return types.int64(
+        integers,
+        vector,
+        _input(number, 2),
+        _input(types.int64, 1),
+        labels,
+        matrix,
+        types.Array(number, 3, "C"),
+        matrix,
+        vector,
+        types.Array(types.float64, 2, "A"),
+        predictions,
+    )
+
+
+#: The loop over dense rows of many learners, for either precision.
+KEYED, KEYED_SINGLE = _keyed(types.float64), _keyed(types.float32)
+
+#: ``find(keys, salt, known, slots, out) -> missing``: the slots of keys by a hash table, whose size
+#: is a power of two; -1 for one that is not there.
+FIND = types.int64(
+    _input(types.int64, 1), types.int64, integers, types.Array(types.int32, 1, "C"), integers
+)
+#: ``put(keys, given, salt, known, slots)``: add new keys to the table, with their slots.
+PUT = types.void(
+    _input(types.int64, 1),
+    _input(types.int64, 1),
+    types.int64,
+    integers,
+    types.Array(types.int32, 1, "C"),
+)
+
+#: ``first(slots, first)``: the first row of every slot, where ``first`` was -1.
+FIRST_ROWS = types.void(_input(types.int64, 1), integers)
+
+#: ``draw(keys, slots, numbers, out)``: the next uniform numbers of many Philox streams, whose keys
+#: have two words each.
+PHILOX = types.void(types.Array(types.uint64, 2, "C"), _input(types.int64, 1), integers, matrix)
+
 #: ``together(loop, learners) -> played``: one dense round of several learners, a row each.
 TOGETHER = types.int64(types.int64, types.Array(types.int64, 2, "C"))
 

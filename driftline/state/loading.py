@@ -34,6 +34,7 @@ KINDS = {
     "DriftRanker": "estimators",
     "DriftTagger": "estimators",
     "SetLevel": "sets",
+    "Keyed": "keyed",
 }
 
 #: The rooms whose learners may be members of a committee.

@@ -1,0 +1,756 @@
+"""One learner for every key: a customer, a sensor, a shop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from driftline.errors import InputError
+from driftline.inputs import Rows, fingerprint, refuse
+from driftline.inputs.taking import take, take_labels
+from driftline.keyed.blocks import Blocks, fits_blocks
+from driftline.keyed.index import KeyIndex
+from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from, to_plain
+from driftline.keyed.states import States
+from driftline.keyed.trace import KeyedTrace
+from driftline.learner import Learner, Ticket
+from driftline.learner.sample_weight import checked_weights
+from driftline.learner.shell import checked_stream
+from driftline.learner.ticket import plain, unwrapped
+from driftline.state import State, archive
+from driftline.state.loading import learner_from
+from driftline.trace import Trace
+from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Labels, Prediction, Saved
+
+__all__ = ["Keyed", "KeyedTicket"]
+
+#: The version of the fields in a file.
+VERSION = 1
+#: Of a key that no row was seen of.
+NEVER = -1
+#: So many rows of a key are played one by one where there is no loop: to begin a run takes longer.
+FEW = 10
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedTicket:
+    """The ticket of one key's learner, and the key."""
+
+    key: Key
+    ticket: Ticket
+
+    @property
+    def prediction(self) -> Prediction:
+        """What was predicted."""
+        return self.ticket.prediction
+
+
+class Keyed:
+    """Learners of the same parts, one for each key, new ones as new keys come.
+
+    Every learner has the bits of one that plays the rows of its key alone. Weights of all lie side
+    by side, and rows of many keys are played by one compiled loop, where learners are ``OGD`` with
+    dense rows, without a feature map, a detector or a solver. All others, committees among them,
+    are kept as states, and one learner takes the place of each in turn.
+
+    Parameters
+    ----------
+    learner
+        A new learner. The seed of a key's is a function of its seed and the key
+        (:meth:`seed_of`).
+    start
+        How a key begins: ``"zero"``, as the learner itself would; ``"shared"``, with the weights
+        that a learner over the rows of all keys has by then (:attr:`shared`), from which the path
+        length of its certificate is then counted; or a state to begin from.
+
+    Examples
+    --------
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+    >>> shops = np.arange(1000) % 7
+    >>> fleet = dl.Keyed(dl.OGD(dl.losses.Logistic(stream.task)))
+    >>> trace = fleet.run(shops, stream.inputs, stream.labels)
+    >>> len(fleet), len(trace.of(3)), fleet.rounds(3)
+    (7, 143, 143)
+    >>> alone = dl.OGD(dl.losses.Logistic(stream.task))
+    >>> rows = trace.rows(3)
+    >>> bool((alone.run(stream.inputs[rows], stream.labels[rows]).loss == trace.loss[rows]).all())
+    True
+    """
+
+    def __init__(self, learner: Learner, *, start: str | Any = "zero"):
+        if not isinstance(learner, Learner):
+            raise InputError(f"expected a learner, such as dl.OGD(loss), but got {learner!r:.80}")
+        if learner.rounds or learner.outstanding:
+            raise InputError(
+                f"expected a new learner, but this one has played {learner.rounds} rounds: to "
+                "begin from what it has learned, give a new one and start=learner.state"
+            )
+        self._worker: Any = learner.copy()
+        self.task = learner.task
+        self._first = self._worker.state
+        self._base = int(self._first.key or 0)
+        self._shared: Any = None
+        self._given: Any = None
+        if isinstance(start, str):
+            if start not in ("zero", "shared"):
+                raise InputError(f"start is 'zero', 'shared' or a state, not {start!r:.40}")
+            if start == "shared":
+                self._shared = learner.copy()
+                if not hasattr(self._shared, "engine"):
+                    raise InputError("only the weights of an OGD can be where others start")
+        else:
+            self._worker.restore(start)  # refused if it is not one of such a learner
+            self._given = self._worker.state
+            self._worker.restore(self._first)
+        worker: Any = self._worker
+        self._blocks = Blocks(worker) if fits_blocks(worker) else None
+        self._store: Any = States() if self._blocks is None else self._blocks
+        self._index = KeyIndex()
+        self._tickets: dict[int, dict[str, Any]] = {}
+        self._blank: set[int] = set()  # slots of learners that were only asked so far
+        self._seen = np.zeros(0, dtype=np.int64)
+        self._rows, self._lock = 0, RLock()
+
+    # -- what is there
+
+    def __len__(self) -> int:
+        """Return how many keys there are."""
+        return len(self._index)
+
+    def __contains__(self, key: Any) -> bool:
+        """Say whether there is a learner for a key."""
+        return self._index.slot(check_key(key)) >= 0
+
+    def __iter__(self) -> Iterator[Key]:
+        """Iterate over the keys."""
+        return iter(list(self._index))
+
+    def __repr__(self) -> str:
+        """Name the learner and how many keys there are."""
+        return f"Keyed({self._worker!r}, {len(self)} keys)"
+
+    @property
+    def shared(self) -> Any:
+        """A copy of the learner over the rows of all keys, None if there is none."""
+        return None if self._shared is None else self._shared.copy()
+
+    def seed_of(self, key: Any) -> int:
+        """Return the seed of a key's learner."""
+        return seed_from(self._base, check_key(key))
+
+    def rounds(self, key: Any) -> int:
+        """Return how many rounds a key's learner has learned from, 0 for a key that never came."""
+        with self._lock:
+            slot = self._index.slot(check_key(key))
+            return 0 if slot < 0 else int(self._state(slot).rounds)
+
+    def state(self, key: Any) -> Any:
+        """Return the state of a key's learner, as a value."""
+        with self._lock:
+            return self._state(self._known(key))
+
+    def learner(self, key: Any) -> Any:
+        """Return a learner as that of a key is now, which goes on by itself.
+
+        For a key that never came, a new one.
+        """
+        key = check_key(key)
+        with self._lock:
+            slot = self._index.slot(key)
+            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
+            return self._worker.copy()
+
+    def put(self, key: Any, state: Any) -> None:
+        """Let the learner of a key go on from a state, such as one that was evicted."""
+        key = check_key(key)
+        with self._lock:
+            self._worker.restore(state)  # refused if it is not one of such a learner
+            made = self._worker.state
+            if made.features is None:
+                raise InputError("expected the state of a learner that has seen a row")
+            self._meet(made.features)
+            slot = self._slot_for(key)
+            self._save(slot, made)
+            self._seen[slot] = self._rows
+
+    def _known(self, key: Any) -> int:
+        slot = self._index.slot(check_key(key))
+        if slot < 0:
+            raise InputError(f"there is no learner for the key {key!r:.80}")
+        return slot
+
+    # -- states of single learners
+
+    def _state(self, slot: int) -> Any:
+        if self._blocks is None:
+            return self._store.state(slot)
+        waiting = self._tickets.get(slot, {})
+        key = self._draws_of(self._index.key(slot))
+        made = self._blocks.state(slot, key, waiting)
+        if slot in self._blank:
+            made = made.replaced(features=None, weights=None, refresh=0)
+        return made
+
+    def _draws_of(self, key: Key) -> int:
+        """Return the key of the random numbers of a learner."""
+        self._worker._reseed(self.seed_of(key))
+        made: int = self._worker._draws.key
+        return made
+
+    def _start_of(self, key: Key) -> Any:
+        """Return the state that a new key begins with."""
+        worker, first = self._worker, self._first if self._given is None else self._given
+        if self._shared is not None and self._shared.features is not None:
+            engine = worker.engine
+            first = engine.started(np.array(self._shared.weights, dtype=engine.dtype))
+        self._resume(first.replaced(tickets=0, outstanding=None, identity="", late=None, key=0))
+        worker._reseed(self.seed_of(key))
+        return worker.state
+
+    def _resume(self, state: Any) -> None:
+        """Let the worker take the place of a learner whose state is trusted."""
+        worker = self._worker
+        if self._blocks is None:
+            worker.restore(state)
+            return
+        worker.engine.restore(state)
+        worker._resume_tickets(state)
+
+    def _save(self, slot: int, state: Any) -> None:
+        """Keep the state of a learner."""
+        if self._blocks is not None:
+            (self._blank.add if state.weights is None else self._blank.discard)(slot)
+            state = self._blocks.with_weights(state)
+        self._store.put(slot, state)
+        if self._blocks is not None:
+            fields = {"outstanding": state.outstanding, "identity": state.identity}
+            if state.outstanding is not None and len(state.outstanding):
+                self._tickets[slot] = fields
+            else:
+                self._tickets.pop(slot, None)
+
+    def _meet(self, features: int) -> None:
+        """Learn how many features rows have, or refuse others."""
+        if self._blocks is not None:
+            if self._blocks.features not in (None, features):
+                raise InputError(
+                    f"inputs have {features} features, but those before had {self._blocks.features}"
+                )
+            self._blocks.meet(features)
+
+    def _slot_for(self, key: Key) -> int:
+        """Return the slot of a key, a new one if it is new."""
+        keys = keys_of([key])
+        (slot,) = self._index.slots(keys, add=True).tolist()
+        self._make_room()
+        return int(slot)
+
+    def _make_room(self) -> None:
+        size = self._index.size
+        self._store.grow(size)
+        if size > len(self._seen):
+            more = np.full(max(size, len(self._seen) * 9 // 8) - len(self._seen), NEVER)
+            self._seen = np.concatenate([self._seen, more])
+
+    # -- rounds of many keys
+
+    def run(
+        self,
+        keys: Any,
+        inputs: Inputs,
+        labels: Labels = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        progress: Callable[[int], None] | None = None,
+        audit: bool = False,
+    ) -> KeyedTrace:
+        """Play rows in their order, each by the learner of its key; return what happened.
+
+        If a row is refused, all learners are as they were before the run.
+
+        Parameters
+        ----------
+        keys
+            A key for every row: a list, an array, a column of a data frame.
+        inputs, labels
+            As :meth:`OGD.run <driftline.OGD.run>` takes them.
+        sample_weight
+            How often each row counts. Default: once.
+        progress
+            A callback that is given the number of rows just played.
+        audit
+            Whether the traces of single keys are kept where rounds are not those of the loop: of
+            committees, for example. Those of the loop are always there.
+        """
+        made = self._play(keys, inputs, labels, sample_weight, progress, audit, record=True)
+        assert made is not None
+        return made
+
+    def learn_rows(
+        self,
+        keys: Any,
+        inputs: Inputs,
+        labels: Labels = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> None:
+        """Do all that :meth:`run` does, but keep no trace."""
+        self._play(keys, inputs, labels, sample_weight, None, False, record=False)
+
+    def _play(
+        self,
+        keys: Any,
+        inputs: Inputs,
+        labels: Labels,
+        sample_weight: npt.ArrayLike | None,
+        progress: Callable[[int], None] | None,
+        audit: bool,
+        record: bool,
+    ) -> KeyedTrace | None:
+        rows, checked = checked_stream(self.task, inputs, labels)
+        weights, named = checked_weights(sample_weight, rows.rounds), keys_of(keys)
+        if len(named) != rows.rounds:
+            raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
+        with self._lock:
+            self._meet(rows.features)
+            slots = self._index.slots(named, add=True)
+            self._make_room()
+            touched, first = self._index.first_rows(slots)
+            new = touched[self._seen[touched] == NEVER]
+            begins = first[self._seen[touched] == NEVER]
+            shared = None if self._shared is None else self._shared.state
+            known = np.setdiff1d(touched, new, assume_unique=True)
+            before = known, self._store.copy(known)
+            try:
+                origins = dict[int, Any]()
+                if shared is None:
+                    self._begin(new)
+                player = _Player(self, rows, checked, weights, slots, record, audit, progress)
+                cuts = [0, rows.rounds] if shared is None else [0, *begins.tolist(), rows.rounds]
+                for start, stop in pairwise(sorted(set(cuts))):
+                    if shared is not None and start in begins:
+                        self._begin(slots[start : start + 1])
+                        origins[int(slots[start])] = self._state(int(slots[start]))
+                    player.play(start, stop)
+                    if shared is not None:
+                        part = np.arange(start, stop)
+                        own = None if weights is None else weights[part]
+                        learned = take(rows, part), take_labels(checked, part)
+                        self._shared._run(*learned, audit=False, sample_weight=own)
+            except BaseException:
+                self._store.rollback(*before)
+                if shared is not None:
+                    self._shared.restore(shared)
+                self._remove(new)
+                raise
+            self._blank.difference_update(touched.tolist() if self._blank else ())
+            self._seen[slots] = self._rows + np.arange(len(slots))
+            self._rows += len(slots)
+            return player.trace(before, origins) if record else None
+
+    def _begin(self, slots: np.ndarray) -> None:
+        """Let new keys begin."""
+        plain = self._blocks is not None and self._shared is None
+        if plain and self._blocks is not None and len(slots):
+            first = self._first if self._given is None else self._given
+            self._blocks.begin(slots, self._blocks.with_weights(first))
+            if not self._blocks.certain:
+                for slot in slots.tolist():
+                    self._blocks.seed(slot, self._draws_of(self._index.key(slot)))
+            return
+        for slot in slots.tolist():
+            self._save(slot, self._start_of(self._index.key(slot)))
+
+    # -- single rounds
+
+    def step(self, key: Any, x: Input, label: Label) -> Any:
+        """Play one round by the learner of a key, as its :meth:`step` does."""
+        return self._with(key, lambda worker: worker.step(x, label), x, label)
+
+    def learn_row(self, key: Any, x: Input, label: Label) -> None:
+        """Do all that :meth:`step` does, but return nothing."""
+        self.step(key, x, label)
+
+    def ask(self, key: Any, x: Input) -> KeyedTicket:
+        """Predict an input by the learner of a key; its label comes later, in any order."""
+        key = check_key(key)
+        return KeyedTicket(key, self._with(key, lambda worker: worker.ask(x), x))
+
+    def tell(self, ticket: KeyedTicket, label: Label = None, *, loss: float | None = None) -> None:
+        """Learn from a ticket and its label."""
+        if not isinstance(ticket, KeyedTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        self._known(ticket.key)
+        self._with(ticket.key, lambda worker: worker.tell(ticket.ticket, label, loss=loss))
+
+    def forget(self, ticket: KeyedTicket) -> None:
+        """Say that no label will come for a ticket."""
+        self._known(ticket.key)
+        self._with(ticket.key, lambda worker: worker.forget(ticket.ticket))
+
+    def predict(self, key: Any, x: Input) -> Prediction:
+        """Return what :meth:`step` would predict now, and change nothing."""
+        key = check_key(key)
+        with self._lock:
+            slot = self._index.slot(key)
+            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
+            return self._worker.predict(x)
+
+    def outstanding(self, key: Any) -> int:
+        """Return how many tickets of a key wait for their labels."""
+        slot = self._index.slot(check_key(key))
+        if slot < 0:
+            return 0
+        numbers = self._state(slot).outstanding
+        return 0 if numbers is None else len(numbers)
+
+    def _with(
+        self, key: Any, work: Callable[[Any], Any], x: Input = None, label: Label = None
+    ) -> Any:
+        """Let the worker do something in the place of a key's learner; if refused, nothing is."""
+        key = check_key(key)
+        with self._lock:
+            slot = self._index.slot(key)
+            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
+            if x is not None:
+                self._meet(self._worker._row(x).features)
+            made = work(self._worker)
+            state = self._worker.state
+            if label is not None and self._shared is not None:
+                self._shared.learn_row(x, label)
+            slot = self._slot_for(key)
+            self._save(slot, state)
+            self._seen[slot] = self._rows
+            self._rows += 1
+            return made
+
+    # -- keys that go
+
+    def evict(self, *, most: int | None = None, age: int | None = None) -> dict[Key, Any]:
+        """Remove learners, and return their states: none is lost that is not handed out first.
+
+        Parameters
+        ----------
+        most
+            How many keys may stay: those that were seen last.
+        age
+            After how many rows of other keys a key is removed that no row was seen of.
+
+        Examples
+        --------
+        >>> import driftline as dl
+        >>> fleet = Keyed(dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2))))
+        >>> fleet.learn_rows(["a", "b", "c"], np.eye(3), [0, 1, 1])
+        >>> gone = fleet.evict(most=2)
+        >>> list(gone), list(fleet)
+        (['a'], ['b', 'c'])
+        >>> fleet.put("a", gone["a"])
+        >>> len(fleet)
+        3
+        """
+        for name, value in (("most", most), ("age", age)):
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if value is not None and (not whole or value < 0):
+                raise InputError(f"{name} is a whole number of 0 or more, not {value!r:.40}")
+        if most is None and age is None:
+            raise InputError("say which keys go: the least recent by most=, or by age=")
+        with self._lock:
+            used = self._index.used
+            order = used[np.argsort(self._seen[used], kind="stable")]
+            gone = order[: max(0, len(order) - most)] if most is not None else order[:0]
+            if age is not None:
+                old = order[self._rows - 1 - self._seen[order] > age]
+                gone = old if len(old) > len(gone) else gone
+            made = {self._index.key(slot): self._state(slot) for slot in gone.tolist()}
+            self._remove(gone)
+            return made
+
+    def _remove(self, slots: np.ndarray) -> None:
+        """Remove learners."""
+        for slot in slots.tolist():
+            self._tickets.pop(slot, None)
+            self._blank.discard(slot)
+        self._seen[slots] = NEVER
+        if len(slots):
+            self._index.remove(slots.tolist())
+
+    # -- files
+
+    def save(self, path: str | Path) -> Path:
+        """Write all learners to one file, for :func:`driftline.load`; return where it is.
+
+        ``fleet.learner(key).save(path)`` writes that of one key.
+        """
+        return archive.write(path, *self.to_saved())
+
+    def to_saved(self) -> Saved:
+        """Return all as plain data and arrays."""
+        with self._lock:
+            used = self._index.used
+            self._resume(self._first)
+            learner, arrays = self._worker.to_saved()
+            made = {f"learner.{name}": own.copy() for name, own in arrays.items()}
+            about: Json = {"kind": "Keyed", "version": VERSION, "learner": learner}
+            about |= {
+                "rows": self._rows,
+                "keys": to_plain([self._index.key(s) for s in used.tolist()]),
+            }
+            about["tickets"], about["blank"], numbers = [], [], []
+            for place, slot in enumerate(used.tolist()):
+                if slot in self._blank:
+                    about["blank"].append(place)
+                if slot in self._tickets:
+                    own = self._tickets[slot]
+                    about["tickets"].append([place, own["identity"], len(own["outstanding"])])
+                    numbers.append(own["outstanding"])
+            if numbers:
+                made["outstanding"] = np.concatenate(numbers)
+            for name, other in (("shared", self._shared), ("given", self._given)):
+                about[name] = None
+                if other is not None:
+                    about[name], own = other.to_saved()
+                    made |= {f"{name}.{key}": array.copy() for key, array in own.items()}
+            made["seen"] = self._seen[used]
+            if self._blocks is not None:
+                about["features"] = self._blocks.features
+                names = ("weights", "vectors", "tickets", "draws")
+                pairs = zip(names, self._blocks.copy(used), strict=True)
+                made |= {f"blocks.{name}": array for name, array in pairs}
+            else:
+                about["states"] = []
+                for place, slot in enumerate(used.tolist()):
+                    self._worker.restore(self._store.state(slot))
+                    state, own = self._worker.to_saved()
+                    about["states"].append(state)
+                    made |= {f"{place}.{name}": array.copy() for name, array in own.items()}
+            return about, made
+
+    @classmethod
+    def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return all from what :meth:`to_saved` returned, or refuse it."""
+        if about.get("kind") != "Keyed" or about.get("version") != VERSION:
+            raise InputError(f"expected learners by key of version {VERSION}, not {about!r:.80}")
+
+        def part(name: str) -> dict[str, np.ndarray]:
+            start = f"{name}."
+            return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+
+        made = cls(learner_from(about["learner"], part("learner")))
+        keys, rows, seen = from_plain(about["keys"]), about["rows"], arrays["seen"]
+        if type(rows) is not int or rows < 0 or seen.dtype != np.int64:
+            raise InputError(f"keys cannot have been seen in {rows!r:.40} rows")
+        slots = made._index.slots(keys_of(keys) if keys else [], add=True)
+        if len(made._index) < len(keys) or seen.shape != (len(keys),):
+            raise InputError(
+                f"{len(keys)} keys of a file are not {len(made._index)} different ones"
+            )
+        if len(seen) and not (seen.min() >= 0 and seen.max() <= rows):
+            raise InputError("keys were seen in rows that never came")
+        made._rows = rows
+        made._make_room()
+        if about["shared"] is not None:
+            made._shared = learner_from(about["shared"], part("shared"))
+        if about["given"] is not None:
+            given = type(made._first).from_saved(about["given"], part("given"))
+            made._worker.restore(given)
+            made._given = made._worker.state
+        if made._blocks is not None:
+            made._load_blocks(about, part("blocks"), slots)
+            made._blank = {int(slots[place]) for place in about["blank"]}
+            made._load_tickets(about["tickets"], arrays.get("outstanding"), slots)
+        else:
+            if not isinstance(about["states"], list) or len(about["states"]) != len(keys):
+                raise InputError("there is not one state for every key")
+            for place, (slot, own) in enumerate(zip(slots.tolist(), about["states"], strict=True)):
+                made._store.put(slot, learner_from(own, part(str(place))).state)
+        made._seen[slots] = seen
+        return made
+
+    def _load_blocks(self, about: Json, arrays: dict[str, np.ndarray], slots: np.ndarray) -> None:
+        assert self._blocks is not None
+        features = about["features"]
+        if features is None:
+            if len(slots):
+                raise InputError("learners with weights must say how many features there are")
+            return
+        if type(features) is not int or features < 0:
+            raise InputError(f"there cannot be {features!r:.40} features")
+        self._blocks.meet(features)
+        self._blocks.grow(self._index.size)
+        self._blocks.load(slots, arrays)
+
+    def _load_tickets(self, saved: Any, numbers: Any, slots: np.ndarray) -> None:
+        place = 0
+        for slot, identity, count in saved:
+            own = numbers[place : place + count]
+            place += count
+            self._tickets[int(slots[slot])] = {"outstanding": own, "identity": identity}
+            self._worker.restore(self._state(int(slots[slot])))  # refused if they cannot be
+
+
+class _Player:
+    """Plays the rows of a run, some at a time, and records them."""
+
+    def __init__(
+        self,
+        fleet: Keyed,
+        rows: Rows,
+        labels: CheckedLabels,
+        weights: np.ndarray | None,
+        slots: np.ndarray,
+        record: bool,
+        audit: bool,
+        progress: Callable[[int], None] | None,
+    ):
+        self._fleet, self._rows, self._labels, self._weights = fleet, rows, labels, weights
+        self._slots, self._record, self._audit, self._progress = slots, record, audit, progress
+        self._loop = fleet._blocks is not None and fleet._blocks.takes(rows)
+        self._traces: dict[int, list[tuple[np.ndarray, Any]]] = {}
+        count, task = len(slots), fleet.task
+        self._table = np.full((5, count), np.nan)
+        width = task.prediction_width(labels)
+        self._predictions = np.full((count, width), -1, dtype=np.int64)
+        self._columns = {"risk": np.full(count, np.nan), "target_loss": np.full(count, np.nan)}
+
+    def play(self, start: int, stop: int) -> None:
+        """Play some rows."""
+        if not self._loop:
+            self._play_each(start, stop)
+            return
+        blocks, rows = self._fleet._blocks, self._rows
+        assert blocks is not None
+        part: Any = (
+            rows if (start, stop) == (0, rows.rounds) else take(rows, np.arange(start, stop))
+        )
+        weights = None if self._weights is None else self._weights[start:stop]
+        played = blocks.play(
+            part,
+            self._slots[start:stop],
+            self._labels[start:stop],
+            weights,
+            self._table[:, start:stop],
+            self._predictions[start:stop],
+        )
+        if played < stop - start:
+            refuse(rows, start + played)
+        if self._progress is not None:
+            self._progress(stop - start)
+
+    def _play_each(self, start: int, stop: int) -> None:
+        """Let one learner take the place of each in turn."""
+        fleet, slots = self._fleet, self._slots[start:stop]
+        worker = fleet._worker
+        order = np.argsort(slots, kind="stable")
+        ends = np.flatnonzero(np.diff(slots[order])) + 1
+        for group in np.split(order, ends):
+            places = group + start
+            slot = int(slots[group[0]])
+            fleet._resume(fleet._state(slot))
+            try:
+                if self._audit or len(places) > FEW or self._weights is not None:
+                    self._run(worker, slot, places)
+                else:
+                    self._step(worker, places)
+            except InputError as error:
+                raise InputError(f"key {fleet._index.key(slot)!r:.80}: {error}") from error
+            fleet._save(slot, worker.state)
+            if self._progress is not None:
+                self._progress(len(places))
+
+    def _run(self, worker: Any, slot: int, places: np.ndarray) -> None:
+        rows, labels = take(self._rows, places), take_labels(self._labels, places)
+        weights = None if self._weights is None else self._weights[places]
+        digest = fingerprint(rows, labels) if self._record else None
+        trace = worker._run(rows, labels, digest, audit=self._audit, sample_weight=weights)
+        if not self._record:
+            return
+        for name in ("risk", "target_loss"):
+            self._columns[name][places] = getattr(trace, name)
+        numbers = [self._fleet.task.numbers(own) for own in trace.prediction]
+        for place, own in zip(places.tolist(), numbers, strict=True):
+            self._predictions[place, : len(own)] = own
+        if self._audit:
+            self._traces.setdefault(slot, []).append((places, trace))
+
+    def _step(self, worker: Any, places: np.ndarray) -> None:
+        task = self._fleet.task
+        inputs, labels = plain(take(self._rows, places)), take_labels(self._labels, places)
+        for place, x, label in zip(places.tolist(), inputs, labels, strict=True):
+            made = worker.step(unwrapped(x), task.label(label))
+            self._columns["risk"][place] = made.risk
+            self._columns["target_loss"][place] = made.target_loss
+            own = task.numbers(made.prediction)
+            self._predictions[place, : len(own)] = own
+
+    def trace(self, before: tuple[np.ndarray, Any], origins: Mapping[int, Any]) -> KeyedTrace:
+        """Return what was recorded.
+
+        ``before`` are slots that were there before, and copies of these; ``origins`` are states in
+        which others began, but for those that began at zero.
+        """
+        fleet, index = self._fleet, self._fleet._index
+        touched, _ = index.first_rows(self._slots)
+        keys = {slot: index.key(slot) for slot in touched.tolist()}
+        columns: dict[str, np.ndarray] = dict(self._columns)
+        if self._loop:
+            names = ("loss", "risk", "target_loss", "eta", "grad_sq")
+            columns = dict(zip(names, self._table, strict=True))
+        if self._weights is not None:
+            columns["sample_weight"] = self._weights
+        columns["prediction"] = fleet.task.predictions(self._predictions)
+        maker = _TraceOf(fleet, columns, keys, self._loop, self._traces, before, origins)
+        return KeyedTrace(columns, self._slots, keys, maker)
+
+
+class _TraceOf:
+    """Makes the trace of one key from that of all."""
+
+    def __init__(
+        self,
+        fleet: Keyed,
+        columns: Mapping[str, np.ndarray],
+        keys: Mapping[int, Key],
+        loop: bool,
+        traces: Mapping[int, Sequence[tuple[np.ndarray, Any]]],
+        before: tuple[np.ndarray, Any],
+        origins: Mapping[int, Any],
+    ):
+        self._columns, self._loop, self._traces, self._keys = columns, loop, traces, keys
+        self._config = fleet._worker.config() if loop else {}
+        self._fleet, self._known, self._origins = fleet, before, origins
+
+    def __call__(self, slot: int, rows: np.ndarray) -> Any:
+        """Return the trace of the learner in a slot, of these rows."""
+        if not self._loop:
+            known = self._traces.get(slot)
+            if not known:
+                raise InputError(
+                    "traces of single keys are kept by run(..., audit=True), where learners are no "
+                    "OGD with dense rows"
+                )
+            parts = [trace for _, trace in known]
+            return parts[0] if len(parts) == 1 else type(parts[0]).join(parts)
+        columns: dict[str, Any] = {name: own[rows] for name, own in self._columns.items()}
+        return Trace(**columns, origin=self._origin(slot), config=self._config)
+
+    def _origin(self, slot: int) -> State:
+        """Return the state of a learner before the run."""
+        fleet, (known, copied) = self._fleet, self._known
+        blocks = fleet._blocks
+        assert blocks is not None
+        if slot in self._origins:
+            made: State = self._origins[slot]
+            return made
+        key = fleet._draws_of(self._keys[slot])
+        place = int(np.searchsorted(known, slot))
+        if place < len(known) and known[place] == slot:
+            return blocks.state_from(copied, place, key)
+        first = fleet._first if fleet._given is None else fleet._given
+        return blocks.with_weights(first).replaced(key=key, tickets=0)

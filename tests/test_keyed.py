@@ -1,0 +1,445 @@
+"""One learner for every key: the bits of a dictionary of learners, whatever is played."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import driftline as dl
+from driftline.kernels.philox import draw_next
+from driftline.keyed.blocks import words_of
+from driftline.keyed.index import KeyIndex
+from driftline.state.draws import Draws
+
+L, T = dl.losses, dl.tasks
+RNG = np.random.default_rng(7)
+ROWS = 240
+X = RNG.normal(size=(ROWS, 5))
+KEYS = RNG.integers(0, 9, ROWS)
+
+
+def three():
+    return (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+
+
+def tags():
+    return (X[:, :3] > 0).astype(int)
+
+
+def random_decoder(task):
+    loss = L.Logistic(task)
+    return dl.OGD(loss, dl.decoders.GapOptimal(loss), seed=5)
+
+
+#: Learners of the loop, and of all other kinds, with their labels.
+LOOP = {
+    "classes": (lambda: dl.OGD(L.Logistic(T.Multiclass(3))), three),
+    "drawn": (lambda: random_decoder(T.Multiclass(3)), three),
+    "intercept": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), intercept=True), three),
+    "single": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), dtype=np.float32), three),
+    "first weights": (
+        lambda: dl.OGD(L.Logistic(T.Multiclass(3)), initial=np.full((3, 5), 0.3)),
+        three,
+    ),
+    "small ball": (
+        lambda: dl.OGD(L.Logistic(T.Multiclass(3)), domain=dl.domains.Ball(0.5)),
+        three,
+    ),
+    "tags": (lambda: dl.OGD(L.Logistic(T.Multilabel(3))), tags),
+    "signs": (lambda: dl.OGD(L.SmoothHinge(T.Binary())), lambda: np.sign(X[:, 0]).astype(int)),
+    "constant": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), rate=dl.rates.Constant(0.1)), three),
+}
+OTHERS = {
+    "restart": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), restart=dl.detectors.Cusum()), three),
+    "map": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), features=dl.features.Hats(4)), three),
+    "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), three),
+    "committee of tags": (lambda: dl.auto(T.Multilabel(3), effort="fast"), tags),
+}
+FAMILY = LOOP | OTHERS
+every_learner = pytest.mark.parametrize("name", FAMILY)
+
+
+def saved(learner):
+    about, arrays = learner.to_saved()
+    return about, {name: array.tobytes() for name, array in arrays.items()}
+
+
+class Dictionary:
+    """Learners in a dictionary, played row by row."""
+
+    def __init__(self, fleet, make):
+        self.fleet, self.make, self.learners = fleet, make, {}
+
+    def of(self, key):
+        if key not in self.learners:
+            self.learners[key] = self.make()
+            self.learners[key]._reseed(self.fleet.seed_of(key))
+        return self.learners[key]
+
+    def step(self, key, x, label):
+        return self.of(key).step(x, label)
+
+    def check(self):
+        assert set(self.fleet) == set(self.learners)
+        for key, learner in self.learners.items():
+            assert saved(self.fleet.learner(key)) == saved(learner)
+
+
+@every_learner
+def test_runs_have_the_bits_of_a_dictionary(name):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make()), labels()
+    naive = Dictionary(fleet, make)
+    for start, stop in ((0, 1), (1, 90), (90, ROWS)):
+        trace = fleet.run(KEYS[start:stop], X[start:stop], y[start:stop])
+        rounds = [naive.step(int(KEYS[t]), X[t], y[t]) for t in range(start, stop)]
+        assert trace.target_loss.tolist() == [own.target_loss for own in rounds]
+        assert trace.risk.tolist() == [own.risk for own in rounds]
+        assert np.array_equal(trace.prediction, [own.prediction for own in rounds])
+        if name in LOOP:
+            assert trace.loss.tolist() == [own.loss for own in rounds]
+            assert trace.eta.tolist() == [own.eta for own in rounds]
+    naive.check()
+
+
+@every_learner
+def test_any_history_has_the_bits_of_a_dictionary(name):
+    make, labels = FAMILY[name]
+    fleet, y, rng, open_tickets = dl.Keyed(make()), labels(), np.random.default_rng(1), []
+    naive = Dictionary(fleet, make)
+    for _ in range(40):
+        what, t = (
+            rng.choice(["step", "run", "ask", "tell", "forget", "predict"]),
+            rng.integers(ROWS),
+        )
+        key = int(KEYS[t])
+        if what == "step":
+            mine, theirs = fleet.step(key, X[t], y[t]), naive.step(key, X[t], y[t])
+            assert mine.target_loss == theirs.target_loss
+        elif what == "run":
+            places = rng.integers(0, ROWS, 12)
+            if any(naive.of(int(KEYS[p])).outstanding for p in places) and name in OTHERS:
+                continue
+            fleet.learn_rows(KEYS[places], X[places], y[places])
+            for p in places:
+                naive.step(int(KEYS[p]), X[p], y[p])
+        elif what == "ask":
+            mine, theirs = fleet.ask(key, X[t]), naive.of(key).ask(X[t])
+            assert mine.ticket.to_bytes() == theirs.to_bytes()
+            open_tickets.append((t, mine, theirs))
+        elif what == "predict":
+            assert np.array_equal(fleet.predict(key, X[t]), naive.of(key).predict(X[t]))
+            if key not in fleet:
+                del naive.learners[key]
+        elif open_tickets:
+            t, mine, theirs = open_tickets.pop(int(rng.integers(len(open_tickets))))
+            if what == "tell":
+                fleet.tell(mine, y[t])
+                naive.of(int(KEYS[t])).tell(theirs, y[t])
+            else:
+                fleet.forget(mine)
+                naive.of(int(KEYS[t])).forget(theirs)
+    naive.check()
+
+
+@pytest.mark.parametrize("name", ["classes", "drawn", "tags", "committee"])
+@pytest.mark.parametrize(
+    "rows", [sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)), X.astype(np.float32)]
+)
+def test_other_rows(name, rows):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make()), labels()
+    naive = Dictionary(fleet, make)
+    fleet.run(KEYS, rows, y)
+    for t in range(ROWS):
+        naive.step(int(KEYS[t]), rows[t : t + 1] if sp.issparse(rows) else rows[t], y[t])
+    if not sp.issparse(rows) or name == "committee":
+        naive.check()
+    for key, learner in naive.learners.items():  # which lie transposed in memory
+        made, x = fleet.learner(key), rows[:1] if sp.issparse(rows) else X[0]
+        assert np.array_equal(made.predict(x), learner.predict(x))
+        assert name == "committee" or np.array_equal(made.weights, learner.weights)
+
+
+def test_rankings():
+    queries = [RNG.normal(size=(RNG.integers(2, 6), 3)) for _ in range(60)]
+    grades = [RNG.integers(0, 3, len(own)) for own in queries]
+    task = T.NDCG(2)
+
+    def make():
+        return dl.auto(task, effort="fast")
+
+    fleet = dl.Keyed(make())
+    naive = Dictionary(fleet, make)
+    keys = RNG.integers(0, 4, 60)
+    trace = fleet.run(keys, queries, grades)
+    made = [naive.step(int(k), x, y) for k, x, y in zip(keys, queries, grades, strict=True)]
+    assert trace.target_loss.tolist() == [own.target_loss for own in made]
+    naive.check()
+
+
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_sample_weights(name):
+    make, labels = FAMILY[name]
+    fleet, y, weights = dl.Keyed(make()), labels(), RNG.uniform(0.1, 3.0, ROWS)
+    trace = fleet.run(KEYS, X, y, sample_weight=weights, audit=True)
+    for key in range(9):
+        rows = trace.rows(key)
+        alone = make().run(X[rows], y[rows], sample_weight=weights[rows], seed=fleet.seed_of(key))
+        assert np.array_equal(trace.risk[rows], alone.risk)
+        assert np.array_equal(trace.of(key).sample_weight, weights[rows])
+
+
+KINDS = {
+    "numbers": lambda k: k,
+    "texts": [f"shop {k}" for k in range(9)],
+    "large": [10**30 + k for k in range(9)],
+    "bytes": [bytes([k]) for k in range(9)],
+    "pairs": [("shop", k) for k in range(9)],
+    "mixed": [0, "0", b"0", ("0",), -5, 2**63, "", 7, (7, "7")],
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS)[1:])
+def test_keys_of_any_kind(kind):
+    y, names = three(), KINDS[kind]
+    keys = [names[k] for k in KEYS]
+    fleet, numbered = (dl.Keyed(dl.OGD(L.Logistic(T.Multiclass(3)))) for _ in range(2))
+    trace, other = fleet.run(keys, X, y), numbered.run(KEYS, X, y)
+    assert np.array_equal(trace.loss, other.loss)
+    assert set(fleet) == {names[k] for k in KEYS}
+    assert names[KEYS[0]] in fleet and "nobody" not in fleet
+    totals = trace.totals()
+    assert totals.rounds.sum() == ROWS and np.isclose(totals.risk.sum(), trace.risk.sum())
+
+
+@pytest.mark.parametrize("key", [1.5, float("nan"), None, True, [1], {"a": 1}, object()])
+def test_other_keys_are_refused(key):
+    fleet = dl.Keyed(dl.OGD(L.Logistic(T.Multiclass(3))))
+    with pytest.raises(dl.InputError, match="a key is a text"):
+        fleet.step(key, X[0], 0)
+    with pytest.raises(dl.InputError, match="a key is a text"):
+        fleet.run([key, "a"], X[:2], [0, 1])
+    assert len(fleet) == 0
+
+
+@every_learner
+def test_a_refused_row_changes_nothing(name):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make()), labels()
+    fleet.run(KEYS[:50], X[:50], y[:50])
+    before = saved(fleet)
+    bad = X[50:90].copy()
+    bad[20, 2] = np.nan
+    with pytest.raises(dl.InputError):
+        fleet.run([f"new {k}" for k in KEYS[50:90]], bad, y[50:90])
+    with pytest.raises(dl.InputError):
+        fleet.run(KEYS[50:90], bad, y[50:90])
+    bad[20, 2] = 1e300
+    with pytest.raises(dl.InputError):
+        fleet.run(KEYS[50:90], bad, y[50:90])
+        raise dl.InputError("a map or a scaling may take it")  # then it is no refusal
+    if name in LOOP:
+        assert saved(fleet) == before
+    for wrong in (
+        lambda: fleet.run(KEYS[:3], X[:4], y[:4]),
+        lambda: fleet.run(KEYS[:4], X[:4], y[:3]),
+        lambda: fleet.run("abcd", X[:4], y[:4]),
+        lambda: fleet.run(KEYS[:4], X[:4, :2], y[:4]),
+        lambda: fleet.run(KEYS[:4].reshape(2, 2), X[:4], y[:4]),
+    ):
+        with pytest.raises(dl.InputError):
+            wrong()
+
+
+@every_learner
+def test_files(name, tmp_path):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make()), labels()
+    names = [("shop", int(k)) if k % 2 else int(k) for k in KEYS]
+    fleet.run(names[:150], X[:150], y[:150])
+    ticket = fleet.ask(4, X[0])
+    again = dl.load(fleet.save(tmp_path / "fleet"))
+    assert saved(again) == saved(fleet)
+    for own in (fleet, again):
+        own.tell(ticket, y[0])
+    one, other = (own.run(names[150:], X[150:], y[150:]) for own in (fleet, again))
+    assert np.array_equal(one.risk, other.risk) and saved(again) == saved(fleet)
+    single = dl.load(fleet.learner(4).save(tmp_path / "one"))
+    assert saved(single) == saved(fleet.learner(4))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"] * np.nan}),
+        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"] * 1e9}),
+        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"][:-1]}),
+        lambda about, arrays: arrays.update({"blocks.vectors": -arrays["blocks.vectors"]}),
+        lambda about, arrays: arrays.update({"seen": arrays["seen"] + 10**6}),
+        lambda about, arrays: about.update({"keys": about["keys"][:-1] + about["keys"][:1]}),
+        lambda about, arrays: about.update({"keys": about["keys"][:-1]}),
+        lambda about, arrays: about.update({"features": 99}),
+        lambda about, arrays: about.update({"rows": -1}),
+        lambda about, arrays: about.update({"version": 2}),
+    ],
+)
+def test_edited_files_are_refused(change, tmp_path):
+    from driftline.state import archive
+
+    fleet = dl.Keyed(dl.OGD(L.Logistic(T.Multiclass(3))))
+    fleet.run(KEYS, X, three())
+    about, arrays = fleet.to_saved()
+    change(about, arrays)
+    archive.write(tmp_path / "edited", about, arrays)
+    with pytest.raises(dl.InputError):
+        dl.load(tmp_path / "edited")
+
+
+def test_keys_that_go_and_come_back():
+    y, make = three(), FAMILY["classes"][0]
+    fleet, whole = dl.Keyed(make()), dl.Keyed(make())
+    kept = {}
+    for start in range(0, ROWS, 20):
+        part = slice(start, start + 20)
+        for key in {int(k) for k in KEYS[part]} & kept.keys():
+            fleet.put(key, kept.pop(key))
+        one, other = (
+            fleet.run(KEYS[part], X[part], y[part]),
+            whole.run(KEYS[part], X[part], y[part]),
+        )
+        assert np.array_equal(one.loss, other.loss)
+        kept |= fleet.evict(most=4)
+        assert len(fleet) <= 4
+    old = dl.Keyed(make())
+    old.learn_rows(["a", "b", "b", "c"], X[:4], y[:4])
+    assert list(old.evict(age=2)) == ["a"] and list(old) == ["b", "c"]
+    assert old.evict(age=2) == {} and list(old.evict(most=0)) == ["b", "c"] and len(old) == 0
+    for wrong in ({}, {"most": -1}, {"age": 1.5}, {"most": True}):
+        with pytest.raises(dl.InputError):
+            fleet.evict(**wrong)
+
+
+@pytest.mark.parametrize("name", ["classes", "drawn", "intercept"])
+def test_keys_that_start_from_what_all_have_learned(name):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make(), start="shared"), labels()
+    trace = fleet.run(KEYS[:120], X[:120], y[:120])
+    later = fleet.run(KEYS[120:] + 100, X[120:], y[120:])
+    shared, learners, losses = make(), {}, []
+    for t in range(ROWS):
+        key = int(KEYS[t]) + 100 * (t >= 120)
+        if key not in learners:
+            about = dict(seed=0, intercept=name == "intercept")
+            loss = L.Logistic(T.Multiclass(3))
+            decoder = dl.decoders.GapOptimal(loss) if name == "drawn" else None
+            if t:
+                about["initial"] = shared.weights
+            learners[key] = dl.OGD(loss, decoder, **about)
+            learners[key]._reseed(fleet.seed_of(key))
+        losses.append(learners[key].step(X[t], y[t]).loss)
+        shared.step(X[t], y[t])
+    assert [*trace.loss, *later.loss] == losses
+    assert np.array_equal(fleet.shared.weights, shared.weights)
+    comparator = dl.comparators.Fixed(np.zeros(shared.weights.shape))
+    made = later.certify(comparator, X[120:], y[120:])
+    assert made.valid and made.expected <= made.exact
+
+
+def test_keys_that_start_from_a_state():
+    make, y = FAMILY["classes"][0], three()
+    taught = make()
+    taught.run(X[:100], y[:100])
+    fleet = dl.Keyed(make(), start=taught.state)
+    trace = fleet.run(KEYS[100:], X[100:], y[100:])
+    for key in range(9):
+        alone, rows = taught.copy(), trace.rows(key)
+        assert np.array_equal(alone.run(X[100:][rows], y[100:][rows]).loss, trace.loss[rows])
+    again = dl.Keyed.from_saved(*fleet.to_saved())
+    assert again.step("new", X[0], y[0]).loss == taught.step(X[0], y[0]).loss
+
+
+@pytest.mark.parametrize("name", ["classes", "drawn", "committee"])
+def test_certificates(name):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make()), labels()
+    fleet.run(KEYS[:100], X[:100], y[:100])
+    trace = fleet.run(KEYS[100:], X[100:], y[100:], audit=True)
+    weights = np.zeros((3, 5))
+    for key in range(3):
+        assert trace.certify(None, X[100:], y[100:], keys=[key])[key].valid
+    if name != "committee":
+        comparator = dl.comparators.Fixed(weights)
+        made = trace.certify(comparator, X[100:], y[100:])
+        assert (
+            made.valid and len(made) == 9 and made.expected <= made.exact <= made.worst_case + 1e-9
+        )
+        assert np.isclose(made.expected, trace.risk.sum())
+        assert trace.certify({3: comparator}, X[100:], y[100:], keys=[3])[3].valid
+
+
+def test_traces_of_committees_are_kept_if_wanted():
+    make, labels = FAMILY["committee"]
+    trace = dl.Keyed(make()).run(KEYS, X, labels())
+    with pytest.raises(dl.InputError, match="audit=True"):
+        trace.of(3)
+    with pytest.raises(dl.InputError, match="no round"):
+        trace.of("nobody")
+    with pytest.raises(AttributeError, match="no column 'loss'"):
+        _ = trace.loss
+
+
+def test_wrong_arguments():
+    learner = FAMILY["classes"][0]()
+    learner.step(X[0], 0)
+    for wrong in (
+        lambda: dl.Keyed(learner),
+        lambda: dl.Keyed("auto"),
+        lambda: dl.Keyed(FAMILY["classes"][0](), start="warm"),
+        lambda: dl.Keyed(
+            FAMILY["classes"][0](), start=FAMILY["intercept"][0]().state.replaced(rounds=-1)
+        ),
+        lambda: dl.Keyed(dl.auto(T.Multiclass(3), effort="fast"), start="shared"),
+    ):
+        with pytest.raises(dl.InputError):
+            wrong()
+    fleet = dl.Keyed(FAMILY["classes"][0]())
+    with pytest.raises(dl.InputError, match="no learner for the key"):
+        fleet.state("a")
+    with pytest.raises(dl.InputError, match="expected a ticket"):
+        fleet.tell("a", 1)
+
+
+def test_the_index_is_a_dictionary():
+    rng, index, known = np.random.default_rng(3), KeyIndex(), {}
+    for _ in range(60):
+        count = int(rng.integers(1, 400))
+        numbers = (
+            rng.integers(-(2**62), 2**62, count)
+            if rng.random() < 0.5
+            else rng.integers(0, 500, count)
+        )
+        keys = numbers if rng.random() < 0.6 else [f"k{n}" if n % 2 else int(n) for n in numbers]
+        slots = index.slots(keys, add=True)
+        for key, slot in zip(list(keys), slots.tolist(), strict=True):
+            key = key if isinstance(key, str) else int(key)
+            assert known.setdefault(key, slot) == slot
+        if rng.random() < 0.3:
+            gone = rng.permutation(list(known.values()))[: len(known) // 3].tolist()
+            index.remove(gone)
+            known = {key: slot for key, slot in known.items() if slot not in gone}
+        assert len(index) == len(known) == len(set(known.values()))
+        assert {key: index.slot(key) for key in known} == known
+        assert {index.key(slot): slot for slot in index.used.tolist()} == known
+        assert index.slot("nobody") == -1 and index.slots([2**62 + 5], add=False)[0] == -1
+
+
+def test_random_numbers_are_those_of_numpy():
+    keys = [int.from_bytes(RNG.bytes(16), "big") for _ in range(20)]
+    slots, numbers = RNG.integers(0, 20, 500), RNG.integers(0, 2**40, 20)
+    made, words = np.empty((500, 1)), np.array([words_of(key) for key in keys]).view(np.uint64)
+    following, expected = numbers.copy(), []
+    draw_next(words, slots, following, made)
+    for slot in slots:
+        expected.append(Draws(keys[slot]).uniform(int(numbers[slot]))[0, 0])
+        numbers[slot] += 1
+    assert made[:, 0].tolist() == expected and np.array_equal(numbers, following)

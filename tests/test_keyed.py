@@ -52,6 +52,28 @@ OTHERS = {
     "restart": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), restart=dl.detectors.Cusum()), three),
     "map": (lambda: dl.OGD(L.Logistic(T.Multiclass(3)), features=dl.features.Hats(4)), three),
     "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), three),
+    "committee of two": (
+        lambda: dl.Committee(
+            [
+                dl.OGD(
+                    L.Logistic(T.Multiclass(3)),
+                    dl.decoders.Argmax(L.Logistic(T.Multiclass(3))),
+                    rate=dl.rates.Constant(eta),
+                    restart=dl.detectors.Cusum(threshold=1.0, patience=5),
+                )
+                for eta in (0.1, 1.0)
+            ]
+        ),
+        three,
+    ),
+    "committee of floats": (
+        lambda: dl.auto(T.Multiclass(3), effort="fast", dtype=np.float32),
+        three,
+    ),
+    "committee that draws": (
+        lambda: dl.auto(T.Multiclass(3), effort="fast", combine="draw"),
+        three,
+    ),
     "committee of tags": (lambda: dl.auto(T.Multilabel(3), effort="fast"), tags),
 }
 FAMILY = LOOP | OTHERS
@@ -271,14 +293,14 @@ def test_files(name, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"] * np.nan}),
-        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"] * 1e9}),
-        lambda about, arrays: arrays.update({"blocks.weights": arrays["blocks.weights"][:-1]}),
-        lambda about, arrays: arrays.update({"blocks.vectors": -arrays["blocks.vectors"]}),
+        lambda about, arrays: arrays.update({"keys.weights": arrays["keys.weights"] * np.nan}),
+        lambda about, arrays: arrays.update({"keys.weights": arrays["keys.weights"] * 1e9}),
+        lambda about, arrays: arrays.update({"keys.weights": arrays["keys.weights"][:-1]}),
+        lambda about, arrays: arrays.update({"keys.vectors": -arrays["keys.vectors"]}),
         lambda about, arrays: arrays.update({"seen": arrays["seen"] + 10**6}),
         lambda about, arrays: about.update({"keys": about["keys"][:-1] + about["keys"][:1]}),
         lambda about, arrays: about.update({"keys": about["keys"][:-1]}),
-        lambda about, arrays: about.update({"features": 99}),
+        lambda about, arrays: about["of keys"].update({"features": 99}),
         lambda about, arrays: about.update({"rows": -1}),
         lambda about, arrays: about.update({"version": 2}),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,12 @@ from driftline.kernels import program as at
 from driftline.kernels.keyed import play_keyed, play_keyed_single
 from driftline.kernels.memory import aligned
 from driftline.kernels.philox import draw_next
+from driftline.keyed.store import Arrays
 from driftline.learner import OGD, Learner
 from driftline.state import State
-from driftline.typing import CheckedLabels
+from driftline.typing import CheckedLabels, Json
 
 __all__ = ["Blocks", "fits_blocks"]
-
-#: By how much more room is made for new keys.
-GROWTH = 9 / 8
 
 #: Places in the vector of an engine.
 SLOTS = {
@@ -48,110 +46,80 @@ def fits_blocks(learner: Learner) -> bool:
     return plain and not task.layout.ragged and not task.layout.extra_columns
 
 
-class Blocks:
+class Blocks(Arrays):
     """Weights and vectors of learners by slot.
 
-    Parameters
-    ----------
-    learner
-        A new learner, of which all others have the parts.
+    ``weights`` are by slot, score and feature, ``vectors`` as those of an engine; ``draws`` are
+    keys of random numbers, two words each, where predictions are random.
     """
 
-    def __init__(self, learner: OGD):
-        self.learner = learner
-        engine: Any = learner.engine
+    names = ("weights", "vectors", "tickets", "draws")
+
+    def __init__(self, worker: OGD, first: State, seed_of: Callable[[int], int]):
+        super().__init__(worker, first, seed_of)
+        engine: Any = worker.engine
         self._engine: CompiledEngine = engine
-        self.features: int | None = None
-        #: Weights by slot, score and feature; vectors as those of an engine; numbers of tickets.
-        self.weights = np.zeros((0, 0, 0), dtype=learner.engine.dtype)
-        self.vectors = np.zeros((0, learner.engine.vector.size))
-        self.tickets = np.zeros(0, dtype=np.int64)
-        #: Keys of random numbers, two words each, where predictions are random.
+        self.certain = bool(worker.decoder.deterministic)
+        self.weights = np.zeros((0, 0, 0), dtype=engine.dtype)
+        self.vectors = np.zeros((0, engine.vector.size))
         self.draws = np.zeros((0, 0 if self.certain else 2), dtype=np.int64)
 
-    @property
-    def certain(self) -> bool:
-        """Whether predictions are not random."""
-        return bool(self.learner.decoder.deterministic)
-
-    def meet(self, features: int) -> None:
-        """Learn how many features rows have, before the first."""
-        if self.features is None:
-            self.features = features
-            shape = self.learner.parts.shape(features)
-            self.weights = np.zeros((len(self.tickets), *shape), dtype=self._engine.dtype)
-
-    def grow(self, size: int) -> None:
-        """Make room for this many slots. The arrays are extended in place, where memory allows."""
-        have = len(self.tickets)
-        if size <= have:
-            return
-        room = max(size, int(have * GROWTH))
-        for name in ("weights", "vectors", "tickets", "draws"):
-            array: np.ndarray = getattr(self, name)
-            array.resize((room, *array.shape[1:]), refcheck=False)
+    def _prepare(self, rows: Rows) -> None:
+        shape = self.worker.parts.shape(rows.features)
+        self.weights = np.zeros((len(self.tickets), *shape), dtype=self._engine.dtype)
 
     # -- one learner
 
-    def with_weights(self, state: State) -> State:
-        """Return a state with first weights, if it is from before the first input."""
-        if state.weights is not None:
-            return state
-        assert self.features is not None
-        first = self.learner.parts.init(self.features, self._engine.dtype)
-        return state.replaced(features=first.features, weights=first.weights, refresh=first.refresh)
-
-    def begin(self, slots: np.ndarray, state: State) -> None:
-        """Let new learners begin with a state that has weights; random ones need a key besides."""
-        self.put(int(slots[0]), state.replaced(key=0))
+    def begin(self, slots: np.ndarray) -> None:
+        """Let new learners begin, all alike but for their random numbers."""
+        if not len(slots):
+            return
+        self.fresh(0)
+        self._fill()
+        self._keep(int(slots[0]))
         self.weights[slots], self.vectors[slots] = self.weights[slots[0]], self.vectors[slots[0]]
         self.tickets[slots] = 0
-
-    def seed(self, slot: int, key: int) -> None:
-        """Let a learner draw random numbers by a key."""
-        self.draws[slot] = words_of(key)
-
-    def put(self, slot: int, state: State) -> None:
-        """Write the state of a learner, with weights, to a slot."""
-        weights = state.weights
-        assert weights is not None
-        self._engine.restore(state)
-        self.weights[slot] = weights.T if state.transposed else weights
-        self.vectors[slot] = self._engine.vector
-        self.tickets[slot] = state.tickets
         if not self.certain:
-            assert state.key is not None
-            self.seed(slot, state.key)
+            for slot in slots.tolist():
+                self.worker._reseed(self._seed_of(slot))
+                self.draws[slot] = words_of(self.worker._draws.key)
 
-    def state(self, slot: int, key: int, waiting: dict[str, Any]) -> State:
-        """Return the state of a slot; of its random numbers and tickets, what is said here."""
-        return self.state_from(self._all, slot, key).replaced(**waiting)
+    def _fill(self) -> None:
+        engine = self._engine
+        if engine.stored is None:
+            assert self.features is not None
+            engine.hold(DenseRows(np.zeros((1, self.features))))
 
-    def state_from(self, copied: tuple[np.ndarray, ...], place: int, key: int) -> State:
+    def _load(self, slot: int) -> None:
+        engine = self._engine
+        engine.stored, engine.transposed = aligned(self.weights[slot], apart=True), False
+        engine.features, engine.vector[:] = self.features, self.vectors[slot]
+
+    def _keep(self, slot: int) -> None:
+        engine = self._engine
+        assert engine.stored is not None
+        self.weights[slot] = engine.stored.T if engine.transposed else engine.stored
+        self.vectors[slot] = engine.vector
+        if not self.certain:
+            self.draws[slot] = words_of(self.worker._draws.key)
+
+    def state_of(self, copied: tuple[np.ndarray, ...], place: int, seed: int) -> State:
         """Return a state from what :meth:`copy` returned, by its place there."""
         weights, vectors, tickets, _ = copied
+        self.worker._reseed(seed)
         engine = self._engine
         engine.stored, engine.transposed = aligned(weights[place], apart=True), False
         engine.features, engine.vector[:] = self.features, vectors[place]
-        made: State = engine.state().replaced(key=key, tickets=int(tickets[place]))
-        return made
+        key = self.worker._draws.key
+        return engine.state().replaced(key=key, tickets=int(tickets[place]))
 
-    @property
-    def _all(self) -> tuple[np.ndarray, ...]:
-        return self.weights, self.vectors, self.tickets, self.draws
+    # -- files
 
-    def load(self, slots: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+    def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Write what a file has of slots, if it can be of such learners."""
-        given = [arrays.get(name) for name in ("weights", "vectors", "tickets", "draws")]
-        for own, array in zip(self._all, given, strict=True):
-            shape = (len(slots), *own.shape[1:])
-            if array is None or array.shape != shape or array.dtype != own.dtype:
-                seen = None if array is None else (array.shape, array.dtype.name)
-                raise InputError(f"expected numbers of shape {shape}, {own.dtype}, but got {seen}")
-        weights, vectors, tickets, _ = given
-        assert weights is not None and vectors is not None and tickets is not None
-        self._check(weights, vectors, tickets)
-        self.rollback(slots, tuple(given))  # type: ignore[arg-type]
+        super().load(slots, about, arrays)
+        if len(slots):
+            self._check(*(arrays[name] for name in ("weights", "vectors", "tickets")))
 
     def _check(self, weights: np.ndarray, vectors: np.ndarray, tickets: np.ndarray) -> None:
         """Refuse numbers that no learners can have: they may come from anywhere."""
@@ -159,9 +127,8 @@ class Blocks:
         rounds, scale, refresh = column["rounds"], column["scale"], column["refresh"]
         radius = float(self._engine.vector[at.RADIUS])
         with np.errstate(all="ignore"):
-            norms = np.sqrt(
-                np.square(weights.astype(np.float64) * scale[:, None, None]).sum((1, 2))
-            )
+            squares = np.square(weights.astype(np.float64) * scale[:, None, None])
+            norms = np.sqrt(squares.sum(axis=(1, 2)))
             allowed, loose = PRECISION[weights.dtype.name], PRECISION["float32"]
             good = np.isfinite(norms) & (scale > 0.0) & (norms <= radius * (1.0 + allowed))
             if np.isfinite(radius):
@@ -182,15 +149,6 @@ class Blocks:
 
     # -- many rounds
 
-    def copy(self, slots: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return all of some slots, for a rollback."""
-        return tuple(own[slots] for own in self._all)
-
-    def rollback(self, slots: np.ndarray, copied: tuple[np.ndarray, ...]) -> None:
-        """Write back what :meth:`copy` returned."""
-        for array, before in zip(self._all, copied, strict=True):
-            array[slots] = before
-
     def takes(self, rows: Rows) -> bool:
         """Say whether the loop takes these rows."""
         return type(rows) is DenseRows
@@ -207,10 +165,11 @@ class Blocks:
         """Play rounds of many learners; return how many, up to the first that was refused."""
         engine = self._engine
         _, _, linked = engine._ready(rows)
-        uniforms = self._uniforms(slots)
-        extras = uniforms
+        extras = np.empty((len(slots), 1))
+        draw_next.compiled(self.draws.view(np.uint64), slots, self.tickets, extras)
         if sample_weight is not None:
-            extras = np.column_stack([uniforms, sample_weight])
+            extras = np.column_stack([extras, sample_weight])
+        self.blank.difference_update(slots.tolist() if self.blank else ())
         loop = play_keyed if engine.dtype == np.float64 else play_keyed_single
         played: int = loop.compiled(
             linked.program.code,
@@ -226,12 +185,6 @@ class Blocks:
             predictions,
         )
         return played
-
-    def _uniforms(self, slots: np.ndarray) -> np.ndarray:
-        """Return the random numbers of rounds, which are those of their learners' next tickets."""
-        made = np.empty((len(slots), 1))
-        draw_next.compiled(self.draws.view(np.uint64), slots, self.tickets, made)
-        return made
 
 
 def words_of(key: int) -> tuple[int, int]:

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.errors import InputError
-from driftline.inputs import Rows, fingerprint, refuse
+from driftline.inputs import DenseRows, Rows, fingerprint, refuse
 from driftline.inputs.taking import take, take_labels
 from driftline.keyed.blocks import Blocks, fits_blocks
+from driftline.keyed.flat import Flat, fits_flat
 from driftline.keyed.index import KeyIndex
 from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from, to_plain
-from driftline.keyed.states import States
+from driftline.keyed.store import States, Store, part_of
 from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
@@ -110,14 +111,20 @@ class Keyed:
             self._worker.restore(start)  # refused if it is not one of such a learner
             self._given = self._worker.state
             self._worker.restore(self._first)
-        worker: Any = self._worker
-        self._blocks = Blocks(worker) if fits_blocks(worker) else None
-        self._store: Any = States() if self._blocks is None else self._blocks
+        self._store = self._store_for(self._first if self._given is None else self._given)
         self._index = KeyIndex()
-        self._tickets: dict[int, dict[str, Any]] = {}
-        self._blank: set[int] = set()  # slots of learners that were only asked so far
         self._seen = np.zeros(0, dtype=np.int64)
         self._rows, self._lock = 0, RLock()
+
+    def _store_for(self, first: Any, rows: Rows | None = None) -> Store:
+        """Return where learners are kept: for committees that depends on the first rows."""
+        worker = self._worker
+        given = (worker, first, lambda slot: self.seed_of(self._index.key(slot)))
+        if fits_blocks(worker):
+            return Blocks(*given)
+        if fits_flat(worker) and (rows is None or type(rows) is DenseRows):
+            return Flat(*given)
+        return States(*given)
 
     # -- what is there
 
@@ -150,12 +157,12 @@ class Keyed:
         """Return how many rounds a key's learner has learned from, 0 for a key that never came."""
         with self._lock:
             slot = self._index.slot(check_key(key))
-            return 0 if slot < 0 else int(self._state(slot).rounds)
+            return 0 if slot < 0 else int(self._store.state(slot).rounds)
 
     def state(self, key: Any) -> Any:
         """Return the state of a key's learner, as a value."""
         with self._lock:
-            return self._state(self._known(key))
+            return self._store.state(self._known(key))
 
     def learner(self, key: Any) -> Any:
         """Return a learner as that of a key is now, which goes on by itself.
@@ -164,8 +171,7 @@ class Keyed:
         """
         key = check_key(key)
         with self._lock:
-            slot = self._index.slot(key)
-            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
+            self._enter(key)
             return self._worker.copy()
 
     def put(self, key: Any, state: Any) -> None:
@@ -173,12 +179,11 @@ class Keyed:
         key = check_key(key)
         with self._lock:
             self._worker.restore(state)  # refused if it is not one of such a learner
-            made = self._worker.state
-            if made.features is None:
+            if (features := self._worker.features) is None:
                 raise InputError("expected the state of a learner that has seen a row")
-            self._meet(made.features)
+            self._meet(DenseRows(np.zeros((1, features))))
             slot = self._slot_for(key)
-            self._save(slot, made)
+            self._store.put(slot, state)
             self._seen[slot] = self._rows
 
     def _known(self, key: Any) -> int:
@@ -189,62 +194,28 @@ class Keyed:
 
     # -- states of single learners
 
-    def _state(self, slot: int) -> Any:
-        if self._blocks is None:
-            return self._store.state(slot)
-        waiting = self._tickets.get(slot, {})
-        key = self._draws_of(self._index.key(slot))
-        made = self._blocks.state(slot, key, waiting)
-        if slot in self._blank:
-            made = made.replaced(features=None, weights=None, refresh=0)
-        return made
-
-    def _draws_of(self, key: Key) -> int:
-        """Return the key of the random numbers of a learner."""
-        self._worker._reseed(self.seed_of(key))
-        made: int = self._worker._draws.key
-        return made
-
-    def _start_of(self, key: Key) -> Any:
-        """Return the state that a new key begins with."""
-        worker, first = self._worker, self._first if self._given is None else self._given
+    def _start(self, key: Key) -> None:
+        """Let the worker be a learner that begins now."""
+        first = None
         if self._shared is not None and self._shared.features is not None:
-            engine = worker.engine
+            engine = self._worker.engine
             first = engine.started(np.array(self._shared.weights, dtype=engine.dtype))
-        self._resume(first.replaced(tickets=0, outstanding=None, identity="", late=None, key=0))
-        worker._reseed(self.seed_of(key))
-        return worker.state
+            first = first.replaced(key=0)
+        self._store.fresh(self.seed_of(key), first)
 
-    def _resume(self, state: Any) -> None:
-        """Let the worker take the place of a learner whose state is trusted."""
-        worker = self._worker
-        if self._blocks is None:
-            worker.restore(state)
-            return
-        worker.engine.restore(state)
-        worker._resume_tickets(state)
+    def _enter(self, key: Key) -> None:
+        """Let the worker take the place of a key's learner, or of a new one."""
+        slot = self._index.slot(key)
+        if slot < 0:
+            self._start(key)
+        else:
+            self._store.enter(slot)
 
-    def _save(self, slot: int, state: Any) -> None:
-        """Keep the state of a learner."""
-        if self._blocks is not None:
-            (self._blank.add if state.weights is None else self._blank.discard)(slot)
-            state = self._blocks.with_weights(state)
-        self._store.put(slot, state)
-        if self._blocks is not None:
-            fields = {"outstanding": state.outstanding, "identity": state.identity}
-            if state.outstanding is not None and len(state.outstanding):
-                self._tickets[slot] = fields
-            else:
-                self._tickets.pop(slot, None)
-
-    def _meet(self, features: int) -> None:
-        """Learn how many features rows have, or refuse others."""
-        if self._blocks is not None:
-            if self._blocks.features not in (None, features):
-                raise InputError(
-                    f"inputs have {features} features, but those before had {self._blocks.features}"
-                )
-            self._blocks.meet(features)
+    def _meet(self, rows: Rows) -> None:
+        """Learn what rows are like, or refuse others."""
+        if isinstance(self._store, Flat) and self._store.features is None:
+            self._store = self._store_for(self._store.first, rows)
+        self._store.meet(rows)
 
     def _slot_for(self, key: Key) -> int:
         """Return the slot of a key, a new one if it is new."""
@@ -319,7 +290,7 @@ class Keyed:
         if len(named) != rows.rounds:
             raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
         with self._lock:
-            self._meet(rows.features)
+            self._meet(rows)
             slots = self._index.slots(named, add=True)
             self._make_room()
             touched, first = self._index.first_rows(slots)
@@ -331,13 +302,15 @@ class Keyed:
             try:
                 origins = dict[int, Any]()
                 if shared is None:
-                    self._begin(new)
+                    self._store.begin(new)
                 player = _Player(self, rows, checked, weights, slots, record, audit, progress)
                 cuts = [0, rows.rounds] if shared is None else [0, *begins.tolist(), rows.rounds]
                 for start, stop in pairwise(sorted(set(cuts))):
                     if shared is not None and start in begins:
-                        self._begin(slots[start : start + 1])
-                        origins[int(slots[start])] = self._state(int(slots[start]))
+                        slot = int(slots[start])
+                        self._start(self._index.key(slot))
+                        self._store.leave(slot)
+                        origins[slot] = self._store.state(slot)
                     player.play(start, stop)
                     if shared is not None:
                         part = np.arange(start, stop)
@@ -350,23 +323,9 @@ class Keyed:
                     self._shared.restore(shared)
                 self._remove(new)
                 raise
-            self._blank.difference_update(touched.tolist() if self._blank else ())
             self._seen[slots] = self._rows + np.arange(len(slots))
             self._rows += len(slots)
             return player.trace(before, origins) if record else None
-
-    def _begin(self, slots: np.ndarray) -> None:
-        """Let new keys begin."""
-        plain = self._blocks is not None and self._shared is None
-        if plain and self._blocks is not None and len(slots):
-            first = self._first if self._given is None else self._given
-            self._blocks.begin(slots, self._blocks.with_weights(first))
-            if not self._blocks.certain:
-                for slot in slots.tolist():
-                    self._blocks.seed(slot, self._draws_of(self._index.key(slot)))
-            return
-        for slot in slots.tolist():
-            self._save(slot, self._start_of(self._index.key(slot)))
 
     # -- single rounds
 
@@ -399,17 +358,15 @@ class Keyed:
         """Return what :meth:`step` would predict now, and change nothing."""
         key = check_key(key)
         with self._lock:
-            slot = self._index.slot(key)
-            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
+            self._enter(key)
             return self._worker.predict(x)
 
     def outstanding(self, key: Any) -> int:
         """Return how many tickets of a key wait for their labels."""
-        slot = self._index.slot(check_key(key))
-        if slot < 0:
-            return 0
-        numbers = self._state(slot).outstanding
-        return 0 if numbers is None else len(numbers)
+        with self._lock:
+            slot = self._index.slot(check_key(key))
+            numbers = None if slot < 0 else self._store.state(slot).outstanding
+            return 0 if numbers is None else len(numbers)
 
     def _with(
         self, key: Any, work: Callable[[Any], Any], x: Input = None, label: Label = None
@@ -417,16 +374,14 @@ class Keyed:
         """Let the worker do something in the place of a key's learner; if refused, nothing is."""
         key = check_key(key)
         with self._lock:
-            slot = self._index.slot(key)
-            self._resume(self._start_of(key) if slot < 0 else self._state(slot))
             if x is not None:
-                self._meet(self._worker._row(x).features)
+                self._meet(self._worker._row(x))
+            self._enter(key)
             made = work(self._worker)
-            state = self._worker.state
             if label is not None and self._shared is not None:
                 self._shared.learn_row(x, label)
             slot = self._slot_for(key)
-            self._save(slot, state)
+            self._store.leave(slot)
             self._seen[slot] = self._rows
             self._rows += 1
             return made
@@ -468,15 +423,13 @@ class Keyed:
             if age is not None:
                 old = order[self._rows - 1 - self._seen[order] > age]
                 gone = old if len(old) > len(gone) else gone
-            made = {self._index.key(slot): self._state(slot) for slot in gone.tolist()}
+            made = {self._index.key(slot): self._store.state(slot) for slot in gone.tolist()}
             self._remove(gone)
             return made
 
     def _remove(self, slots: np.ndarray) -> None:
         """Remove learners."""
-        for slot in slots.tolist():
-            self._tickets.pop(slot, None)
-            self._blank.discard(slot)
+        self._store.drop(slots)
         self._seen[slots] = NEVER
         if len(slots):
             self._index.remove(slots.tolist())
@@ -494,42 +447,20 @@ class Keyed:
         """Return all as plain data and arrays."""
         with self._lock:
             used = self._index.used
-            self._resume(self._first)
-            learner, arrays = self._worker.to_saved()
-            made = {f"learner.{name}": own.copy() for name, own in arrays.items()}
-            about: Json = {"kind": "Keyed", "version": VERSION, "learner": learner}
-            about |= {
-                "rows": self._rows,
-                "keys": to_plain([self._index.key(s) for s in used.tolist()]),
-            }
-            about["tickets"], about["blank"], numbers = [], [], []
-            for place, slot in enumerate(used.tolist()):
-                if slot in self._blank:
-                    about["blank"].append(place)
-                if slot in self._tickets:
-                    own = self._tickets[slot]
-                    about["tickets"].append([place, own["identity"], len(own["outstanding"])])
-                    numbers.append(own["outstanding"])
-            if numbers:
-                made["outstanding"] = np.concatenate(numbers)
-            for name, other in (("shared", self._shared), ("given", self._given)):
-                about[name] = None
-                if other is not None:
-                    about[name], own = other.to_saved()
-                    made |= {f"{name}.{key}": array.copy() for key, array in own.items()}
-            made["seen"] = self._seen[used]
-            if self._blocks is not None:
-                about["features"] = self._blocks.features
-                names = ("weights", "vectors", "tickets", "draws")
-                pairs = zip(names, self._blocks.copy(used), strict=True)
-                made |= {f"blocks.{name}": array for name, array in pairs}
-            else:
-                about["states"] = []
-                for place, slot in enumerate(used.tolist()):
-                    self._worker.restore(self._store.state(slot))
-                    state, own = self._worker.to_saved()
-                    about["states"].append(state)
-                    made |= {f"{place}.{name}": array.copy() for name, array in own.items()}
+            keys = [self._index.key(slot) for slot in used.tolist()]
+            about: Json = {"kind": "Keyed", "version": VERSION, "rows": self._rows}
+            about |= {"keys": to_plain(keys)}
+            made = {"seen": self._seen[used]}
+            self._worker.restore(self._first)
+            parts = {"learner": self._worker, "shared": self._shared, "start": None}
+            if self._given is not None:
+                parts["start"] = self._worker.copy()
+                parts["start"].restore(self._given)
+            saved = {name: own.to_saved() for name, own in parts.items() if own is not None}
+            saved["keys"] = self._store.to_saved(used)
+            for name, (plain_part, arrays) in saved.items():
+                about[f"of {name}"] = plain_part
+                made |= {f"{name}.{key}": array.copy() for key, array in arrays.items()}
             return about, made
 
     @classmethod
@@ -538,61 +469,27 @@ class Keyed:
         if about.get("kind") != "Keyed" or about.get("version") != VERSION:
             raise InputError(f"expected learners by key of version {VERSION}, not {about!r:.80}")
 
-        def part(name: str) -> dict[str, np.ndarray]:
-            start = f"{name}."
-            return {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+        def learner(name: str) -> Any:
+            return learner_from(about[f"of {name}"], part_of(arrays, name))
 
-        made = cls(learner_from(about["learner"], part("learner")))
+        start = learner("start").state if "of start" in about else "zero"
+        made = cls(learner("learner"), start=start)
+        if "of shared" in about:
+            made._shared = learner("shared")
         keys, rows, seen = from_plain(about["keys"]), about["rows"], arrays["seen"]
         if type(rows) is not int or rows < 0 or seen.dtype != np.int64:
             raise InputError(f"keys cannot have been seen in {rows!r:.40} rows")
-        slots = made._index.slots(keys_of(keys) if keys else [], add=True)
-        if len(made._index) < len(keys) or seen.shape != (len(keys),):
-            raise InputError(
-                f"{len(keys)} keys of a file are not {len(made._index)} different ones"
-            )
-        if len(seen) and not (seen.min() >= 0 and seen.max() <= rows):
+        if seen.shape != (len(keys),) or (len(seen) and not 0 <= seen.min() <= seen.max() <= rows):
             raise InputError("keys were seen in rows that never came")
-        made._rows = rows
+        slots = made._index.slots(keys_of(keys) if keys else [], add=True)
+        if len(made._index) < len(keys):
+            raise InputError(f"the file has {len(keys)} keys, of which some are the same")
+        if "states" in about["of keys"]:
+            made._store = States(made._worker, made._store.first, made._store._seed_of)
         made._make_room()
-        if about["shared"] is not None:
-            made._shared = learner_from(about["shared"], part("shared"))
-        if about["given"] is not None:
-            given = type(made._first).from_saved(about["given"], part("given"))
-            made._worker.restore(given)
-            made._given = made._worker.state
-        if made._blocks is not None:
-            made._load_blocks(about, part("blocks"), slots)
-            made._blank = {int(slots[place]) for place in about["blank"]}
-            made._load_tickets(about["tickets"], arrays.get("outstanding"), slots)
-        else:
-            if not isinstance(about["states"], list) or len(about["states"]) != len(keys):
-                raise InputError("there is not one state for every key")
-            for place, (slot, own) in enumerate(zip(slots.tolist(), about["states"], strict=True)):
-                made._store.put(slot, learner_from(own, part(str(place))).state)
-        made._seen[slots] = seen
+        made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
+        made._rows, made._seen[slots] = rows, seen
         return made
-
-    def _load_blocks(self, about: Json, arrays: dict[str, np.ndarray], slots: np.ndarray) -> None:
-        assert self._blocks is not None
-        features = about["features"]
-        if features is None:
-            if len(slots):
-                raise InputError("learners with weights must say how many features there are")
-            return
-        if type(features) is not int or features < 0:
-            raise InputError(f"there cannot be {features!r:.40} features")
-        self._blocks.meet(features)
-        self._blocks.grow(self._index.size)
-        self._blocks.load(slots, arrays)
-
-    def _load_tickets(self, saved: Any, numbers: Any, slots: np.ndarray) -> None:
-        place = 0
-        for slot, identity, count in saved:
-            own = numbers[place : place + count]
-            place += count
-            self._tickets[int(slots[slot])] = {"outstanding": own, "identity": identity}
-            self._worker.restore(self._state(int(slots[slot])))  # refused if they cannot be
 
 
 class _Player:
@@ -611,7 +508,7 @@ class _Player:
     ):
         self._fleet, self._rows, self._labels, self._weights = fleet, rows, labels, weights
         self._slots, self._record, self._audit, self._progress = slots, record, audit, progress
-        self._loop = fleet._blocks is not None and fleet._blocks.takes(rows)
+        self._loop = fleet._store.takes(rows)
         self._traces: dict[int, list[tuple[np.ndarray, Any]]] = {}
         count, task = len(slots), fleet.task
         self._table = np.full((5, count), np.nan)
@@ -624,13 +521,12 @@ class _Player:
         if not self._loop:
             self._play_each(start, stop)
             return
-        blocks, rows = self._fleet._blocks, self._rows
-        assert blocks is not None
+        rows = self._rows
         part: Any = (
             rows if (start, stop) == (0, rows.rounds) else take(rows, np.arange(start, stop))
         )
         weights = None if self._weights is None else self._weights[start:stop]
-        played = blocks.play(
+        played = self._fleet._store.play(
             part,
             self._slots[start:stop],
             self._labels[start:stop],
@@ -652,7 +548,7 @@ class _Player:
         for group in np.split(order, ends):
             places = group + start
             slot = int(slots[group[0]])
-            fleet._resume(fleet._state(slot))
+            fleet._store.enter(slot, asking=False)
             try:
                 if self._audit or len(places) > FEW or self._weights is not None:
                     self._run(worker, slot, places)
@@ -660,7 +556,7 @@ class _Player:
                     self._step(worker, places)
             except InputError as error:
                 raise InputError(f"key {fleet._index.key(slot)!r:.80}: {error}") from error
-            fleet._save(slot, worker.state)
+            fleet._store.leave(slot)
             if self._progress is not None:
                 self._progress(len(places))
 
@@ -683,6 +579,9 @@ class _Player:
         task = self._fleet.task
         inputs, labels = plain(take(self._rows, places)), take_labels(self._labels, places)
         for place, x, label in zip(places.tolist(), inputs, labels, strict=True):
+            if not self._record:
+                worker.learn_row(unwrapped(x), task.label(label))
+                continue
             made = worker.step(unwrapped(x), task.label(label))
             self._columns["risk"][place] = made.risk
             self._columns["target_loss"][place] = made.target_loss
@@ -743,14 +642,16 @@ class _TraceOf:
     def _origin(self, slot: int) -> State:
         """Return the state of a learner before the run."""
         fleet, (known, copied) = self._fleet, self._known
-        blocks = fleet._blocks
-        assert blocks is not None
+        store: Any = fleet._store
         if slot in self._origins:
             made: State = self._origins[slot]
             return made
-        key = fleet._draws_of(self._keys[slot])
+        seed = fleet.seed_of(self._keys[slot])
         place = int(np.searchsorted(known, slot))
         if place < len(known) and known[place] == slot:
-            return blocks.state_from(copied, place, key)
-        first = fleet._first if fleet._given is None else fleet._given
-        return blocks.with_weights(first).replaced(key=key, tickets=0)
+            own: State = store.state_of(copied, place, seed)
+            return own
+        store.fresh(seed)
+        store._fill()
+        first: State = fleet._worker.state
+        return first

@@ -8,7 +8,7 @@ import driftline as dl
 from driftline.kernels.philox import draw_next
 from driftline.keyed.blocks import words_of
 from driftline.keyed.index import KeyIndex
-from driftline.state.draws import Draws
+from driftline.state.draws import Draws, keys_of_seeds
 
 L, T = dl.losses, dl.tasks
 RNG = np.random.default_rng(7)
@@ -351,13 +351,12 @@ def test_keys_that_start_from_what_all_have_learned(name):
     for t in range(ROWS):
         key = int(KEYS[t]) + 100 * (t >= 120)
         if key not in learners:
-            about = dict(seed=0, intercept=name == "intercept")
-            loss = L.Logistic(T.Multiclass(3))
-            decoder = dl.decoders.GapOptimal(loss) if name == "drawn" else None
-            if t:
-                about["initial"] = shared.weights
-            learners[key] = dl.OGD(loss, decoder, **about)
+            learners[key] = make()
             learners[key]._reseed(fleet.seed_of(key))
+            if t:
+                start, known = learners[key].state, shared.state
+                same = {n: getattr(known, n) for n in ("features", "weights", "scale", "norm_sq")}
+                learners[key].restore(start.replaced(**same, refresh=4096))
         losses.append(learners[key].step(X[t], y[t]).loss)
         shared.step(X[t], y[t])
     assert [*trace.loss, *later.loss] == losses
@@ -365,6 +364,19 @@ def test_keys_that_start_from_what_all_have_learned(name):
     comparator = dl.comparators.Fixed(np.zeros(shared.weights.shape))
     made = later.certify(comparator, X[120:], y[120:])
     assert made.valid and made.expected <= made.exact
+    again = dl.Keyed.from_saved(*fleet.to_saved())
+    one, other = (own.run(KEYS + 200, X, y) for own in (fleet, again))
+    assert np.array_equal(one.loss, other.loss)
+    for own in (fleet, again):
+        ticket = own.ask("late", X[0])
+        own.step("other", X[1], y[1])
+        own.tell(ticket, y[0])
+    assert saved(fleet) == saved(again) and saved(fleet.shared) == saved(again.shared)
+    before, bad = saved(fleet), X.copy()
+    bad[100] = np.nan
+    with pytest.raises(dl.InputError):
+        fleet.run(KEYS + 500, bad, y)
+    assert saved(fleet) == before
 
 
 def test_keys_that_start_from_a_state():
@@ -465,3 +477,11 @@ def test_random_numbers_are_those_of_numpy():
         expected.append(Draws(keys[slot]).uniform(int(numbers[slot]))[0, 0])
         numbers[slot] += 1
     assert made[:, 0].tolist() == expected and np.array_equal(numbers, following)
+
+
+def test_keys_of_many_seeds():
+    seeds = np.r_[RNG.integers(0, 2**63, 200), 0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1]
+    for branch in (0, 2, 7):
+        made = keys_of_seeds(seeds, branch).tolist()
+        expected = [Draws.from_seed(int(seed), branch).key for seed in seeds]
+        assert [high << 64 | low for low, high in made] == expected

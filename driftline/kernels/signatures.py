@@ -104,8 +104,10 @@ DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32
 
 def _keyed(number: types.Type) -> Signature:
     """``play(code, params, inputs, slots, labels, extras, weights, states, buffer, trace,
-    predictions) -> rounds played``; slots say whose round each is.
+    predictions, begins, shared, shared states, shared trace, starts) -> rounds played``; slots say
+    whose round each is, and predictions have one row more than there are rounds.
     """  # noqa: D205
+    weights, trace = types.Array(number, 3, "C"), types.Array(types.float64, 2, "A")
     return types.int64(
         integers,
         vector,
@@ -113,11 +115,16 @@ def _keyed(number: types.Type) -> Signature:
         _input(types.int64, 1),
         labels,
         matrix,
-        types.Array(number, 3, "C"),
+        weights,
         matrix,
         vector,
-        types.Array(types.float64, 2, "A"),
+        trace,
         predictions,
+        _input(types.int64, 1),
+        weights,
+        matrix,
+        trace,
+        matrix,
     )
 
 

@@ -18,6 +18,7 @@ from driftline.kernels.philox import draw_next
 from driftline.keyed.store import Arrays
 from driftline.learner import OGD, Learner
 from driftline.state import State
+from driftline.state.draws import keys_of_seeds
 from driftline.typing import CheckedLabels, Json
 
 __all__ = ["Blocks", "fits_blocks"]
@@ -35,6 +36,11 @@ SLOTS = {
     "alarm": at.ALARM,
     "most_eta": at.MOST_ETA,
 }
+
+
+#: What stands for a shared learner where there is none.
+NOTHING, NO_STATES = np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+NO_WEIGHTS = {name: np.zeros((0, 0, 0), dtype=name) for name in ("float64", "float32")}
 
 
 def fits_blocks(learner: Learner) -> bool:
@@ -55,18 +61,64 @@ class Blocks(Arrays):
 
     names = ("weights", "vectors", "tickets", "draws")
 
-    def __init__(self, worker: OGD, first: State, seed_of: Callable[[int], int]):
+    def __init__(
+        self, worker: OGD, first: State | None, seed_of: Callable[[int], int], shares: bool = False
+    ):
         super().__init__(worker, first, seed_of)
+        self.shares = shares
         engine: Any = worker.engine
         self._engine: CompiledEngine = engine
         self.certain = bool(worker.decoder.deterministic)
         self.weights = np.zeros((0, 0, 0), dtype=engine.dtype)
         self.vectors = np.zeros((0, engine.vector.size))
         self.draws = np.zeros((0, 0 if self.certain else 2), dtype=np.int64)
+        #: Weights and vector of a learner over all rows, from whose weights others begin.
+        self.shared: tuple[np.ndarray, np.ndarray] | None = None
 
     def _prepare(self, rows: Rows) -> None:
         shape = self.worker.parts.shape(rows.features)
         self.weights = np.zeros((len(self.tickets), *shape), dtype=self._engine.dtype)
+        if self.shares:
+            super().fresh(0)
+            self._engine.hold(DenseRows(np.zeros((1, rows.features))))
+            assert self._engine.stored is not None
+            weights = np.ascontiguousarray(self._engine.stored[np.newaxis])
+            self.shared = weights.copy(), self._engine.vector[np.newaxis].copy()
+
+    def shared_state(self) -> State:
+        """Return the state of the learner over all rows."""
+        if self.shared is None:
+            return self.first
+        return self.state_of((*self.shared, np.zeros(1, dtype=np.int64), self.draws), 0, 0)
+
+    def put_shared(self, state: State) -> None:
+        """Let the learner over all rows go on from a state with weights."""
+        self.worker.restore(state)
+        engine = self._engine
+        assert self.shared is not None and engine.stored is not None
+        self.shared[0][0] = engine.stored.T if engine.transposed else engine.stored
+        self.shared[1][0] = engine.vector
+
+    def fresh(self, seed: int, state: Any = None) -> None:
+        """Let the worker be a new learner, with the weights of the shared one if there is one."""
+        super().fresh(seed, state)
+        if self.shared is not None:
+            self._fill()
+            assert self._engine.stored is not None
+            self._engine.stored[:] = self.shared[0][0]
+            for place in (at.SCALE, at.NORM_SQ):
+                self._engine.vector[place] = self.shared[1][0, place]
+
+    def start_of(self, numbers: np.ndarray, seed: int) -> State:
+        """Return the state of a learner that began with weights that the loop has written down."""
+        super().fresh(seed)
+        self._fill()
+        engine = self._engine
+        assert engine.stored is not None
+        engine.stored[:] = numbers[:-2].reshape(engine.stored.shape)
+        engine.vector[at.SCALE], engine.vector[at.NORM_SQ] = numbers[-2:]
+        made: State = self.worker.state
+        return made
 
     # -- one learner
 
@@ -74,15 +126,14 @@ class Blocks(Arrays):
         """Let new learners begin, all alike but for their random numbers."""
         if not len(slots):
             return
-        self.fresh(0)
+        super().fresh(0)
         self._fill()
         self._keep(int(slots[0]))
         self.weights[slots], self.vectors[slots] = self.weights[slots[0]], self.vectors[slots[0]]
         self.tickets[slots] = 0
         if not self.certain:
-            for slot in slots.tolist():
-                self.worker._reseed(self._seed_of(slot))
-                self.draws[slot] = words_of(self.worker._draws.key)
+            seeds = np.array([self._seed_of(slot) for slot in slots.tolist()], dtype=np.uint64)
+            self.draws[slots] = keys_of_seeds(seeds, self.worker._BRANCH).view(np.int64)
 
     def _fill(self) -> None:
         engine = self._engine
@@ -161,9 +212,11 @@ class Blocks(Arrays):
         sample_weight: np.ndarray | None,
         table: np.ndarray,
         predictions: np.ndarray,
+        begins: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
     ) -> int:
         """Play rounds of many learners; return how many, up to the first that was refused."""
-        engine = self._engine
+        engine, shared = self._engine, self.shared
         _, _, linked = engine._ready(rows)
         extras = np.empty((len(slots), 1))
         draw_next.compiled(self.draws.view(np.uint64), slots, self.tickets, extras)
@@ -183,6 +236,11 @@ class Blocks(Arrays):
             linked.buffer,
             table,
             predictions,
+            NOTHING if begins is None else begins,
+            NO_WEIGHTS[engine.dtype.name] if shared is None else shared[0],
+            NO_STATES if shared is None else shared[1],
+            np.empty((len(table), 1)),
+            NO_STATES if starts is None else starts,
         )
         return played
 

@@ -120,7 +120,7 @@ class Flat(Arrays):
 
     def begin(self, slots: np.ndarray) -> None:
         """Let new committees begin."""
-        if self.first is self.began:
+        if self.plain:
             self.numbers[slots], self.tickets[slots] = self._start, 0
             return
         for slot in slots.tolist():

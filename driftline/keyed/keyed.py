@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -21,7 +20,7 @@ from driftline.keyed.index import KeyIndex
 from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from, to_plain
 from driftline.keyed.store import States, Store, part_of
 from driftline.keyed.trace import KeyedTrace
-from driftline.learner import Learner, Ticket
+from driftline.learner import Learner, Round, Ticket
 from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shell import checked_stream
 from driftline.learner.ticket import plain, unwrapped
@@ -98,20 +97,21 @@ class Keyed:
         self.task = learner.task
         self._first = self._worker.state
         self._base = int(self._first.key or 0)
-        self._shared: Any = None
+        self._shares = start == "shared" if isinstance(start, str) else False
         self._given: Any = None
         if isinstance(start, str):
             if start not in ("zero", "shared"):
                 raise InputError(f"start is 'zero', 'shared' or a state, not {start!r:.40}")
-            if start == "shared":
-                self._shared = learner.copy()
-                if not hasattr(self._shared, "engine"):
-                    raise InputError("only the weights of an OGD can be where others start")
+            if self._shares and not fits_blocks(learner):
+                raise InputError(
+                    "only weights can be where others start: those of an OGD without a feature "
+                    "map, a detector or a solver"
+                )
         else:
             self._worker.restore(start)  # refused if it is not one of such a learner
             self._given = self._worker.state
             self._worker.restore(self._first)
-        self._store = self._store_for(self._first if self._given is None else self._given)
+        self._store = self._store_for(self._given)
         self._index = KeyIndex()
         self._seen = np.zeros(0, dtype=np.int64)
         self._rows, self._lock = 0, RLock()
@@ -121,7 +121,7 @@ class Keyed:
         worker = self._worker
         given = (worker, first, lambda slot: self.seed_of(self._index.key(slot)))
         if fits_blocks(worker):
-            return Blocks(*given)
+            return Blocks(*given, shares=self._shares)
         if fits_flat(worker) and (rows is None or type(rows) is DenseRows):
             return Flat(*given)
         return States(*given)
@@ -147,7 +147,11 @@ class Keyed:
     @property
     def shared(self) -> Any:
         """A copy of the learner over the rows of all keys, None if there is none."""
-        return None if self._shared is None else self._shared.copy()
+        if not isinstance(self._store, Blocks) or not self._shares:
+            return None
+        with self._lock:
+            self._worker.restore(self._store.shared_state())
+            return self._worker.copy()
 
     def seed_of(self, key: Any) -> int:
         """Return the seed of a key's learner."""
@@ -194,27 +198,18 @@ class Keyed:
 
     # -- states of single learners
 
-    def _start(self, key: Key) -> None:
-        """Let the worker be a learner that begins now."""
-        first = None
-        if self._shared is not None and self._shared.features is not None:
-            engine = self._worker.engine
-            first = engine.started(np.array(self._shared.weights, dtype=engine.dtype))
-            first = first.replaced(key=0)
-        self._store.fresh(self.seed_of(key), first)
-
     def _enter(self, key: Key) -> None:
         """Let the worker take the place of a key's learner, or of a new one."""
         slot = self._index.slot(key)
         if slot < 0:
-            self._start(key)
+            self._store.fresh(self.seed_of(key))
         else:
             self._store.enter(slot)
 
     def _meet(self, rows: Rows) -> None:
         """Learn what rows are like, or refuse others."""
         if isinstance(self._store, Flat) and self._store.features is None:
-            self._store = self._store_for(self._store.first, rows)
+            self._store = self._store_for(self._given, rows)
         self._store.meet(rows)
 
     def _slot_for(self, key: Key) -> int:
@@ -296,42 +291,34 @@ class Keyed:
             touched, first = self._index.first_rows(slots)
             new = touched[self._seen[touched] == NEVER]
             begins = first[self._seen[touched] == NEVER]
-            shared = None if self._shared is None else self._shared.state
             known = np.setdiff1d(touched, new, assume_unique=True)
-            before = known, self._store.copy(known)
+            before, blocks = (known, self._store.copy(known)), self._store
+            shared = None
+            if isinstance(blocks, Blocks) and blocks.shared is not None:
+                shared = tuple(own.copy() for own in blocks.shared)
             try:
-                origins = dict[int, Any]()
-                if shared is None:
-                    self._store.begin(new)
+                self._store.begin(new)
                 player = _Player(self, rows, checked, weights, slots, record, audit, progress)
-                cuts = [0, rows.rounds] if shared is None else [0, *begins.tolist(), rows.rounds]
-                for start, stop in pairwise(sorted(set(cuts))):
-                    if shared is not None and start in begins:
-                        slot = int(slots[start])
-                        self._start(self._index.key(slot))
-                        self._store.leave(slot)
-                        origins[slot] = self._store.state(slot)
-                    player.play(start, stop)
-                    if shared is not None:
-                        part = np.arange(start, stop)
-                        own = None if weights is None else weights[part]
-                        learned = take(rows, part), take_labels(checked, part)
-                        self._shared._run(*learned, audit=False, sample_weight=own)
+                player.play(new, begins)
             except BaseException:
                 self._store.rollback(*before)
-                if shared is not None:
-                    self._shared.restore(shared)
+                if shared is not None and isinstance(blocks, Blocks):
+                    blocks.shared = (shared[0], shared[1])
                 self._remove(new)
                 raise
             self._seen[slots] = self._rows + np.arange(len(slots))
             self._rows += len(slots)
-            return player.trace(before, origins) if record else None
+            return player.trace(before) if record else None
 
     # -- single rounds
 
     def step(self, key: Any, x: Input, label: Label) -> Any:
         """Play one round by the learner of a key, as its :meth:`step` does."""
-        return self._with(key, lambda worker: worker.step(x, label), x, label)
+        if self._shares:  # which has to learn as well
+            made = self.run([key], np.asarray(x)[np.newaxis], [label])
+            columns = (made.loss, made.risk, made.target_loss, made.eta, made.grad_sq)
+            return Round(made.prediction[0], *(float(own[0]) for own in columns))
+        return self._with(key, lambda worker: worker.step(x, label), x)
 
     def learn_row(self, key: Any, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
@@ -346,8 +333,13 @@ class Keyed:
         """Learn from a ticket and its label."""
         if not isinstance(ticket, KeyedTicket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
-        self._known(ticket.key)
-        self._with(ticket.key, lambda worker: worker.tell(ticket.ticket, label, loss=loss))
+        with self._lock:
+            self._known(ticket.key)
+            self._with(ticket.key, lambda worker: worker.tell(ticket.ticket, label, loss=loss))
+            if self._shares and isinstance(self._store, Blocks) and label is not None:
+                self._worker.restore(self._store.shared_state())
+                self._worker.learn_row(ticket.ticket.checked_input(), label)
+                self._store.put_shared(self._worker.state)
 
     def forget(self, ticket: KeyedTicket) -> None:
         """Say that no label will come for a ticket."""
@@ -368,9 +360,7 @@ class Keyed:
             numbers = None if slot < 0 else self._store.state(slot).outstanding
             return 0 if numbers is None else len(numbers)
 
-    def _with(
-        self, key: Any, work: Callable[[Any], Any], x: Input = None, label: Label = None
-    ) -> Any:
+    def _with(self, key: Any, work: Callable[[Any], Any], x: Input = None) -> Any:
         """Let the worker do something in the place of a key's learner; if refused, nothing is."""
         key = check_key(key)
         with self._lock:
@@ -378,8 +368,6 @@ class Keyed:
                 self._meet(self._worker._row(x))
             self._enter(key)
             made = work(self._worker)
-            if label is not None and self._shared is not None:
-                self._shared.learn_row(x, label)
             slot = self._slot_for(key)
             self._store.leave(slot)
             self._seen[slot] = self._rows
@@ -452,7 +440,11 @@ class Keyed:
             about |= {"keys": to_plain(keys)}
             made = {"seen": self._seen[used]}
             self._worker.restore(self._first)
-            parts = {"learner": self._worker, "shared": self._shared, "start": None}
+            parts: dict[str, Any] = {"learner": self._worker, "start": None}
+            if isinstance(self._store, Blocks) and self._store.shared is not None:
+                parts["shared"] = self.shared
+                self._worker.restore(self._first)
+            about["shares"] = self._shares
             if self._given is not None:
                 parts["start"] = self._worker.copy()
                 parts["start"].restore(self._given)
@@ -472,10 +464,9 @@ class Keyed:
         def learner(name: str) -> Any:
             return learner_from(about[f"of {name}"], part_of(arrays, name))
 
-        start = learner("start").state if "of start" in about else "zero"
+        start = "shared" if about["shares"] is True else "zero"
+        start = learner("start").state if "of start" in about else start
         made = cls(learner("learner"), start=start)
-        if "of shared" in about:
-            made._shared = learner("shared")
         keys, rows, seen = from_plain(about["keys"]), about["rows"], arrays["seen"]
         if type(rows) is not int or rows < 0 or seen.dtype != np.int64:
             raise InputError(f"keys cannot have been seen in {rows!r:.40} rows")
@@ -488,6 +479,8 @@ class Keyed:
             made._store = States(made._worker, made._store.first, made._store._seed_of)
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
+        if "of shared" in about and isinstance(made._store, Blocks):
+            made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen
         return made
 
@@ -509,45 +502,44 @@ class _Player:
         self._fleet, self._rows, self._labels, self._weights = fleet, rows, labels, weights
         self._slots, self._record, self._audit, self._progress = slots, record, audit, progress
         self._loop = fleet._store.takes(rows)
-        self._traces: dict[int, list[tuple[np.ndarray, Any]]] = {}
+        self._traces: dict[int, Any] = {}
+        self._starts: np.ndarray | None
         count, task = len(slots), fleet.task
         self._table = np.full((5, count), np.nan)
         width = task.prediction_width(labels)
-        self._predictions = np.full((count, width), -1, dtype=np.int64)
+        self._room = np.full((count + 1, width), -1, dtype=np.int64)  # the loop needs one row more
+        self._predictions = self._room[:count]
+        self._starts, self._new = None, np.zeros(0, dtype=np.int64)
         self._columns = {"risk": np.full(count, np.nan), "target_loss": np.full(count, np.nan)}
 
-    def play(self, start: int, stop: int) -> None:
-        """Play some rows."""
+    def play(self, new: np.ndarray, begins: np.ndarray) -> None:
+        """Play all rows; ``new`` are slots whose first rows are among them, and which these are."""
         if not self._loop:
-            self._play_each(start, stop)
+            self._play_each()
             return
-        rows = self._rows
-        part: Any = (
-            rows if (start, stop) == (0, rows.rounds) else take(rows, np.arange(start, stop))
-        )
-        weights = None if self._weights is None else self._weights[start:stop]
-        played = self._fleet._store.play(
-            part,
-            self._slots[start:stop],
-            self._labels[start:stop],
-            weights,
-            self._table[:, start:stop],
-            self._predictions[start:stop],
-        )
-        if played < stop - start:
-            refuse(rows, start + played)
+        rows: Any = self._rows
+        blocks, count, first = self._fleet._store, len(self._slots), None
+        if isinstance(blocks, Blocks) and blocks.shared is not None:
+            first = np.full(count, -1, dtype=np.int64)
+            first[begins] = np.arange(len(begins))
+            width = blocks.shared[0].size + 2
+            self._starts = np.empty((len(begins) if self._record else 0, width))
+            self._new = new
+        given = (rows, self._slots, self._labels, self._weights, self._table, self._room)
+        played = blocks.play(*given, first, self._starts)
+        if played < count:
+            refuse(rows, played)
         if self._progress is not None:
-            self._progress(stop - start)
+            self._progress(count)
 
-    def _play_each(self, start: int, stop: int) -> None:
+    def _play_each(self) -> None:
         """Let one learner take the place of each in turn."""
-        fleet, slots = self._fleet, self._slots[start:stop]
+        fleet, slots = self._fleet, self._slots
         worker = fleet._worker
         order = np.argsort(slots, kind="stable")
         ends = np.flatnonzero(np.diff(slots[order])) + 1
-        for group in np.split(order, ends):
-            places = group + start
-            slot = int(slots[group[0]])
+        for places in np.split(order, ends):
+            slot = int(slots[places[0]])
             fleet._store.enter(slot, asking=False)
             try:
                 if self._audit or len(places) > FEW or self._weights is not None:
@@ -573,7 +565,7 @@ class _Player:
         for place, own in zip(places.tolist(), numbers, strict=True):
             self._predictions[place, : len(own)] = own
         if self._audit:
-            self._traces.setdefault(slot, []).append((places, trace))
+            self._traces[slot] = trace
 
     def _step(self, worker: Any, places: np.ndarray) -> None:
         task = self._fleet.task
@@ -588,12 +580,8 @@ class _Player:
             own = task.numbers(made.prediction)
             self._predictions[place, : len(own)] = own
 
-    def trace(self, before: tuple[np.ndarray, Any], origins: Mapping[int, Any]) -> KeyedTrace:
-        """Return what was recorded.
-
-        ``before`` are slots that were there before, and copies of these; ``origins`` are states in
-        which others began, but for those that began at zero.
-        """
+    def trace(self, before: tuple[np.ndarray, Any]) -> KeyedTrace:
+        """Return what was recorded; ``before`` are slots that were there, and copies of these."""
         fleet, index = self._fleet, self._fleet._index
         touched, _ = index.first_rows(self._slots)
         keys = {slot: index.key(slot) for slot in touched.tolist()}
@@ -604,7 +592,10 @@ class _Player:
         if self._weights is not None:
             columns["sample_weight"] = self._weights
         columns["prediction"] = fleet.task.predictions(self._predictions)
-        maker = _TraceOf(fleet, columns, keys, self._loop, self._traces, before, origins)
+        starts = None
+        if self._starts is not None:
+            starts = dict(zip(self._new.tolist(), self._starts, strict=True))
+        maker = _TraceOf(fleet, columns, keys, self._loop, self._traces, before, starts or {})
         return KeyedTrace(columns, self._slots, keys, maker)
 
 
@@ -617,25 +608,24 @@ class _TraceOf:
         columns: Mapping[str, np.ndarray],
         keys: Mapping[int, Key],
         loop: bool,
-        traces: Mapping[int, Sequence[tuple[np.ndarray, Any]]],
+        traces: Mapping[int, Any],
         before: tuple[np.ndarray, Any],
-        origins: Mapping[int, Any],
+        starts: Mapping[int, np.ndarray],
     ):
         self._columns, self._loop, self._traces, self._keys = columns, loop, traces, keys
         self._config = fleet._worker.config() if loop else {}
-        self._fleet, self._known, self._origins = fleet, before, origins
+        self._fleet, self._known, self._starts = fleet, before, starts
 
     def __call__(self, slot: int, rows: np.ndarray) -> Any:
         """Return the trace of the learner in a slot, of these rows."""
         if not self._loop:
             known = self._traces.get(slot)
-            if not known:
+            if known is None:
                 raise InputError(
                     "traces of single keys are kept by run(..., audit=True), where learners are no "
                     "OGD with dense rows"
                 )
-            parts = [trace for _, trace in known]
-            return parts[0] if len(parts) == 1 else type(parts[0]).join(parts)
+            return known
         columns: dict[str, Any] = {name: own[rows] for name, own in self._columns.items()}
         return Trace(**columns, origin=self._origin(slot), config=self._config)
 
@@ -643,10 +633,10 @@ class _TraceOf:
         """Return the state of a learner before the run."""
         fleet, (known, copied) = self._fleet, self._known
         store: Any = fleet._store
-        if slot in self._origins:
-            made: State = self._origins[slot]
-            return made
         seed = fleet.seed_of(self._keys[slot])
+        if slot in self._starts:
+            begun: State = store.start_of(self._starts[slot], seed)
+            return begun
         place = int(np.searchsorted(known, slot))
         if place < len(known) and known[place] == slot:
             own: State = store.state_of(copied, place, seed)

@@ -28,14 +28,15 @@ class Store(ABC):
     worker
         The learner that takes the place of others.
     first
-        The state that a learner begins with.
+        The state that a learner begins with; None for that of the worker.
     seed_of
         Returns the seed of the learner in a slot.
     """
 
     def __init__(self, worker: Any, first: Any, seed_of: Callable[[int], int]):
-        self.worker, self.first, self._seed_of = worker, first, seed_of
-        self.began = worker.state  # before any row
+        self.worker, self._seed_of = worker, seed_of
+        self.plain = first is None
+        self.first = worker.state if first is None else first
 
     @abstractmethod
     def meet(self, rows: Rows) -> None:
@@ -113,8 +114,14 @@ class Store(ABC):
         sample_weight: np.ndarray | None,
         table: np.ndarray,
         predictions: np.ndarray,
+        begins: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
     ) -> int:
-        """Play rounds of many learners; return how many, up to the first that was refused."""
+        """Play rounds of many learners; return how many, up to the first that was refused.
+
+        ``begins`` are the numbers of those that begin with the weights of a shared learner, -1 for
+        others, and ``starts`` is where these weights are written to.
+        """
         raise NotImplementedError
 
 

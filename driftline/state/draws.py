@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.errors import InputError
 
-__all__ = ["KEYS", "Draws"]
+__all__ = ["KEYS", "Draws", "keys_of_seeds"]
 
 #: Keys are integers below this.
 KEYS = 1 << 128
@@ -72,3 +72,50 @@ class Draws:
         if len(numbers) == 1:
             return self.uniform(first)
         return self.uniforms(first, int(numbers[-1]) - first + 1)[numbers - first]
+
+
+#: The constants of NumPy's ``SeedSequence``: O'Neill's seed_seq with fixed entropy.
+HASH, HASH_BY, FINISH, FINISH_BY = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+MIX_OWN, MIX_OTHER, POOL, WORD = np.uint32(0xCA01F9DD), np.uint32(0x4973F715), 4, 0xFFFFFFFF
+HALF = np.uint32(16)
+
+
+def keys_of_seeds(seeds: np.ndarray, branch: int = 0) -> np.ndarray:
+    """Return the keys of many seeds below 2**63, two words each: the lower one first.
+
+    They are those of :meth:`Draws.from_seed`, which takes a hundred times as long.
+
+    >>> low, high = keys_of_seeds(np.array([7]))[0].tolist()
+    >>> (high << 64 | low) == Draws.from_seed(7).key
+    True
+    """
+    given = np.asarray(seeds, dtype=np.uint64)
+    nothing, constant = np.zeros(len(given), dtype=np.uint32), HASH
+
+    def hashed(words: np.ndarray) -> np.ndarray:
+        nonlocal constant
+        made = words ^ np.uint32(constant)
+        constant = constant * HASH_BY & WORD
+        made = made * np.uint32(constant)
+        return made ^ (made >> HALF)
+
+    def mixed(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+        made: np.ndarray = MIX_OWN * own - MIX_OTHER * other
+        return made ^ (made >> HALF)
+
+    with np.errstate(over="ignore"):
+        halves = [(given >> np.uint64(32 * j)).astype(np.uint32) for j in range(2)]
+        pool = [hashed(words) for words in (*halves, nothing, nothing)]
+        for i in range(POOL):
+            for j in (j for j in range(POOL) if j != i):
+                pool[j] = mixed(pool[j], hashed(pool[i]))
+        last = nothing + np.uint32(branch)
+        pool = [mixed(own, hashed(last)) for own in pool]
+        out, constant = [], FINISH
+        for own in pool:
+            made = own ^ np.uint32(constant)
+            constant = constant * FINISH_BY & WORD
+            made = made * np.uint32(constant)
+            out.append((made ^ (made >> HALF)).astype(np.uint64))
+    high, low = (out[i] | out[i + 1] << np.uint64(32) for i in (0, 2))
+    return np.stack([low, high], axis=1)

@@ -27,9 +27,10 @@ def main() -> None:
     given = parser.parse_args()
     keys, X, y = stream_of(given.keys, given.rows, given.features, given.seed)
     counts = np.bincount(keys)
+    counts = counts[counts > 0]
     print(
-        f"{given.rows:,} rows of {np.count_nonzero(counts):,} keys, {np.median(counts[counts > 0]):.0f}"
-        f" in the median and {counts.max():,} at most; {given.features} features, seed {given.seed}"
+        f"{given.rows:,} rows of {len(counts):,} keys, {np.median(counts):.0f} in the median and "
+        f"{counts.max():,} at most; {given.features} features, seed {given.seed}"
     )
     print(f"{'what':46} {'rows':>9} {'mistakes':>9} {'of the first':>12} {'rows a second':>14}")
     some, few = given.peers, given.committees

@@ -117,6 +117,10 @@ def test_runs_have_the_bits_of_a_dictionary(name):
         assert trace.target_loss.tolist() == [own.target_loss for own in rounds]
         assert trace.risk.tolist() == [own.risk for own in rounds]
         assert np.array_equal(trace.prediction, [own.prediction for own in rounds])
+        some = np.r_[0:20, 200:220]
+        again = fleet.predict_rows(KEYS[some] * (some < 210), X[some])
+        single = [fleet.predict(int(KEYS[t] * (t < 210)), X[t]) for t in some]
+        assert all(np.array_equal(a, b) for a, b in zip(again, single, strict=True))
         if name in LOOP:
             assert trace.loss.tolist() == [own.loss for own in rounds]
             assert trace.eta.tolist() == [own.eta for own in rounds]

@@ -44,6 +44,8 @@ def play_one(code, params, x, label, extras, own, state, buffer, trace, t, predi
         return False
     if not play_round(m, label, extras, trace, t, prediction):
         return False
+    if code[at.LOOK]:
+        return True
     eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras, trace, t)
     if eta < 0.0:
         return False

@@ -10,7 +10,8 @@ import numpy as np
 from driftline.engines import CompiledEngine
 from driftline.engines.base import PRECISION, refresh_after
 from driftline.errors import InputError
-from driftline.inputs import DenseRows, Rows, cast
+from driftline.inputs import DenseRows, Rows, cast, refuse
+from driftline.kernels import Program
 from driftline.kernels import program as at
 from driftline.kernels.keyed import play_keyed, play_keyed_single
 from driftline.kernels.memory import aligned
@@ -216,24 +217,54 @@ class Blocks(Arrays):
         starts: np.ndarray | None = None,
     ) -> int:
         """Play rounds of many learners; return how many, up to the first that was refused."""
-        engine, shared = self._engine, self.shared
-        _, _, linked = engine._ready(rows)
         extras = np.empty((len(slots), 1))
         draw_next.compiled(self.draws.view(np.uint64), slots, self.tickets, extras)
         if sample_weight is not None:
             extras = np.column_stack([extras, sample_weight])
         self.blank.difference_update(slots.tolist() if self.blank else ())
+        program = self._engine._ready(rows)[2].program
+        given = (labels, extras, table, predictions, self.shared, begins, starts)
+        return self._loop(program, rows, slots, *given)
+
+    def look(self, rows: DenseRows, slots: np.ndarray) -> np.ndarray:
+        """Return what learners would predict next for each row, as numbers, and change nothing."""
+        engine, count = self._engine, len(slots)
+        touched, inverse = np.unique(slots, return_inverse=True)
+        drawn = np.empty((len(touched), 1))
+        draw_next.compiled(self.draws.view(np.uint64), touched, self.tickets.copy(), drawn)
+        label, width = engine._any_label(rows, engine._dim)
+        labels, made = np.repeat(label, count, axis=0), np.full((count + 1, width), -1)
+        table, program = np.empty((at.MEANS, count)), engine._ready(rows)[2].looking
+        given = (labels, np.ascontiguousarray(drawn[inverse]), table, made, None, None, None)
+        if (good := self._loop(program, rows, slots, *given)) < count:
+            refuse(rows, good)
+        return made[:count]
+
+    def _loop(
+        self,
+        program: Program,
+        rows: DenseRows,
+        slots: np.ndarray,
+        labels: CheckedLabels,
+        extras: np.ndarray,
+        table: np.ndarray,
+        predictions: np.ndarray,
+        shared: tuple[np.ndarray, np.ndarray] | None,
+        begins: np.ndarray | None,
+        starts: np.ndarray | None,
+    ) -> int:
+        engine = self._engine
         loop = play_keyed if engine.dtype == np.float64 else play_keyed_single
         played: int = loop.compiled(
-            linked.program.code,
-            linked.program.params,
+            program.code,
+            program.params,
             cast(rows.array, engine.dtype),
             slots,
             labels,
             extras,
             self.weights,
             self.vectors,
-            linked.buffer,
+            engine._ready(rows)[2].buffer,
             table,
             predictions,
             NOTHING if begins is None else begins,

@@ -353,6 +353,28 @@ class Keyed:
             self._enter(key)
             return self._worker.predict(x)
 
+    def predict_rows(self, keys: Any, inputs: Inputs) -> list[Prediction]:
+        """Return what :meth:`predict` returns for many keys and inputs, and change nothing."""
+        rows, named = self.task.layout.rows(inputs), keys_of(keys)
+        if len(named) != rows.rounds:
+            raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
+        with self._lock:
+            made: list[Prediction] = [None] * rows.rounds
+            slots = self._index.slots(named, add=False)
+            known = np.flatnonzero(slots >= 0)
+            if isinstance(self._store, Blocks) and self._store.takes(rows) and len(known):
+                self._store.meet(rows)
+                found: Any = take(rows, known)
+                numbers = self._store.look(found, slots[known])
+                for place, own in zip(known.tolist(), numbers, strict=True):
+                    made[place] = self.task.prediction(own)
+                known = known[:0]
+            for place in {*known.tolist(), *np.flatnonzero(slots < 0).tolist()}:
+                (x,) = plain(take(rows, np.array([place])))
+                self._enter(named[place] if isinstance(named, list) else int(named[place]))
+                made[place] = self._worker.predict(unwrapped(x))
+            return made
+
     def outstanding(self, key: Any) -> int:
         """Return how many tickets of a key wait for their labels."""
         with self._lock:
@@ -618,6 +640,10 @@ class _TraceOf:
 
     def __call__(self, slot: int, rows: np.ndarray) -> Any:
         """Return the trace of the learner in a slot, of these rows."""
+        with self._fleet._lock:
+            return self._made(slot, rows)
+
+    def _made(self, slot: int, rows: np.ndarray) -> Any:
         if not self._loop:
             known = self._traces.get(slot)
             if known is None:

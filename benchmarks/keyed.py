@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from scipy import sparse
 
 import driftline as dl
 
@@ -37,7 +38,8 @@ def main() -> None:
     _tell("one learner for all", one_for_all, keys, X, y, some)
     _tell("Keyed(OGD)", lambda *a: keyed(*a), keys, X, y, some)
     _tell("Keyed(OGD), keys are texts", lambda k, *a: keyed(texts(k), *a), keys, X, y, some)
-    _tell("Keyed(OGD), start='shared'", shared, keys[:few], X[:few], y[:few], some)
+    _tell("one OGD, features crossed with keys", crossed, keys, X, y, some)
+    _tell("Keyed(OGD), start='shared'", shared, keys, X, y, some)
     _tell("Keyed(auto(task, 'fast'))", committees, keys[:few], X[:few], y[:few], some)
     part = keys[:some], X[:some], y[:some]
     _tell("dictionary of OGD", dictionary, *part, some)
@@ -83,7 +85,22 @@ def _tell(
 
 
 def learner() -> dl.OGD:
-    return dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2)))
+    """Return a learner that predicts the label of highest score, as the others do."""
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(2)), 2.0)
+    return dl.OGD(loss, dl.decoders.Argmax(loss))
+
+
+def crossed(keys: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """Play one learner, whose features are those of all keys and those of each."""
+    made, (rows, features) = learner(), X.shape
+    began = time.perf_counter()
+    own = features * (1 + keys[:, np.newaxis]) + np.arange(features)
+    columns = np.concatenate([np.tile(np.arange(features), (rows, 1)), own], axis=1)
+    values, starts = np.concatenate([X, X], axis=1), np.arange(rows + 1) * 2 * features
+    wide = features * (2 + int(keys.max()))
+    given = sparse.csr_array((values.ravel(), columns.ravel(), starts), shape=(rows, wide))
+    trace = made.run(given, y, audit=False)
+    return trace.target_loss, time.perf_counter() - began
 
 
 def texts(keys: np.ndarray) -> list[str]:

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import driftline as dl
 from driftline.kernels.philox import draw_next
+from driftline.keyed import keyed as keyed_module
 from driftline.keyed.blocks import words_of
 from driftline.keyed.index import KeyIndex
 from driftline.state.draws import Draws, keys_of_seeds
@@ -171,7 +172,8 @@ def test_any_history_has_the_bits_of_a_dictionary(name):
 @pytest.mark.parametrize(
     "rows", [sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)), X.astype(np.float32)]
 )
-def test_other_rows(name, rows):
+def test_other_rows(name, rows, monkeypatch):
+    monkeypatch.setattr(keyed_module, "PIECE", 7)
     make, labels = FAMILY[name]
     fleet, y = dl.Keyed(make()), labels()
     naive = Dictionary(fleet, make)

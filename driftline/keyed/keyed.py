@@ -35,6 +35,8 @@ __all__ = ["Keyed", "KeyedTicket"]
 VERSION = 1
 #: Of a key that no row was seen of.
 NEVER = -1
+#: How many rows the loop plays at a time: an interrupt waits for it.
+PIECE = 1 << 17
 #: So many rows of a key are played one by one where there is no loop: to begin a run takes longer.
 FEW = 10
 
@@ -547,12 +549,23 @@ class _Player:
             width = blocks.shared[0].size + 2
             self._starts = np.empty((len(begins) if self._record else 0, width))
             self._new = new
-        given = (rows, self._slots, self._labels, self._weights, self._table, self._room)
-        played = blocks.play(*given, first, self._starts)
-        if played < count:
-            refuse(rows, played)
-        if self._progress is not None:
-            self._progress(count)
+        for start in range(0, count, PIECE):
+            stop = min(start + PIECE, count)
+            part = slice(start, stop)
+            played = blocks.play(
+                DenseRows(rows.array[part]),
+                self._slots[part],
+                self._labels[part],
+                None if self._weights is None else self._weights[part],
+                self._table[:, part],
+                self._room[start : stop + 1],
+                None if first is None else first[part],
+                self._starts,
+            )
+            if played < stop - start:
+                refuse(rows, start + played)
+            if self._progress is not None:
+                self._progress(stop - start)
 
     def _play_each(self) -> None:
         """Let one learner take the place of each in turn."""

@@ -33,6 +33,32 @@ class KeyTotals(NamedTuple):
         """The mean target loss of every key."""
         return self.target_loss / self.rounds
 
+    def report(self, count: int = 5, least: int = 10) -> str:
+        """Return the worst keys, the typical ones and the best as a text, by mean target loss.
+
+        Keys with fewer than ``least`` rounds are left out, unless all have fewer.
+
+        >>> losses = np.array([2.0, 9.0, 5.0])
+        >>> print(KeyTotals(["a", "b", "c"], np.full(3, 20), losses, losses).report(count=1))
+        3 keys, 60 rounds, mean loss 0.267
+        worst    b        20 rounds  0.450
+        typical  c        20 rounds  0.250
+        best     a        20 rounds  0.100
+        """
+        order = self.worst_first(least if (self.rounds >= least).any() else 1)
+        middle = max(0, len(order) // 2 - count // 2)
+        parts = {"worst": order[:count], "typical": order[middle : middle + count]}
+        parts["best"] = order[::-1][:count]
+        rounds, loss = int(self.rounds.sum()), float(self.target_loss.sum())
+        lines = [f"{len(self.keys):,} keys, {rounds:,} rounds, mean loss {loss / rounds:.3f}"]
+        names = {i: f"{self.keys[i]!s:.30}" for part in parts.values() for i in part.tolist()}
+        wide = max(8, *map(len, names.values()))
+        for what, places in parts.items():
+            for i in places.tolist():
+                mean = self.target_loss[i] / self.rounds[i]
+                lines.append(f"{what:8} {names[i]:{wide}} {self.rounds[i]:>2,} rounds  {mean:.3f}")
+        return "\n".join(lines)
+
     def worst_first(self, least: int = 1) -> np.ndarray:
         """Return the places of keys with this many rounds or more, by their mean target loss."""
         places = np.flatnonzero(self.rounds >= least)

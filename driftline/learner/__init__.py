@@ -2,6 +2,7 @@
 
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
+from driftline.learner.core import Asked as Asked
 from driftline.learner.late import Kept as Kept
 from driftline.learner.late import Waiting as Waiting
 from driftline.learner.member import Member as Member
@@ -13,7 +14,6 @@ from driftline.learner.sample_weight import LEAST_WEIGHT as LEAST_WEIGHT
 from driftline.learner.sample_weight import MOST_WEIGHT as MOST_WEIGHT
 from driftline.learner.sample_weight import checked_weights as checked_weights
 from driftline.learner.sample_weight import multiplied as multiplied
-from driftline.learner.shell import Asked as Asked
 from driftline.learner.shell import Shell as Shell
 from driftline.learner.shell import checked_stream as checked_stream
 from driftline.learner.shield import Shield as Shield

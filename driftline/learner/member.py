@@ -22,7 +22,8 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
-from driftline.learner.shell import Asked, Shell
+from driftline.learner.core import Asked
+from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound

@@ -20,8 +20,8 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
+from driftline.learner.core import Asked
 from driftline.learner.member import Member, Round, check_longer
-from driftline.learner.shell import Asked
 from driftline.losses import Loss
 from driftline.parts import (
     Part,

@@ -1,0 +1,247 @@
+"""What a learner that plays batches must say of itself, and what it knows of its tickets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, NamedTuple, Self, TypedDict
+
+import numpy as np
+
+from driftline.errors import InputError
+from driftline.inputs import Rows
+from driftline.learner.base import Learner
+from driftline.learner.late import ToldRun, Waiting
+from driftline.learner.outstanding import Outstanding
+from driftline.learner.ticket import Ticket
+from driftline.learner.turn import Turn
+from driftline.state import Draws
+from driftline.tasks import Task
+from driftline.trace import Batch
+from driftline.typing import CheckedLabels, Input, Json, Label, Saved
+
+__all__ = ["Asked", "Core"]
+
+#: For learners whose rounds are one call.
+UNSHIELDED = nullcontext()
+
+
+class TicketFields(TypedDict):
+    """The fields of a state on outstanding tickets."""
+
+    outstanding: np.ndarray | None
+    identity: str
+    late: Saved | None
+
+
+class Asked(NamedTuple):
+    """The predictions of some rounds, and all that tickets keep of them, if that was wanted.
+
+    ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` and ``means`` have
+    an array for every round: they are lists where rounds differ in size. ``mapped`` are the rows
+    after the feature map, None without one.
+    """
+
+    predictions: np.ndarray
+    mean: Sequence[np.ndarray] | np.ndarray = ()
+    means: Sequence[np.ndarray] | np.ndarray | None = None
+    mapped: Rows | None = None
+
+
+class Core(Learner):
+    """State of tickets and random numbers, and what single learners and committees must say."""
+
+    #: What is learned from: ``"full"`` for labels, ``"bandit"`` for hits and misses alone,
+    #: ``"clicks"`` for judgements of what was shown.
+    feedback: ClassVar[str] = "full"
+
+    #: The branch of the seed, so that a committee does not draw its members' numbers.
+    _BRANCH = 0
+
+    def __init__(self, task: Task, seed: int | None):
+        self.task = task
+        self._layout, self._largest_loss = task.layout, task.largest_loss  # asked in every round
+        self._turn = Turn()
+        self._draws = Draws.from_seed(seed, self._BRANCH)
+        self._tickets = 0  # the number of the next one
+        self._outstanding = Outstanding()
+        self._identity = ""
+        #: Whether the fingerprint may be that of the learner before it has grown.
+        self._inherited = False
+        #: Rounds of a run whose labels are still to come.
+        self._late: Waiting | None = None
+
+    def _shield(self) -> AbstractContextManager[None]:
+        """Return a context manager that delays interrupts while one round is played, if needed."""
+        return UNSHIELDED
+
+    @property
+    def _torn(self) -> bool:
+        """Whether an interruption has left parts of the learner after different rounds."""
+        return False
+
+    def _fingerprint(self) -> str:
+        """Return a fingerprint of parts and seed, by which a learner knows its own tickets.
+
+        It does not change while tickets are outstanding, even if the learner grows; when none is,
+        it is that of the learner as it has become, as it will be after saving and loading.
+        """
+        if self._inherited and not len(self._outstanding):
+            self._identity, self._inherited = "", False
+        if not self._identity:
+            text = json.dumps([self.config(), self._draws.key], sort_keys=True)
+            self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return self._identity
+
+    def _reseed(self, seed: int) -> None:
+        """Draw by another seed; tickets of the old one are those of another learner."""
+        self._draws, self._identity = Draws.from_seed(seed, self._BRANCH), ""
+        self._outstanding, self._late = Outstanding(), None
+
+    def _resume_tickets(self, state: Any) -> None:
+        """Go on with the random numbers and the tickets of a state."""
+        late, numbers = state.late, state.outstanding
+        made = None if late is None else Waiting.from_saved(self.task, late, numbers)
+        if made is not None:
+            self._check_waiting(made)
+        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
+        self._inherited = True
+        self._outstanding, self._late = Outstanding(numbers), made
+
+    def _check_waiting(self, waiting: Waiting) -> None:
+        """Refuse what cannot be kept of rounds that wait; shape and finiteness are checked."""
+        return
+
+    @property
+    def _waiting(self) -> TicketFields:
+        """What a state has of tickets that are outstanding: their numbers, and whose they are."""
+        if not len(self._outstanding):
+            return {"outstanding": None, "identity": "", "late": None}
+        numbers, identity = self._outstanding.to_array(), self._fingerprint()
+        late = None if self._late is None else self._late.to_saved()
+        return {"outstanding": numbers, "identity": identity, "late": late}
+
+    def _row(self, x: Input) -> Rows:
+        """Wrap the input of one round."""
+        return self._layout.row(x)
+
+    def _check_features(self, rows: Rows) -> None:
+        expected = self.features
+        if expected is not None and rows.features != expected:
+            raise InputError(
+                f"inputs have {rows.features} features, but the learner has seen {expected}"
+            )
+
+    # -- what every kind does by itself
+
+    #: The precision in which inputs must be finite.
+    _dtype: Any = np.float64
+
+    @abstractmethod
+    def config(self) -> Json:
+        """Return the parts as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the learner from what :meth:`to_saved` returned."""
+
+    @abstractmethod
+    def _to_saved(self) -> Saved: ...
+
+    @abstractmethod
+    def _room(self, labels: CheckedLabels) -> Batch:
+        """Return columns for the rounds with these labels, to be written by :meth:`_play`."""
+
+    def _meet(self, rows: Rows) -> None:
+        """Prepare for the first rows, which are about to be learned from."""
+        return
+
+    @abstractmethod
+    def _play(
+        self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
+    ) -> None:
+        """Play some rows, the first with ticket ``number``; refuse the first bad one."""
+
+    def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
+        """Write columns that follow from the rounds just played, and that nothing learns from."""
+        return
+
+    @abstractmethod
+    def _learn_one(self, row: Rows, label: Label, number: int) -> object:
+        """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
+
+    def _learn_late(self, row: Rows, label: Label, number: int, paid: np.ndarray | None) -> None:
+        """Play a round whose prediction was made before others were learned from."""
+        self._learn_one(row, label, number)
+
+    def _accepts(self, rounds: Sequence[Rows]) -> bool:
+        """Say whether it is known that none of these rounds can be refused."""
+        return False
+
+    @property
+    def _tells_together(self) -> bool:
+        """Whether tickets can be told together, as one run."""
+        return True
+
+    def _paid_then(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, first: Rows
+    ) -> np.ndarray | None:
+        """Return what was paid for tickets when they were asked for, a row each; None if no matter.
+
+        ``first`` is the input of the first ticket.
+        """
+        return None
+
+    @abstractmethod
+    def _run(
+        self,
+        rows: Rows,
+        labels: CheckedLabels,
+        *,
+        audit: bool | None = None,
+        late: ToldRun | None = None,
+    ) -> Any:
+        """Play rows, all or nothing."""
+
+    @abstractmethod
+    def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
+        """Return what would be predicted now for each of some rounds, and change nothing.
+
+        Random predictions are drawn by the numbers of tickets. ``whole`` says whether all that a
+        ticket keeps is wanted, or only the predictions.
+        """
+
+    @abstractmethod
+    def _trace(self, batch: Batch, origin: Any, digest: str) -> Any:
+        """Return the trace of a run."""
+
+    @abstractmethod
+    def _copies(self, rows: Rows) -> bool:
+        """Say whether the state is copied before these rows are played."""
+
+    @abstractmethod
+    def _batch_size(self, rows: Rows) -> int:
+        """Return how many rows are played at a time."""
+
+    @abstractmethod
+    def _checkpoint(self, weights: bool) -> Any:
+        """Return what :meth:`_rollback` needs, with a copy of the weights if ``weights``."""
+
+    @abstractmethod
+    def _rollback(self, checkpoint: Any) -> None:
+        """Go back to a checkpoint."""
+
+    @abstractmethod
+    def _origin(self, checkpoint: Any) -> Any:
+        """Return the state of a checkpoint, with the current random numbers."""
+
+    @abstractmethod
+    def _filled(self, origin: Any, keep: bool) -> Any:
+        """Return an origin with first weights, if it is from before the first input.
+
+        A trace keeps them even where it does not keep later weights.
+        """

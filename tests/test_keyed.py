@@ -13,7 +13,7 @@ from driftline.state.draws import Draws, keys_of_seeds
 
 L, T = dl.losses, dl.tasks
 RNG = np.random.default_rng(7)
-ROWS = 240
+ROWS, SEED = 240, 1
 X = RNG.normal(size=(ROWS, 5))
 KEYS = RNG.integers(0, 9, ROWS)
 
@@ -128,24 +128,24 @@ def test_runs_have_the_bits_of_a_dictionary(name):
     naive.check()
 
 
+def interrupted(rows):
+    raise KeyboardInterrupt
+
+
 @every_learner
 def test_any_history_has_the_bits_of_a_dictionary(name):
     make, labels = FAMILY[name]
-    fleet, y, rng, open_tickets = dl.Keyed(make()), labels(), np.random.default_rng(1), []
+    fleet, y, rng, open_tickets = dl.Keyed(make()), labels(), np.random.default_rng(SEED), []
     naive = Dictionary(fleet, make)
-    for _ in range(40):
-        what, t = (
-            rng.choice(["step", "run", "ask", "tell", "forget", "predict"]),
-            rng.integers(ROWS),
-        )
+    kinds = ["step", "run", "ask", "tell", "forget", "predict", "evict", "reload", "interrupt"]
+    for _ in range(60):
+        what, t = rng.choice(kinds), rng.integers(ROWS)
         key = int(KEYS[t])
         if what == "step":
             mine, theirs = fleet.step(key, X[t], y[t]), naive.step(key, X[t], y[t])
             assert mine.target_loss == theirs.target_loss
         elif what == "run":
             places = rng.integers(0, ROWS, 12)
-            if any(naive.of(int(KEYS[p])).outstanding for p in places) and name in OTHERS:
-                continue
             fleet.learn_rows(KEYS[places], X[places], y[places])
             for p in places:
                 naive.step(int(KEYS[p]), X[p], y[p])
@@ -157,6 +157,19 @@ def test_any_history_has_the_bits_of_a_dictionary(name):
             assert np.array_equal(fleet.predict(key, X[t]), naive.of(key).predict(X[t]))
             if key not in fleet:
                 del naive.learners[key]
+        elif what == "evict":
+            for name_of, state in fleet.evict(most=len(fleet) // 2).items():
+                if state.features if name in LOOP else state.rounds:
+                    fleet.put(name_of, state)
+                else:  # it was only asked so far, and cannot be put back
+                    del naive.learners[name_of]
+                    open_tickets = [own for own in open_tickets if own[1].key != name_of]
+        elif what == "reload":
+            fleet = naive.fleet = dl.Keyed.from_saved(*fleet.to_saved())
+        elif what == "interrupt":
+            places = rng.integers(0, ROWS, 30)
+            with pytest.raises(KeyboardInterrupt):
+                fleet.run(KEYS[places], X[places], y[places], progress=interrupted)
         elif open_tickets:
             t, mine, theirs = open_tickets.pop(int(rng.integers(len(open_tickets))))
             if what == "tell":

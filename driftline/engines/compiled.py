@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine, Look
+from driftline.engines.base import Block, Engine, Look, refresh_after
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
-from driftline.kernels import Program, aligned_zeros
+from driftline.kernels import Program, aligned, aligned_zeros
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels
 
-__all__ = ["CompiledEngine"]
+__all__ = ["Apart", "CompiledEngine"]
 
 
 NOBODY = np.empty((0, 0))
@@ -30,6 +30,41 @@ class Linked(NamedTuple):
     program: Program
     looking: Program
     buffer: np.ndarray
+
+
+class Apart(NamedTuple):
+    """A copy of an engine's state, for a loop over dense rows that leaves the engine as it is."""
+
+    program: Program
+    weights: np.ndarray
+    vector: np.ndarray
+    buffer: np.ndarray
+
+    def play(
+        self,
+        rows: DenseRows,
+        start: int,
+        stop: int,
+        labels: CheckedLabels,
+        uniforms: np.ndarray,
+        trace: np.ndarray,
+        predictions: np.ndarray,
+    ) -> int:
+        """Play some of the rows, with the labels and columns of these; return how many."""
+        played: int = rows.loop(self.weights.dtype).compiled(
+            self.program.code,
+            self.program.params,
+            *rows.arrays(start, stop, self.weights.dtype),
+            labels,
+            uniforms,
+            self.weights,
+            NOBODY,
+            self.vector,
+            self.buffer,
+            trace,
+            predictions,
+        )
+        return played
 
 
 class CompiledEngine(Engine):
@@ -143,6 +178,17 @@ class CompiledEngine(Engine):
             trace,
             predictions,
         )
+
+    def apart(self, rows: DenseRows) -> Apart:
+        """Return a copy of the state, ready for dense rows, which goes on by itself."""
+        _, _, linked = self._ready(rows)
+        vector, stored = self.vector.copy(), self.stored
+        if stored is None:
+            weights = self._started(rows)
+            vector[at.REFRESH] = refresh_after(weights)
+        else:
+            weights = aligned(stored.T if self.transposed else stored, apart=True)
+        return Apart(linked.program, weights, vector, linked.program.buffer(linked.more))
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from commands import call
 
 import driftline as dl
 from driftline.sweeps import SweepTable, grid
@@ -208,8 +209,9 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path, monkeypatch):
 
 KILLED = """
 import sys
+sys.path.insert(0, "tests")
 import driftline as dl
-from tests.test_sweep import MANY, slow_stream
+from test_sweep import MANY, slow_stream
 print("begun", flush=True)
 dl.sweep(MANY(), {"slow": slow_stream}, range(20), path=sys.argv[1])
 """
@@ -362,3 +364,61 @@ def test_what_is_wrong_is_named_before_anything_runs(name, monkeypatch):
 def test_importing_the_package_does_not_import_joblib():
     code = "import sys, driftline.sweeps; driftline.sweep; sys.exit('joblib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# -- the command
+
+
+def written(folder: Path, rounds: int = 200) -> Path:
+    X, y = rows(MULTI, rounds)
+    lines = [
+        ",".join([*(f"{value:.4f}" for value in x), f"c{k}"]) for x, k in zip(X, y, strict=True)
+    ]
+    (folder / "t.csv").write_text("a,b,c,d,e,y\n" + "\n".join(lines) + "\n")
+    return folder / "t.csv"
+
+
+def test_the_command_plays_all_settings_and_goes_on(tmp_path):
+    file, out = written(tmp_path), tmp_path / "out.jsonl"
+    given = ("sweep", file, "--with", "fast,polyak,constant", "--diameter", "5,20", "--jobs", "1")
+    given = (*given, "--step", "0.1,1", "--seeds", "2", "--out", out)
+    done = call(*given, "--json", "--quiet", learner=None)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert len(found) == 2 * (1 + 2 + 4)
+    assert {row["learner"] for row in found} >= {"fast", "polyak diameter=5"}
+    assert "constant diameter=20 step=0.1" in {row["learner"] for row in found}
+    assert all(row["rounds"] == 200 and not row["error"] for row in found)
+    assert [row["target_loss"] for row in found] == sorted(row["target_loss"] for row in found)
+    again = json.loads(call(*given, "--json", "--quiet", learner=None).stdout)
+    assert again == found
+    text = call(*given, "--quiet", learner=None).stdout
+    assert len(text.splitlines()) == 1 + len(found)
+
+
+def test_the_command_has_the_losses_of_compare(tmp_path):
+    file = written(tmp_path)
+    for balance in ((), ("--balance",)):
+        options = ("--with", "polyak,constant", "--json", "--quiet", *balance)
+        swept = json.loads(call("sweep", file, "--jobs", "1", *options, learner=None).stdout)
+        compared = json.loads(call("compare", file, *options, learner=None).stdout)["learners"]
+        means = {row["name"]: row["mean_loss"] for row in compared}
+        weights = [row["target_loss"] / means[row["learner"]] for row in swept]
+        assert len(weights) == 2 and weights[0] == pytest.approx(weights[1])
+        assert balance or weights[0] == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (("--with", "worst"), "there is no learner 'worst'"),
+        (("--with", ""), "expected learners"),
+        (("--step", "x"), "--step takes numbers"),
+        (("--with", "polyak", "--diameter", "-1"), "-1"),
+        (("--delay-column", "a"), "late labels"),
+        (("--label", "z"), "z"),
+    ],
+)
+def test_wrong_options_of_the_command_are_named(options, words, tmp_path):
+    done = call("sweep", written(tmp_path), "--jobs", "1", *options, learner=None)
+    assert done.exit_code != 0 and words in done.output

@@ -143,7 +143,8 @@ def _progress(progress: bool | Progress, total: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Playing", total=total)
         yield lambda done, total: bar.update(task, completed=done)
 

@@ -104,7 +104,8 @@ DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32
 
 def _keyed(number: types.Type) -> Signature:
     """``play(code, params, inputs, slots, labels, extras, weights, states, buffer, trace,
-    predictions) -> rounds played``; slots say whose round each is.
+    predictions) -> rounds played``; slots say whose round each is. Weights have the layout of
+    those of :data:`DENSE`, with which norms are summed in the same order.
     """  # noqa: D205
     return types.int64(
         integers,
@@ -113,7 +114,7 @@ def _keyed(number: types.Type) -> Signature:
         _input(types.int64, 1),
         labels,
         matrix,
-        types.Array(number, 3, "C"),
+        types.Array(number, 3, "A"),
         matrix,
         vector,
         types.Array(types.float64, 2, "A"),

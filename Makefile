@@ -74,7 +74,7 @@ KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.
   scaling.py restarts.py certificates.py hindsight.py pairwise.py safety.py features.py members.py \
   mixed_committees.py scaled_rounds.py hashing.py lags.py alarms.py \
   sample_weights.py late_labels.py bandit.py clicks.py compiled_structures.py \
-  compiled_sequences.py sparse_sequences.py maps_of_sequences.py)
+  compiled_sequences.py sparse_sequences.py maps_of_sequences.py keyed.py sweep.py)
 
 test-hard: setup
 	$(BIN)/pytest -q -s -m hard

@@ -106,6 +106,7 @@ def test_dask_carries_a_sweep():
 
 
 TASKS = [BINARY, MULTI, dl.tasks.Multiclass(2), dl.tasks.Multiclass(7), dl.tasks.Multilabel(4)]
+TASKS += [dl.tasks.Multiclass(40)]
 
 
 def settings_of(task) -> list[dl.OGD]:

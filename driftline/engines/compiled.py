@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine, Look, refresh_after
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
-from driftline.kernels import Program, aligned, aligned_zeros
+from driftline.kernels import Program, aligned_zeros
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels
 
@@ -33,38 +33,11 @@ class Linked(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """A copy of an engine's state, for a loop over dense rows that leaves the engine as it is."""
+    """A program and a copy of an engine's state, for a loop that leaves the engine as it is."""
 
     program: Program
     weights: np.ndarray
     vector: np.ndarray
-    buffer: np.ndarray
-
-    def play(
-        self,
-        rows: DenseRows,
-        start: int,
-        stop: int,
-        labels: CheckedLabels,
-        uniforms: np.ndarray,
-        trace: np.ndarray,
-        predictions: np.ndarray,
-    ) -> int:
-        """Play some of the rows, with the labels and columns of these; return how many."""
-        played: int = rows.loop(self.weights.dtype).compiled(
-            self.program.code,
-            self.program.params,
-            *rows.arrays(start, stop, self.weights.dtype),
-            labels,
-            uniforms,
-            self.weights,
-            NOBODY,
-            self.vector,
-            self.buffer,
-            trace,
-            predictions,
-        )
-        return played
 
 
 class CompiledEngine(Engine):
@@ -187,8 +160,8 @@ class CompiledEngine(Engine):
             weights = self._started(rows)
             vector[at.REFRESH] = refresh_after(weights)
         else:
-            weights = aligned(stored.T if self.transposed else stored, apart=True)
-        return Apart(linked.program, weights, vector, linked.program.buffer(linked.more))
+            weights = stored.T.copy() if self.transposed else stored.copy()
+        return Apart(linked.program, weights, vector)
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""

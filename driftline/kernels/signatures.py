@@ -125,6 +125,29 @@ def _keyed(number: types.Type) -> Signature:
 #: The loop over dense rows of many learners, for either precision.
 KEYED, KEYED_SINGLE = _keyed(types.float64), _keyed(types.float32)
 
+
+def _settings(number: types.Type) -> Signature:
+    """``play(codes, params, inputs, labels, extras, weights, states, buffers, traces, predictions,
+    played)``; all but inputs, labels and extras have a row or a matrix for every setting.
+    """  # noqa: D205
+    return types.void(
+        types.Array(types.int64, 2, "C"),
+        matrix,
+        _input(number, 2),
+        labels,
+        matrix,
+        types.Array(number, 3, "A"),
+        matrix,
+        matrix,
+        types.Array(types.float64, 3, "A"),
+        predictions,
+        integers,
+    )
+
+
+#: The loop over dense rows for many settings of a learner, for either precision.
+SETTINGS, SETTINGS_SINGLE = _settings(types.float64), _settings(types.float32)
+
 #: ``find(keys, salt, known, slots, out) -> missing``: the slots of keys by a hash table, whose size
 #: is a power of two; -1 for one that is not there.
 FIND = types.int64(

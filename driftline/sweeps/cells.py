@@ -13,14 +13,11 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.learner import Learner
-from driftline.sweeps.shared import Totals, play_shared, sharing_of
+from driftline.sweeps.shared import MOST, Totals, play_shared, sharing_of
 from driftline.sweeps.table import SweepRow
 from driftline.version import __version__
 
 __all__ = ["Cell", "Unit", "key_of", "learner_digest", "play", "units_of"]
-
-#: The most settings of one pass over a stream: what a kill may lose.
-MOST = 32
 
 
 class Cell(NamedTuple):
@@ -59,7 +56,7 @@ def key_of(learner: str, stream: str, seed: int) -> str:
 
 
 def units_of(cells: Sequence[tuple[Cell, Learner, Any]], jobs: int, shared: bool) -> Iterator[Unit]:
-    """Put cells together that share passes: at most a job's part of them, and :data:`MOST`."""
+    """Put cells together that share passes: at most a job's part of them, and those of one pass."""
     groups: dict[Hashable, list[tuple[Cell, Learner, Any]]] = {}
     known: dict[str, Hashable] = {}
     for given in cells:

@@ -78,8 +78,10 @@ def sweep(
         raise InputError(f"progress must be True, False or a function, not {progress!r:.80}")
     if path is not None:
         path_of(path)
-    digests = [learner_digest(learner) for learner in own.values()]  # which can be saved
-    marks = [""] * len(given) if path is None else [_mark(*pair) for pair in given.items()]
+    digests, marks = [""] * len(own), [""] * len(given)
+    if path is not None:
+        digests = [learner_digest(learner) for learner in own.values()]
+        marks = [_mark(*pair) for pair in given.items()]
     cells: list[tuple[Cell, Learner, Any]] = []
     for (name, learner), digest in zip(own.items(), digests, strict=True):
         for (title, stream), mark in zip(given.items(), marks, strict=True):

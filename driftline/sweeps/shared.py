@@ -1,32 +1,40 @@
-"""Many settings of a learner over the same dense rows, in one pass over these.
+"""Many settings of a learner over the same dense rows, in one compiled pass over these.
 
-Rows are checked, labels encoded and random numbers drawn once for all settings. A block of rows is
-played by every setting while it is in the cache, by the loop of single runs over a copy of each
-state: so totals have the bits of single runs, and learners stay as they were.
+Rows are checked and random numbers drawn once for all settings, labels are encoded once, and all
+settings play a row before the next one comes (:mod:`driftline.kernels.settings`), over copies of
+their states. Totals have the bits of single runs, and learners stay as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from driftline.engines import CompiledEngine
-from driftline.inputs import DenseRows, refuse
+from driftline.engines.compiled import Apart
+from driftline.inputs import DenseRows
+from driftline.kernels import aligned_zeros
 from driftline.kernels import program as at
+from driftline.kernels.memory import CACHE_LINE
+from driftline.kernels.settings import play_settings, play_settings_single
 from driftline.learner import OGD, Learner
 from driftline.learner.shell import checked_stream
 from driftline.state import Draws
-from driftline.typing import Inputs, Labels
+from driftline.typing import CheckedLabels, Inputs, Labels
 
-__all__ = ["Totals", "play_shared", "sharing_of"]
+__all__ = ["MOST", "Totals", "play_shared", "sharing_of"]
 
-#: How many bytes of inputs are played by all settings before the next ones: half of a usual L2.
-BLOCK = 1 << 19
+#: The most settings of one pass: their weights are to stay in L2.
+MOST = 32
 
 #: How many bytes the columns of all settings of one pass may take.
-COLUMNS = 1 << 26
+COLUMNS = 1 << 28
+
+
+#: How many numbers a cache line has.
+LINE = CACHE_LINE // 8
 
 
 class Totals(NamedTuple):
@@ -51,7 +59,7 @@ def sharing_of(learner: Learner) -> Hashable:
         return None
     if learner.rounds or learner._tickets or learner._watch is not None:
         return None
-    return repr(task), learner.engine.dtype.name, learner.features
+    return repr(task), parts.intercept, learner.engine.dtype.name, learner.features
 
 
 def play_shared(
@@ -66,40 +74,65 @@ def play_shared(
     rows, codes = checked_stream(first.task, inputs, labels)
     if type(rows) is not DenseRows or first.features not in (None, rows.features):
         return [None] * len(own)
-    if (bad := rows.first_bad_row(first.engine.dtype)) is not None:
-        refuse(rows, bad)
-    size = 8 * len(at.TRACE_COLUMNS) * rows.rounds
-    most = max(1, COLUMNS // size)
-    room = np.empty((min(most, len(own)), len(at.TRACE_COLUMNS), rows.rounds))
-    width = first.task.prediction_width(codes)
-    predictions = np.empty((rows.rounds, width), dtype=np.int64)
+    width = len(at.TRACE_COLUMNS)
+    most = min(MOST, len(own), max(1, COLUMNS // (8 * width * rows.rounds)))
+    columns = np.empty((most, width, rows.rounds))
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
-    by = max(64, BLOCK // max(1, rows.features * first.engine.dtype.itemsize))
     made: list[Totals | None] = []
-    for begin in range(0, len(own), len(room)):
-        states = [_engine(learner).apart(rows) for learner in own[begin : begin + len(room)]]
-        refused = set[int]()
-        for start, stop in _blocks(rows.rounds, by):
-            given = codes[start:stop], uniforms[start:stop]
-            for place, (state, columns) in enumerate(zip(states, room, strict=False)):
-                if place not in refused:
-                    out = columns[:, start:stop], predictions[start:stop]
-                    if state.play(rows, start, stop, *given, *out) < stop - start:
-                        refused.add(place)
-        made += [
-            None if place in refused else _totals(room[place]) for place, _ in enumerate(states)
-        ]
+    for start in range(0, len(own), most):
+        states = [_engine(learner).apart(rows) for learner in own[start : start + most]]
+        played = _play(states, rows, codes, uniforms, columns, first.task.prediction_width(codes))
+        for count, found in zip(played.tolist(), columns, strict=False):
+            made.append(_totals(found) if count == rows.rounds else None)
     return made
+
+
+def _play(
+    states: list[Apart],
+    rows: DenseRows,
+    labels: CheckedLabels,
+    uniforms: np.ndarray,
+    columns: np.ndarray,
+    width: int,
+) -> np.ndarray:
+    """Play all rows by settings, and write their columns; return how many each has accepted."""
+    count, dtype = len(states), states[0].weights.dtype
+    programs = [state.program for state in states]
+    params = np.zeros((count, max(program.params.size for program in programs)))
+    for row, program in zip(params, programs, strict=True):
+        row[: program.params.size] = program.params
+    vectors = np.zeros((count, max(state.vector.size for state in states)))
+    for row, state in zip(vectors, states, strict=True):
+        row[: state.vector.size] = state.vector
+    buffer = max(program.buffer().size for program in programs)
+    scores, features = states[0].weights.shape
+    weights = aligned_zeros((count * scores, features), dtype, apart=True)
+    weights[:] = np.concatenate([state.weights for state in states])
+    stacked = np.lib.stride_tricks.as_strided(
+        weights, (count, scores, features), (scores * weights.strides[0], *weights.strides)
+    )
+    played = np.zeros(count, dtype=np.int64)
+    loop = play_settings if dtype == np.float64 else play_settings_single
+    loop.compiled(
+        np.array([program.code for program in programs]),
+        params,
+        *rows.arrays(0, rows.rounds, dtype),
+        labels,
+        uniforms,
+        stacked,
+        vectors,
+        aligned_zeros((count, -(-buffer // LINE) * LINE), np.float64, apart=True),
+        columns[:count],
+        np.zeros((count, width), dtype=np.int64),
+        played,
+    )
+    return played
 
 
 def _engine(learner: OGD) -> CompiledEngine:
     engine = learner.engine
     assert isinstance(engine, CompiledEngine)
     return engine
-
-
-def _blocks(rounds: int, by: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + by, rounds)) for start in range(0, rounds, by))
 
 
 def _totals(columns: np.ndarray) -> Totals:

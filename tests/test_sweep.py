@@ -171,9 +171,11 @@ def test_what_the_loop_refuses_is_an_error_of_its_row():
 
 
 def test_streams_may_be_made_from_seeds():
-    table = dl.sweep(dl.auto(flips(0).task, effort="fast"), {"flips": flips}, seeds=[3, 4])
+    loss = dl.losses.Logistic(flips(0).task)
+    members = [dl.OGD(loss, domain=dl.domains.Ball(d)) for d in (1.0, 20.0)]
+    table = dl.sweep(dl.Committee(members), {"flips": flips}, seeds=[3, 4])
     for row, seed in zip(table, (3, 4), strict=True):
-        trace = dl.auto(flips(0).task, effort="fast").run(flips(seed), seed=seed)
+        trace = dl.Committee([one.copy() for one in members]).run(flips(seed), seed=seed)
         assert (row.target_loss, row.risk) == (trace.target_loss.sum(), trace.risk.sum())
         assert np.isnan(row.surrogate_loss)
 

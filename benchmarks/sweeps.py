@@ -2,6 +2,8 @@
 
 ``python -m benchmarks.sweeps`` prints, for one core, the ratio of times in one process, and its
 spread: least, median and largest of several repetitions, in each of which all are timed in turn.
+Runs in turn include a copy of each learner, a third of a millisecond, as a loop would need it that
+plays several streams.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ help:
 	@echo "make test      lint, types, import order, tests, doctests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make test-hard attacks: kills, fuzzed files and arrays, bounds checking; a quarter of an hour"
-	@echo "make test-extras   River and PyTorch, which it installs; some gigabytes"
+	@echo "make test-extras   River, PyTorch and Dask, which it installs; some gigabytes"
 	@echo "make test-browser  reports in a real browser, chromium"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
 	@echo "make race      mistakes and speed beside other libraries; hours at first, then minutes"
@@ -54,9 +54,9 @@ test: setup
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 test-extras: setup
-	@$(INSTALL) -e ".[river,torch]"
+	@$(INSTALL) -e ".[river,torch,dask]"
 	$(BIN)/pytest -q -m "slow or not slow" tests/test_river.py tests/test_torch.py \
-	  tests/test_examples.py driftline/integrations
+	  tests/test_examples.py tests/test_sweep.py driftline/integrations
 
 test-browser: setup
 	@which chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; }
@@ -74,7 +74,7 @@ KERNEL_TESTS := $(addprefix tests/test_,bounds.py losses.py decoders.py learner.
   scaling.py restarts.py certificates.py hindsight.py pairwise.py safety.py features.py members.py \
   mixed_committees.py scaled_rounds.py hashing.py lags.py alarms.py \
   sample_weights.py late_labels.py bandit.py clicks.py compiled_structures.py \
-  compiled_sequences.py sparse_sequences.py maps_of_sequences.py)
+  compiled_sequences.py sparse_sequences.py maps_of_sequences.py keyed.py sweep.py)
 
 test-hard: setup
 	$(BIN)/pytest -q -s -m hard

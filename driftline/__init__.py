@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline import regularizers as regularizers
     from driftline import sets as sets
     from driftline import streams as streams
+    from driftline import sweeps as sweeps
     from driftline import tasks as tasks
     from driftline.app.runs import TableModel as TableModel
     from driftline.app.runs import TableTicket as TableTicket
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from driftline.learner import Ticket as Ticket
     from driftline.state import State as State
     from driftline.state.loading import load as load
+    from driftline.sweeps import sweep as sweep
     from driftline.trace import Sink as Sink
     from driftline.trace import Trace as Trace
     from driftline.trace import TraceFile as TraceFile
@@ -92,6 +94,7 @@ _ROOMS = (
     "regularizers",
     "sets",
     "streams",
+    "sweeps",
     "tasks",
 )
 _NAMES = {
@@ -119,6 +122,7 @@ _NAMES = {
     "explain": "explanation",
     "explain_run": "explanation",
     "load": "state.loading",
+    "sweep": "sweeps",
     "Client": "client",
     "ServiceError": "client",
     "TableModel": "app.runs",

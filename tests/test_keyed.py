@@ -504,3 +504,16 @@ def test_keys_of_many_seeds():
         made = keys_of_seeds(seeds, branch).tolist()
         expected = [Draws.from_seed(int(seed), branch).key for seed in seeds]
         assert [high << 64 | low for low, high in made] == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_norms_that_are_computed_anew_have_the_bits_of_a_learner(dtype):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((9000, 20)) / 8, random.integers(0, 5, 9000)
+
+    def made():
+        loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(5)), 2.0)
+        return dl.OGD(loss, dl.decoders.Argmax(loss), dtype=dtype)
+
+    trace = dl.Keyed(made()).run(np.zeros(9000, dtype=int), X, y)
+    assert np.array_equal(trace.loss, made().run(X, y).loss)  # beyond round 4096

@@ -44,12 +44,15 @@ def named(
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
+    diameter: float | None = None,
+    step: float | None = None,
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
     ``auto`` is :func:`driftline.auto`; ``fast``, ``best`` and ``late`` are the same with this
     effort. All others are committees of one member; all but ``paper``, which has the random decoder
-    of the theorem, predict with certainty where their loss allows it.
+    of the theorem, predict with certainty where their loss allows it. These take the ``diameter``
+    of their ball, and ``constant`` the size of its ``step``.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)
@@ -58,6 +61,10 @@ def named(
     """
     if name not in LEARNERS:
         raise InputError(f"there is no learner {name!r}: expected one of {', '.join(LEARNERS)}")
+    if step is not None and name != "constant":
+        raise InputError(f"only constant has a step of its own, not {name}")
+    if diameter is not None and name in EFFORTS:
+        raise InputError(f"{name} has several balls, and takes no diameter")
     if name in EFFORTS:
         return auto(task, effort=EFFORTS[name], scaling=scaling, seed=seed, dtype=dtype)
     check_flag("scaling", scaling)
@@ -70,8 +77,8 @@ def named(
     member = OGD(
         loss,
         decoder,
-        RATES.get(name),
-        Ball(200.0) if name in RATES else None,
+        RATES.get(name) if step is None else Constant(step),
+        _ball(name, diameter),
         intercept=not (scaled or isinstance(loss, ConvolutionalFenchelYoung)),
         restart=detector(task) if name == "restart" else None,
         seed=seed,
@@ -79,6 +86,13 @@ def named(
     )
     standardiser = Standardiser(task.layout.constant, dtype) if scaled else None
     return Committee([member], scaling=standardiser, seed=seed)
+
+
+def _ball(name: str, diameter: float | None) -> Ball | None:
+    """Return the ball of a learner, None for that of the paper."""
+    if diameter is not None:
+        return Ball(diameter)
+    return Ball(200.0) if name in RATES else None
 
 
 def _loss(task: Task, certain: bool) -> Loss:

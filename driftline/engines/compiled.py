@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine, Look
+from driftline.engines.base import Block, Engine, Look, refresh_after
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
 from driftline.kernels import Program, aligned_zeros
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels
 
-__all__ = ["CompiledEngine"]
+__all__ = ["Apart", "CompiledEngine"]
 
 
 NOBODY = np.empty((0, 0))
@@ -30,6 +30,14 @@ class Linked(NamedTuple):
     program: Program
     looking: Program
     buffer: np.ndarray
+
+
+class Apart(NamedTuple):
+    """A program and a copy of an engine's state, for a loop that leaves the engine as it is."""
+
+    program: Program
+    weights: np.ndarray
+    vector: np.ndarray
 
 
 class CompiledEngine(Engine):
@@ -143,6 +151,17 @@ class CompiledEngine(Engine):
             trace,
             predictions,
         )
+
+    def apart(self, rows: DenseRows) -> Apart:
+        """Return a copy of the state, ready for dense rows, which goes on by itself."""
+        _, _, linked = self._ready(rows)
+        vector, stored = self.vector.copy(), self.stored
+        if stored is None:
+            weights = self._started(rows)
+            vector[at.REFRESH] = refresh_after(weights)
+        else:
+            weights = stored.T.copy() if self.transposed else stored.copy()
+        return Apart(linked.program, weights, vector)
 
     def advance(self, block: Block) -> int:
         """Hand the rounds to the loop."""

@@ -105,9 +105,10 @@ DENSE_SINGLE = _loop(_input(types.float32, 2), weights=types.Array(types.float32
 def _keyed(number: types.Type) -> Signature:
     """``play(code, params, inputs, slots, labels, extras, weights, states, buffer, trace,
     predictions, begins, shared, shared states, shared trace, starts) -> rounds played``; slots say
-    whose round each is, and predictions have one row more than there are rounds.
+    whose round each is, and predictions have one row more than there are rounds. Weights
+    have the layout of those of :data:`DENSE`, with which norms are summed in the same order.
     """  # noqa: D205
-    weights, trace = types.Array(number, 3, "C"), types.Array(types.float64, 2, "A")
+    weights, trace = types.Array(number, 3, "A"), types.Array(types.float64, 2, "A")
     return types.int64(
         integers,
         vector,
@@ -130,6 +131,29 @@ def _keyed(number: types.Type) -> Signature:
 
 #: The loop over dense rows of many learners, for either precision.
 KEYED, KEYED_SINGLE = _keyed(types.float64), _keyed(types.float32)
+
+
+def _settings(number: types.Type) -> Signature:
+    """``play(codes, params, inputs, labels, extras, weights, states, buffers, traces, predictions,
+    played)``; all but inputs, labels and extras have a row or a matrix for every setting.
+    """  # noqa: D205
+    return types.void(
+        types.Array(types.int64, 2, "C"),
+        matrix,
+        _input(number, 2),
+        labels,
+        matrix,
+        types.Array(number, 3, "A"),
+        matrix,
+        matrix,
+        types.Array(types.float64, 3, "A"),
+        predictions,
+        integers,
+    )
+
+
+#: The loop over dense rows for many settings of a learner, for either precision.
+SETTINGS, SETTINGS_SINGLE = _settings(types.float64), _settings(types.float32)
 
 #: ``find(keys, salt, known, slots, out) -> missing``: the slots of keys by a hash table, whose size
 #: is a power of two; -1 for one that is not there.

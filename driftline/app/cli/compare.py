@@ -12,12 +12,13 @@ from driftline.app.cli.learners import TABLE
 from driftline.app.cli.options import (
     DELAY,
     FILE,
+    LEARNERS,
     about_columns,
     check_delay,
+    chosen_learners,
+    guessed,
     names,
     reading,
-    table_of,
-    table_options,
     with_command,
 )
 
@@ -36,14 +37,7 @@ Examples:
 """,
 )
 @click.argument("file", type=FILE)
-@click.option(
-    "--with",
-    "learners",
-    default="auto,polyak,free,adagrad,constant",
-    show_default=True,
-    metavar="NAMES",
-    help="The learners, with commas between.",
-)
+@LEARNERS
 @about_columns
 @reading
 @DELAY
@@ -63,18 +57,11 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
     from driftline.app.cli.progress import Progress
     from driftline.app.cli.screen import amount, console_of, score_name
     from driftline.app.runs import Model, Reading, Run
-    from driftline.app.tables import guess
     from driftline.errors import InputError
 
     notes = console_of(err=True)
-    wanted = list(dict.fromkeys(names(options["learners"])))
-    if not wanted:
-        raise InputError("expected learners to compare, as in --with auto,polyak")
-    ignore, table = names(options["ignore"]), table_of(file, options)
-    head = next(table.pieces(), None)
-    if head is None:
-        raise InputError(f"{table.name} has no rows after its header")
-    encoder, said = guess(table, head, table_options(options, ignore))
+    wanted = chosen_learners(options)
+    table, head, encoder, said = guessed(file, options)
     runs = [Run(Model.new(name, encoder)) for name in wanted]
     if not options["quiet"]:
         for note in said:
@@ -84,7 +71,7 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
         table,
         encoder,
         head,
-        ignore=ignore,
+        ignore=names(options["ignore"]),
         unlabelled=options["unlabelled"],
         delay=options["delay"],
     )

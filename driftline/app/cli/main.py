@@ -16,14 +16,15 @@ from driftline.app.cli.predict import predict
 from driftline.app.cli.report import report
 from driftline.app.cli.reproduce import reproduce
 from driftline.app.cli.run import run
+from driftline.app.cli.scales import scales
 from driftline.app.cli.serve import serve
 from driftline.app.cli.sweep import sweep
 from driftline.app.cli.trouble import plain_errors
 
 __all__ = ["main"]
 
-OWN = (run, predict, inspect, compare, report, certify, serve, completion)
-PAPER = (reproduce, sweep, guarantees)
+OWN = (run, predict, inspect, compare, sweep, report, certify, serve, completion)
+PAPER = (reproduce, scales, guarantees)
 
 
 class Commands(click.Group):

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from driftline.app.runs import Model
-    from driftline.app.tables import Options, Table
+    from driftline.app.tables import Encoder, Options, Piece, Table
     from driftline.app.tables.table_error import TableError
 
 __all__ = [
@@ -21,9 +21,12 @@ __all__ = [
     "FILE",
     "FILLS",
     "FOLLOW",
+    "LEARNERS",
     "MODEL",
     "about_columns",
     "check_delay",
+    "chosen_learners",
+    "guessed",
     "names",
     "reading",
     "refuse_fixed",
@@ -54,6 +57,16 @@ DELAY = click.option(
     metavar="ROWS",
     help="Let every label come so many rows later: its row is predicted at once, and learned from "
     "then. See --delay-column where a file knows when labels came.",
+)
+
+#: The option of commands on several learners.
+LEARNERS = click.option(
+    "--with",
+    "learners",
+    default="auto,polyak,free,adagrad,constant",
+    show_default=True,
+    metavar="NAMES",
+    help="The learners, with commas between.",
 )
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -202,6 +215,28 @@ def names(text: str) -> list[str]:
     ['a', 'b']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def guessed(file: Path, options: dict[str, Any]) -> tuple[Table, Piece, Encoder, list[str]]:
+    """Open the table; return it with its first piece, what its columns are, and notes on that."""
+    from driftline.app.tables import guess
+    from driftline.errors import InputError
+
+    table = table_of(file, options)
+    head = next(table.pieces(), None)
+    if head is None:
+        raise InputError(f"{table.name} has no rows after its header")
+    return table, head, *guess(table, head, table_options(options, names(options["ignore"])))
+
+
+def chosen_learners(options: dict[str, Any]) -> list[str]:
+    """Return the names of ``--with``, each once."""
+    from driftline.errors import InputError
+
+    wanted = list(dict.fromkeys(names(options["learners"])))
+    if not wanted:
+        raise InputError("expected learners to compare, as in --with auto,polyak")
+    return wanted
 
 
 def table_of(file: Path, options: dict[str, Any], wait: bool = False) -> Table:

@@ -1,77 +1,222 @@
-"""``driftline sweep``: the trade-off in the scale of a regularizer."""
+"""``driftline sweep``: settings of learners over one table, with several seeds, on all cores."""
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from driftline.app.cli.learners import TABLE
+from driftline.app.cli.options import (
+    FILE,
+    LEARNERS,
+    about_columns,
+    chosen_learners,
+    guessed,
+    names,
+    reading,
+    with_command,
+)
+from driftline.app.cli.scales import scales
+
+if TYPE_CHECKING:
+    from driftline.app.runs import Reading
+    from driftline.learner import Learner
+    from driftline.sweeps import SweepTable
+    from driftline.tasks import Task
 
 __all__ = ["sweep"]
 
 
-@click.command()
-@click.option(
-    "--task",
-    type=click.Choice(["ndcg", "precision", "multiclass", "multilabel"]),
-    default="ndcg",
-    show_default=True,
-    help="What is predicted, on a planted stream.",
+class Sweep(click.Command):
+    """The command; without a file it is ``driftline scales``, as it was up to version 0.2."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Return the context of the command that is meant."""
+        if not names_file(args):
+            return scales.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def names_file(arguments: list[str]) -> bool:
+    """Say whether there is more than options of ``driftline scales``, all of which have a value.
+
+    >>> names_file(["--task", "ndcg", "--rounds=50"]), names_file(["--label", "y", "a.csv"])
+    (False, True)
+    """
+    known = {option for param in scales.params for option in param.opts}
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        if word.partition("=")[0] not in known:
+            return True
+        if "=" not in word and left:
+            left.pop(0)
+    return False
+
+
+@click.command(
+    cls=Sweep,
+    short_help="Try settings of learners over a file, on all cores.",
+    epilog=TABLE
+    + """
+
+\b
+Examples:
+  driftline sweep weather.csv --label rain
+  driftline sweep weather.csv --with polyak,adagrad --diameter 5,20,80 --seeds 3
+  driftline sweep weather.csv --with constant --step 0.01,0.1,1 --out sweep.jsonl
+""",
 )
-@click.option("--rounds", type=click.IntRange(1), default=5000, show_default=True)
-@click.option("--flips", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--trials", type=click.IntRange(1), default=3, show_default=True)
+@click.argument("file", type=FILE)
+@LEARNERS
 @click.option(
     "--diameter",
-    type=click.FloatRange(0.0, min_open=True),
-    default=20.0,
-    show_default=True,
-    help="Of the ball.",
+    default="",
+    metavar="NUMBERS",
+    help="Of the ball: every learner of a single setting is tried with each.",
 )
 @click.option(
-    "--scale",
-    "scales",
-    multiple=True,
-    type=click.FloatRange(0.0, min_open=True),
-    help="May be given several times; by default seven from 0.01 to 10.",
+    "--step", default="", metavar="NUMBERS", help="Of the learner constant, which tries each."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many seeds of random predictions, from 0 on.",
+)
+@click.option(
+    "--jobs", type=int, default=-1, show_default=True, help="How many processes; -1: all cores."
+)
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("results/sweep"),
-    show_default=True,
-    help="Folder for the figure and the CSV.",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that rows are appended to as they are finished. The same command goes on with it.",
 )
-def sweep(out: Path, scales: tuple[float, ...], **options: Any) -> None:
-    """Play convolutional losses at several scales of their regularizer.
+@about_columns
+@reading
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@click.option("--quiet", is_flag=True, help="No progress, no notes.")
+def sweep(file: Path, **options: Any) -> None:
+    """Play FILE by settings of several learners, with several seeds, on all cores.
 
-    A larger scale means larger steps, so that the drift costs less, and a larger surrogate loss of
-    the comparator. Shown are the learner's expected target loss, that surrogate loss, and the
-    worst-case bound which adds up both.
+    All see the same rows in the same order, and predict each before they learn from it. All classes
+    are known from the start, so that losses may differ a little from those of compare, where
+    they come up. The whole file is kept in memory.
     """
-    from rich.console import Console
-    from rich.progress import Progress
+    with with_command(file, options):
+        _sweep(file, options)
 
-    from driftline import paper
+
+def _sweep(file: Path, options: dict[str, Any]) -> None:
+    from driftline.app.cli.screen import console_of
+    from driftline.app.runs import Reading
+    from driftline.errors import InputError
+    from driftline.sweeps import sweep as play
+
+    notes, wanted = console_of(err=True), chosen_learners(options)
+    numbers = {name: _numbers(name, options[name]) for name in ("diameter", "step")}
+    table, head, encoder, said = guessed(file, options)
+    if encoder.delay is not None:
+        raise InputError("a sweep has no late labels: use driftline compare, or ignore the column")
+    _settings(encoder.labels.task, wanted, numbers)  # what is refused, before the file is read
+    if not options["quiet"]:
+        for note in said:
+            notes.print(note, style="dim", soft_wrap=True)
+    ignore, unlabelled = names(options["ignore"]), options["unlabelled"]
+    source = Reading(table, encoder, head, ignore=ignore, unlabelled=unlabelled)
+    stream = _Table(source, encoder.balanced)
+    found = play(
+        _settings(encoder.labels.task, wanted, numbers),
+        {table.name: stream},
+        range(options["seeds"]),
+        path=options["out"],
+        n_jobs=options["jobs"] or None,
+        progress=not options["quiet"],
+    )
+    _show(found, options["as_json"])
+
+
+def _show(found: SweepTable, as_json: bool) -> None:
+    """Print the table, best rows first; in JSON, a total that is not there is null."""
+    from driftline.sweeps import SweepTable
+
+    ordered = SweepTable(sorted(found, key=lambda row: (bool(row.error), row.target_loss)))
+    if as_json:
+        rows = [{k: None if v != v else v for k, v in row._asdict().items()} for row in ordered]
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        click.echo(str(ordered))
+
+
+class _Table:
+    """All rounds of a table as a stream."""
+
+    def __init__(self, source: Reading, balanced: bool):
+        from driftline.errors import InputError
+        from driftline.learner import Balance, multiplied
+
+        inputs, labels, weights, balance = list[Any](), list[Any](), list[Any](), Balance()
+        for rounds in source:
+            if rounds.labels is None or not len(rounds.labels):
+                continue
+            own = rounds.weights
+            if balanced:
+                rare, balance = balance.weigh(rounds.labels)
+                own = rare if own is None else multiplied(rare, own)
+            inputs.append(rounds.inputs)
+            labels.append(rounds.labels)
+            weights.append(own)
+        if not inputs:
+            raise InputError("there is no row with a label: expected at least one")
+        self.inputs, self.labels = _joined(inputs), _joined(labels)
+        self.sample_weight = None if weights[0] is None else _joined(weights)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Return pieces of rows, labels or weights one after the other."""
+    import numpy as np
+
+    if hasattr(pieces[0], "indptr"):
+        from scipy.sparse import vstack
+
+        return vstack(pieces, format="csr")
+    if isinstance(pieces[0], np.ndarray):
+        return np.concatenate(pieces)
+    return [one for piece in pieces for one in piece]
+
+
+def _settings(task: Task, wanted: list[str], numbers: dict[str, list[float]]) -> dict[str, Learner]:
+    """Return learners by name, each with all numbers that it takes."""
+    from driftline.committee.named import EFFORTS, named
+
+    nothing: list[float | None] = [None]
+    made: dict[str, Learner] = {}
+    for name in wanted:
+        balls = [] if name in EFFORTS else numbers["diameter"]
+        steps = numbers["step"] if name == "constant" else []
+        for diameter, step in itertools.product(balls or nothing, steps or nothing):
+            given = {"diameter": diameter, "step": step}
+            said = [f"{k}={v:.12g}" for k, v in given.items() if v is not None]
+            made[" ".join([name, *said])] = named(name, task, diameter=diameter, step=step)
+    return made
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    """Return the numbers of an option, each once."""
     from driftline.errors import InputError
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=110)
     try:
-        settings = paper.SweepSettings(scales=scales or paper.SCALES, **options)
-        _, regularizers = paper.SWEEPS[settings.task]
-        with Progress(console=console, transient=True) as bar:
-            task = bar.add_task("Playing", total=len(settings.scales) * len(regularizers))
-            points = paper.sweep(settings, lambda: bar.advance(task))
-        files = [
-            paper.write_sweep(settings, points, out),
-            paper.draw_sweep(settings, points, out),
-        ]
-    except InputError as error:
-        raise click.ClickException(str(error)) from error
-    console.print(paper.sweep_table(settings, points))
-    console.print("Wrote", highlight=False)
-    for path in files:
-        console.print(f"  {path}", highlight=False)
+        return list(dict.fromkeys(float(word) for word in names(text)))
+    except ValueError as error:
+        raise InputError(f"--{name} takes numbers with commas between: {error}") from error

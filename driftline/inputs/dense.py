@@ -12,6 +12,10 @@ from driftline.kernels import Kernel, play_dense, play_dense_single
 __all__ = ["DenseRows"]
 
 
+#: How many rows are looked at together.
+CHECKED = 4096
+
+
 class DenseRows(LinearRows):
     """A two-dimensional array of inputs, one row a round. It is never copied as a whole.
 
@@ -67,11 +71,15 @@ class DenseRows(LinearRows):
 
     def first_bad_row(self, dtype: npt.DTypeLike = np.float64) -> int | None:
         """Return the first row whose norm is not finite in this precision, or None."""
-        with np.errstate(over="ignore"):
-            for t in range(self.rounds):
-                row = cast(self.array[t], dtype)
-                if not np.isfinite(row @ row):
-                    return t
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.rounds == 1:
+                row = cast(self.array[0], dtype)
+                return None if np.isfinite(row @ row) else 0
+            for start in range(0, self.rounds, CHECKED):
+                part = cast(self.array[start : start + CHECKED], dtype)
+                bad = np.flatnonzero(~np.isfinite(np.einsum("ij,ij->i", part, part)))
+                if len(bad):
+                    return start + int(bad[0])
         return None
 
     def sample(self, rows: np.ndarray) -> bytes:

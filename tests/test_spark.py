@@ -263,6 +263,35 @@ def test_what_waits_in_a_stream_expires(spark, tmp_path):
     assert "too late" in dict(errors)["a"]
 
 
+def test_keys_may_be_bytes_and_a_query_with_expiry_can_end(spark, tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    (tmp_path / "in").mkdir()
+    keys = [(b"", b"a\x00", None)[i % 3] for i in range(90)]
+    columns = {"key": keys, "id": list(range(90)), "x": X[:90].tolist(), "y": Y[:90].tolist()}
+    parquet.write_table(pa.table(columns), tmp_path / "in" / "rows.parquet")
+    source = spark.readStream.schema("key binary, id bigint, x array<double>, y bigint")
+    names = {"key": "key", "id": "id", "features": "x", "label": "y", "order": "id"}
+    made = predictions(source.parquet(str(tmp_path / "in")), drawn(), **names, expires=3600.0)
+    writer = made.writeStream.format("parquet").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    try:
+        running = writer.start(str(tmp_path / "out"))
+        ended = running.awaitTermination(120)
+        running.stop()
+    finally:
+        spark.conf.unset("spark.sql.streaming.noDataMicroBatches.enabled")
+    assert ended
+    fleet, expected = dl.Keyed(drawn()), {}
+    for i, key in enumerate(keys):
+        expected[i] = None if key is None else fleet.step(key, X[i], Y[i]).prediction
+    table = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert {row.id: row.prediction for row in table} == expected
+    assert [row.key for row in table if row.error is not None] == [None] * 30
+
+
 def test_a_checkpoint_of_another_learner_is_refused(spark, tmp_path):
     rows = rows_with_late_labels()
     written(tmp_path, rows[:100], files=1)

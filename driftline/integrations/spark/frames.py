@@ -84,7 +84,8 @@ def predictions(
         twice.
     expires
         After how many seconds, by the clock, an input or a label that waits in a stream is given
-        up. Default: never.
+        up. Default: never. Spark keeps a query with timers running, also one that is triggered by
+        ``availableNow``, unless ``spark.sql.streaming.noDataMicroBatches.enabled`` is false.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def _functions() -> Any:
         import pyarrow  # noqa: F401
         from pyspark.sql import functions
     except ImportError as error:
-        raise InputError(f"{error}: it comes with the extra driftline[spark]") from error
+        raise InputError(f"{error}: it comes with the extra spark") from error
     return functions
 
 
@@ -237,7 +238,7 @@ def _check_provider(frame: DataFrame) -> None:
     try:
         import google.protobuf  # noqa: F401
     except ImportError as error:
-        raise InputError(f"{error}: it comes with the extra driftline[spark]") from error
+        raise InputError(f"{error}: it comes with the extra spark") from error
     session = frame.sparkSession
     if session.conf.get(PROVIDER, "") != ROCKS:
         raise InputError(

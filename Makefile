@@ -10,7 +10,7 @@ INSTALL = $(PIP) install --quiet --disable-pip-version-check -c constraints.txt
 # Tests start many Pythons, which are slow where no compiled modules are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-all test-hard test-browser test-extras bench race race-full race-java docs figures \
+.PHONY: help setup demo test test-all test-hard test-browser test-extras test-spark bench race race-full race-java docs figures \
   lock audit release clean
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test-hard attacks: kills, fuzzed files and arrays, bounds checking; a quarter of an hour"
 	@echo "make test-extras   River, PyTorch and Dask, which it installs; some gigabytes"
 	@echo "make test-browser  reports in a real browser, chromium"
+	@echo "make test-spark    Spark in local mode, in an environment of its own; needs Java 17, takes minutes"
 	@echo "make bench     speed beside plain NumPy and bare compiled loops"
 	@echo "make race      mistakes and speed beside other libraries; hours at first, then minutes"
 	@echo "make race-full the same with ten seeds and nothing left out; takes days"
@@ -62,8 +63,25 @@ test-browser: setup
 	@which chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; }
 	$(BIN)/pytest -q -m browser
 
+# Half a gigabyte that no other test needs, in an environment of its own.
+SPARK := .venv-spark
+SPARK_PIP = $(shell $(SPARK)/bin/python -m pip --version >/dev/null 2>&1 && \
+  echo "$(SPARK)/bin/python -m pip" || echo "$(PYTHON) -m pip --python $(SPARK)/bin/python")
+
+test-spark:
+	@command -v java >/dev/null 2>&1 || { apt-get update -qq && \
+	  apt-get install -y -qq openjdk-17-jre-headless; }
+	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK) >/dev/null 2>&1 || \
+	  { rm -rf $(SPARK); $(PYTHON) -m venv --without-pip $(SPARK); }
+	@echo "Installing into $(SPARK) ..."
+	@$(SPARK_PIP) install --quiet --disable-pip-version-check -c constraints.txt \
+	  -e ".[spark]" hypothesis pytest
+	$(SPARK)/bin/python -m pytest -q -m "spark or not spark" tests/test_spark.py \
+	  tests/test_key_events.py driftline/keyed driftline/integrations/spark
+
 test-all: setup
-	DRIFTLINE_PROFILE=all $(BIN)/pytest -q -n 2 --dist worksteal -m "not hard and not browser"
+	DRIFTLINE_PROFILE=all $(BIN)/pytest -q -n 2 --dist worksteal \
+	  -m "not hard and not browser and not spark"
 
 # Kernels once more with Numba's bounds checking, in an empty cache of their own: the cache does not
 # know that flag. Passes over weights that are built from pointers (kernels/sweeps.py, gathers.py,
@@ -135,4 +153,4 @@ release: setup
 	@echo "Tried and good:" && ls -l dist
 
 clean:
-	rm -rf $(VENV) $(BOUNDS) dist results docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SPARK) $(BOUNDS) dist results docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis

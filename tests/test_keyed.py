@@ -513,7 +513,7 @@ def test_norms_that_are_computed_anew_have_the_bits_of_a_learner(dtype):
 
     def made():
         loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(5)), 2.0)
-        return dl.OGD(loss, dl.decoders.Argmax(loss), dtype=dtype)
+        return dl.OGD(loss, dl.decoders.Argmax(loss), domain=dl.domains.Ball(0.5), dtype=dtype)
 
     trace = dl.Keyed(made()).run(np.zeros(9000, dtype=int), X, y)
     assert np.array_equal(trace.loss, made().run(X, y).loss)  # beyond round 4096

@@ -425,3 +425,17 @@ def test_the_command_has_the_losses_of_compare(tmp_path):
 def test_wrong_options_of_the_command_are_named(options, words, tmp_path):
     done = call("sweep", written(tmp_path), "--jobs", "1", *options, learner=None)
     assert done.exit_code != 0 and words in done.output
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_norms_that_are_computed_anew_have_the_bits_of_single_runs(dtype):
+    random = np.random.default_rng(0)
+    X, y = (random.standard_normal((6000, 20)) / 4).astype(dtype), random.integers(0, 3, 6000)
+    loss = dl.losses.Logistic(dl.tasks.Multiclass(3))
+    balls = {
+        f"{d:g}": dl.OGD(loss, domain=dl.domains.Ball(d), dtype=dtype) for d in (0.2, 0.5, 1.0)
+    }
+    made = dl.sweep(balls, {"rows": (X, y)})
+    for row, learner in zip(made, balls.values(), strict=True):
+        trace = learner.copy().run(X, y, seed=0, audit=False)
+        assert row.surrogate_loss == float(trace.loss.sum())

@@ -33,9 +33,13 @@ def add_scaled(out, factor, x):
         out[i] += factor * x[i]
 
 
-@loose
+@helper
 def scaled_square(x, factor):
-    """Squared norm of ``factor * x``, in double precision."""
+    """Squared norm of ``factor * x``, in double precision.
+
+    Strictly one after the other: it is rare, and must have the same bits in every loop, whatever
+    the compiler makes of it there.
+    """
     total = 0.0
     for i in range(x.size):
         total += (factor * x[i]) ** 2

@@ -11,6 +11,7 @@ raising an error: every file has a digest beside it, and a file that does not ma
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -18,8 +19,8 @@ import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["Entry", "cache_directory"]
@@ -85,6 +86,22 @@ class Entry:
         module = function.__module__.split(".")[-1]
         name = function.__qualname__.replace("<", "").replace(">", "")
         self._directory, self._pattern = directory, f"*/{module}.{name}-*.nb[ic]"
+        self._lock = directory / f"{module}.{name}.lock"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let one process at a time compile the function: others then find it in the cache."""
+        try:
+            handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # then it is compiled by each
+            yield
+            return
+        try:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def verify(self) -> None:
         """Delete all files of the function if one does not match its digest."""

@@ -139,18 +139,19 @@ class Kernel:
         if directory is None or not source.is_file():  # typed at a prompt: no file to cache it for
             return compile_it()(self.function)
         settings: Any = config
-        before = settings.CACHE_DIR
-        settings.CACHE_DIR = str(directory)
         entry = Entry(directory, self.function)
-        entry.verify()
-        try:
-            made = compile_it(cache=True)(self.function)
-        except Exception:  # Numba raises anything on a file that it cannot read
-            entry.delete()
-            made = compile_it(cache=True)(self.function)
-        finally:
-            settings.CACHE_DIR = before
-        entry.seal()
+        with entry.alone():
+            entry.verify()
+            before = settings.CACHE_DIR
+            settings.CACHE_DIR = str(directory)
+            try:
+                made = compile_it(cache=True)(self.function)
+            except Exception:  # Numba raises anything on a file that it cannot read
+                entry.delete()
+                made = compile_it(cache=True)(self.function)
+            finally:
+                settings.CACHE_DIR = before
+            entry.seal()
         return made
 
     @functools.cached_property

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import driftline as dl
 from driftline.kernels.philox import draw_next
-from driftline.keyed import keyed as keyed_module
+from driftline.keyed import playing
 from driftline.keyed.blocks import words_of
 from driftline.keyed.index import KeyIndex
 from driftline.state.draws import Draws, keys_of_seeds
@@ -186,7 +186,7 @@ def test_any_history_has_the_bits_of_a_dictionary(name):
     "rows", [sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)), X.astype(np.float32)]
 )
 def test_other_rows(name, rows, monkeypatch):
-    monkeypatch.setattr(keyed_module, "PIECE", 7)
+    monkeypatch.setattr(playing, "PIECE", 7)
     make, labels = FAMILY[name]
     fleet, y = dl.Keyed(make()), labels()
     naive = Dictionary(fleet, make)
@@ -275,11 +275,11 @@ def test_a_refused_row_changes_nothing(name):
         fleet.run([f"new {k}" for k in KEYS[50:90]], bad, y[50:90])
     with pytest.raises(dl.InputError):
         fleet.run(KEYS[50:90], bad, y[50:90])
+    assert saved(fleet) == before
     bad[20, 2] = 1e300
-    with pytest.raises(dl.InputError):
-        fleet.run(KEYS[50:90], bad, y[50:90])
-        raise dl.InputError("a map or a scaling may take it")  # then it is no refusal
-    if name in LOOP:
+    if name in LOOP:  # a map or a scaling may take it
+        with pytest.raises(dl.InputError):
+            fleet.run(KEYS[50:90], bad, y[50:90])
         assert saved(fleet) == before
     for wrong in (
         lambda: fleet.run(KEYS[:3], X[:4], y[:4]),

@@ -201,7 +201,8 @@ class Blocks(Arrays):
 
     # -- many rounds
 
-    def takes(self, rows: Rows) -> bool:
+    @staticmethod
+    def takes(rows: Rows) -> bool:
         """Say whether the loop takes these rows."""
         return type(rows) is DenseRows
 
@@ -216,7 +217,11 @@ class Blocks(Arrays):
         begins: np.ndarray | None = None,
         starts: np.ndarray | None = None,
     ) -> int:
-        """Play rounds of many learners; return how many, up to the first that was refused."""
+        """Play rounds of many learners; return how many, up to the first that was refused.
+
+        ``begins`` are the numbers of those that begin with the weights of a shared learner, -1 for
+        others, and ``starts`` is where these weights are written to.
+        """
         extras = np.empty((len(slots), 1))
         draw_next.compiled(self.draws.view(np.uint64), slots, self.tickets, extras)
         if sample_weight is not None:

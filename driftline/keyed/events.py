@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.errors import DAMAGE, InputError
-from driftline.keyed.keyed import FEW, Keyed
+from driftline.keyed.keyed import Keyed
 from driftline.keyed.keys import Key, check_key, from_plain, to_plain
+from driftline.keyed.playing import FEW
 from driftline.learner import Learner, Ticket
 from driftline.state import archive, compact
 from driftline.state.loading import learner_from

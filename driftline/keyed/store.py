@@ -12,7 +12,7 @@ from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows
 from driftline.learner.outstanding import Outstanding
 from driftline.state.loading import learner_from
-from driftline.typing import CheckedLabels, Json, Saved
+from driftline.typing import Json, Saved
 
 __all__ = ["Arrays", "States", "Store", "part_of"]
 
@@ -99,30 +99,6 @@ class Store(ABC):
     @abstractmethod
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Write what :meth:`to_saved` returned to slots, or refuse it."""
-
-    # -- a loop over rows of many learners, where there is one
-
-    def takes(self, rows: Rows) -> bool:
-        """Say whether the loop takes these rows."""
-        return False
-
-    def play(
-        self,
-        rows: Any,
-        slots: np.ndarray,
-        labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
-        table: np.ndarray,
-        predictions: np.ndarray,
-        begins: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> int:
-        """Play rounds of many learners; return how many, up to the first that was refused.
-
-        ``begins`` are the numbers of those that begin with the weights of a shared learner, -1 for
-        others, and ``starts`` is where these weights are written to.
-        """
-        raise NotImplementedError
 
 
 class States(Store):

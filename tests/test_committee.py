@@ -179,6 +179,23 @@ def test_the_loss_bound_holds_for_any_losses(losses):
     check_what_was_paid(losses, paid, shares)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=st.integers(0, 10**6), rounds=st.integers(1, 80), members=st.integers(1, 6))
+def test_weights_from_elsewhere_count_as_one_change_more(kind, seed, rounds, members):
+    _, _, elsewhere = play_against(the_trusted_fails, 100, members, seed)
+    shares, generator = Shares(members), np.random.default_rng(seed)
+    assert shares.changes == 0
+    shares.of_members[:] = elsewhere.of_members
+    more = shares.changes
+    assert more == (members > 1)
+    losses, paid = np.empty((rounds, members)), 0.0
+    for t in range(rounds):
+        losses[t] = kind(shares.now, t, generator)
+        paid += shares.update(losses[t : t + 1])[0] @ losses[t]
+    for k, total in enumerate(best_sequences(losses, min(rounds - 1, 40))):
+        assert paid <= Shares(members).loss_bound(total, rounds, k + more) + 1e-9
+
+
 @given(seed=st.integers(0, 10**6), rounds=st.integers(1, 60), members=st.integers(1, 5))
 def test_each_set_keeps_its_part_of_the_bound(seed, rounds, members):
     """The proof's first half, with the grid's pairs and others."""

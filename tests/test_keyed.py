@@ -398,6 +398,70 @@ def test_keys_that_start_from_what_all_have_learned(name):
     assert saved(fleet) == before
 
 
+@pytest.mark.parametrize("name", ["committee", "committee of tags"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_committees_that_start_from_what_all_have_learned(name, weighted):
+    make, labels = FAMILY[name]
+    fleet, y = dl.Keyed(make(), start="shared"), labels()
+    weights = np.random.default_rng(5).uniform(0.2, 1.0, ROWS) if weighted else np.ones(ROWS)
+    parts, keys = (slice(0, 90), slice(90, ROWS)), KEYS + 100 * (np.arange(ROWS) >= 90)
+    given = [{"sample_weight": weights[part]} if weighted else {} for part in parts]
+    traces = [
+        fleet.run(keys[part], X[part], y[part], audit=True, **own)
+        for part, own in zip(parts, given, strict=True)
+    ]
+    shared, learners, losses = make(), {}, []
+    for t in range(ROWS):
+        key = int(keys[t])
+        if key not in learners:
+            learners[key] = committee_begun(make(), fleet.seed_of(key), shared if t else None)
+        own = {"sample_weight": weights[t : t + 1]} if weighted else {}
+        losses += learners[key].run(X[t : t + 1], y[t : t + 1], **own).risk.tolist()
+        shared.run(X[t : t + 1], y[t : t + 1], **own)
+    assert [*traces[0].risk, *traces[1].risk] == losses
+    assert saved(fleet.shared)[1] == saved(shared)[1]
+    for key, own in learners.items():
+        assert saved(fleet.learner(key))[1] == saved(own)[1]
+    for trace, part, own in zip(traces, parts, given, strict=True):
+        for key in trace.keys[:3]:
+            rows = np.arange(ROWS)[part][trace.rows(key)]
+            counts = {"sample_weight": weights[rows]} if own else {}
+            made = dl.certify(trace.of(key), None, X[rows], y[rows], **counts)
+            assert made.valid and made.average <= made.most(made.best_total) + 1e-9
+    again = dl.Keyed.from_saved(*fleet.to_saved())
+    one, other = (own.run(KEYS + 200, X, y) for own in (fleet, again))
+    assert np.array_equal(one.risk, other.risk)
+    for own in (fleet, again):
+        ticket = own.ask("late", X[0])
+        own.step("other", X[1], y[1])
+        own.tell(ticket, y[0])
+    assert saved(fleet) == saved(again) and saved(fleet.shared) == saved(again.shared)
+    before, bad = saved(fleet), X.copy()
+    bad[100] = np.nan
+    with pytest.raises(dl.InputError):
+        fleet.run(KEYS + 500, bad, y)
+    assert saved(fleet) == before
+
+
+def committee_begun(new, seed, shared):
+    """Return a new committee with the weights and the scaling of another one, and its votes."""
+    new._reseed(seed)
+    if shared is None:
+        return new
+    known, state = shared.state, new.state
+    same = ("features", "transposed", "weights", "scale", "norm_sq")
+    members = tuple(
+        own.replaced(**{n: getattr(other, n) for n in same}, refresh=4096)
+        for own, other in zip(state.members, known.members, strict=True)
+    )
+    shares = state.shares.copy()
+    votes = len(shares.grid) * shares.members
+    shares.state[-votes:] = known.shares.state[-votes:]
+    learned = {"scaling": known.scaling, "beliefs": known.beliefs, "shares": shares}
+    new.restore(state.replaced(members=members, **learned))
+    return new
+
+
 def test_keys_that_start_from_a_state():
     make, y = FAMILY["classes"][0], three()
     taught = make()
@@ -451,7 +515,7 @@ def test_wrong_arguments():
         lambda: dl.Keyed(
             FAMILY["classes"][0](), start=FAMILY["intercept"][0]().state.replaced(rounds=-1)
         ),
-        lambda: dl.Keyed(dl.auto(T.Multiclass(3), effort="fast"), start="shared"),
+        lambda: dl.Keyed(dl.auto(T.Multiclass(3)), start="shared"),
     ):
         with pytest.raises(dl.InputError):
             wrong()

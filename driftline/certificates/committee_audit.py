@@ -326,7 +326,7 @@ def _no_regret_bound(
 ) -> str:
     """Say why the regret of the weights is not bounded, "" if it is."""
     shares, rounds = state.shares, state.rounds
-    if not shares.fresh:
+    if shares.changes is None:
         return (
             f"the weights had seen {rounds} rounds before, and their regret is bounded only from "
             "their first round on"

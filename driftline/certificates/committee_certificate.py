@@ -149,6 +149,7 @@ class CommitteeCertificate:
         """
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
+        switches += self.shares.changes or 0
         regret = self.shares.weighted_regret(self.stretches, switches, self._shares_of_bills)
         return float(self.largest_loss * regret)
 
@@ -156,8 +157,8 @@ class CommitteeCertificate:
         """Return a bound of the average, if a sequence of members pays at most ``total``."""
         if self.no_regret_bound:
             raise NoGuaranteeError(self.no_regret_bound)
-        largest = self.largest_loss
-        bills = self._shares_of_bills
+        largest, bills = self.largest_loss, self._shares_of_bills
+        switches += self.shares.changes or 0
         return largest * self.shares.weighted_bound(
             total / largest, self.stretches, switches, bills
         )

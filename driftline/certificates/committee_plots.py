@@ -81,7 +81,7 @@ def _draw_totals(
         made = []
         for total, k in zip(sums, edges[1:].tolist(), strict=True):
             before = stretches_of(None if counts is None else counts[:k], k)
-            made.append(most(total / largest, before))
+            made.append(most(total / largest, before, certificate.shares.changes or 0))
         bound = certificate.factor * largest * np.array(made)
         words = f"bound by the best member,\n{bound[-1]:.4g}"
         words += " (leaves the panel)" if bound[-1] > limit else ""

@@ -57,6 +57,10 @@ R the regret bound; and, since the rounds before the last stretch cost their wei
 these and :math:`H_s (L(S / H_s, T_s, k + [s > 0]) + [s > 0])` of the last one, L the loss bound.
 Scales double at least, so that all stretches together cost no more than twice the last.
 
+*Weights from elsewhere.* Where all sets count alike, but have weights of members that were learned
+from other rounds, it is the same: a sequence of members has the words of one that changes once
+more.
+
 *Late labels.* When a label comes, weights of members move by what members paid for their
 prediction, and sets are weighed by what their weights *at the prediction* paid, :math:`p_{t,g}`:
 with those of now a set that follows the last labels seems good that never was. All of the above
@@ -437,6 +441,26 @@ class Shares:
     def fresh(self) -> bool:
         """Whether nothing was learned yet."""
         return np.array_equal(self.state, Shares(self.members).state)
+
+    @property
+    def of_members(self) -> np.ndarray:
+        """The weights of members in every set: a view of the end of the state."""
+        return self.state[HEAD + 2 * len(self.grid) :]
+
+    @property
+    def changes(self) -> int | None:
+        """By how many changes of members bounds from here on have to count more, if there are any.
+
+        0 if nothing was learned yet, and 1 if all sets count alike, but have weights of members
+        from elsewhere, none of which is below the share that all get. None where weights of sets
+        were learned: bounds hold from their first round on.
+        """
+        if self.fresh:
+            return 0
+        head = slice(HEAD + 2 * len(self.grid))
+        alike = np.array_equal(self.state[head], Shares(self.members).state[head])
+        least = np.repeat(self.grid[:, 1] / self.members, self.members)
+        return 1 if alike and (self.of_members >= least * (1.0 - 1e-9)).all() else None
 
     def resume(self, state: np.ndarray, sums: np.ndarray | None = None) -> None:
         """Go on from a saved state and its sums, if these are valid for this number of members.

@@ -86,10 +86,10 @@ class Blocks(Arrays):
             weights = np.ascontiguousarray(self._engine.stored[np.newaxis])
             self.shared = weights.copy(), self._engine.vector[np.newaxis].copy()
 
-    def shared_state(self) -> State:
+    def shared_state(self) -> State | None:
         """Return the state of the learner over all rows."""
         if self.shared is None:
-            return self.first
+            return None
         return self.state_of((*self.shared, np.zeros(1, dtype=np.int64), self.draws), 0, 0)
 
     def put_shared(self, state: State) -> None:
@@ -99,6 +99,12 @@ class Blocks(Arrays):
         assert self.shared is not None and engine.stored is not None
         self.shared[0][0] = engine.stored.T if engine.transposed else engine.stored
         self.shared[1][0] = engine.vector
+
+    def teach_shared(self, x: Any, label: Any) -> None:
+        """Let the learner over all rows learn from one."""
+        self.worker.restore(self.shared_state())
+        self.worker.learn_row(x, label)
+        self.put_shared(self.worker.state)
 
     def fresh(self, seed: int, state: Any = None) -> None:
         """Let the worker be a new learner, with the weights of the shared one if there is one."""

@@ -7,6 +7,7 @@ another committee by one copy, and what is laid out for its compiled rounds stay
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +19,7 @@ from driftline.committee.state import CommitteeState
 from driftline.detectors.alarms import HEAD, MOST
 from driftline.engines import CompiledEngine
 from driftline.inputs import DenseRows, Rows
+from driftline.kernels import program as at
 from driftline.kernels.memory import CACHE_LINE
 from driftline.keyed.store import Arrays
 from driftline.learner import OGD, Learner
@@ -28,8 +30,16 @@ __all__ = ["Flat", "fits_flat"]
 #: How many numbers of 8 bytes a cache line has.
 LINE = CACHE_LINE // 8
 
-#: How an array is read, and how another one takes its place.
-Owner: TypeAlias = tuple[Callable[[], np.ndarray], Callable[[np.ndarray], None]]
+#: Which part of an array a new committee has from the shared one: all, nothing, some numbers.
+Part: TypeAlias = slice | list[int]
+
+
+class Owner(NamedTuple):
+    """How an array is read, how another one takes its place, and what of it others begin with."""
+
+    get: Callable[[], np.ndarray]
+    set: Callable[[np.ndarray], None]
+    begun: Part
 
 
 class Place(NamedTuple):
@@ -57,55 +67,81 @@ class Flat(Arrays):
     """Committees by slot, a row of numbers each.
 
     The log of alarms keeps its first numbers in the row; those that have an alarm have the rest
-    elsewhere.
+    elsewhere. With ``shares`` there is a committee over all rows; new ones begin with its weights
+    of all kinds and its scaling, but have played no round yet, and their sets of weights count
+    alike.
     """
 
     names = ("numbers", "tickets")
 
-    def __init__(self, worker: Committee, first: CommitteeState, seed_of: Callable[[int], int]):
+    def __init__(
+        self,
+        worker: Committee,
+        first: CommitteeState | None,
+        seed_of: Callable[[int], int],
+        shares: bool = False,
+    ):
         super().__init__(worker, first, seed_of)
+        self.shares = shares
+        #: The committee over all rows, None if there is none, or no row was seen yet.
+        self.shared: Committee | None = None
         self.numbers = np.zeros((0, 0))
         self._row, self._places, self._start = np.zeros(0), list[Place](), np.zeros(0)
         self._alarms: dict[int, np.ndarray] = {}
+        #: Arrays of the row that committees begin with, and those of the shared one.
+        self._begun: list[tuple[np.ndarray, Owner]] = []
 
     def _prepare(self, rows: Rows) -> None:
         """Lay the arrays of the worker out in one row."""
-        self.fresh(0)
-        self._begin_rows(rows)
-        owners = self._owners()
-        sizes, head = [_room(get()) for get, _ in owners], -(-HEAD // LINE) * LINE
+        super().fresh(0)
+        _begin_rows(self.worker, rows)
+        owners = _owners(self.worker)
+        sizes, head = [_room(owner.get()) for owner in owners], -(-HEAD // LINE) * LINE
         size = head + sum(sizes)
         room = np.zeros(size + LINE)
         first = -room.ctypes.data % CACHE_LINE // 8
         self._row, place = room[first : first + size], head
-        for (get, set_), size in zip(owners, sizes, strict=True):
+        for (get, set_, _), size in zip(owners, sizes, strict=True):
             self._places.append(Place(get, set_, _view(self._row[place : place + size], get())))
             place += size
         self._sync()
         self._start = self._row.copy()
         self.numbers = np.zeros((len(self.tickets), len(self._row)))
+        if self.shares:
+            self.shared = self.worker.copy()
+            _begin_rows(self.shared, rows)
+            ends = np.cumsum([head, *sizes])
+            parts = [self._start[a:b] for a, b in itertools.pairwise(ends.tolist())]
+            pairs = zip(parts, _owners(self.shared), strict=True)
+            self._begun = [(_view(part, owner.get()), owner) for part, owner in pairs]
 
-    def _begin_rows(self, rows: Rows) -> None:
-        """Give the worker what it would have after the first row, but nothing that was learned."""
-        worker, row = self.worker, DenseRows(np.zeros((1, rows.features)))
-        if worker.scaling is not None:
-            if worker.scaling.features is None:
-                worker.scaling._become(worker.scaling._begun(row))
-            row = worker.scaling.look_at(row)
-        for member in worker.members:
-            member.engine.hold(row)
+    def shared_state(self) -> CommitteeState | None:
+        """Return the state of the committee over all rows."""
+        return None if self.shared is None else self.shared.state
 
-    def _owners(self) -> list[Owner]:
-        """Return how each array of the worker is read and written."""
-        worker: Any = self.worker
-        made = [_attribute(lambda: worker.shares, name) for name in ("state", "sums")]
-        if worker._beliefs is not None:
-            made.append(_attribute(lambda: worker._beliefs, "state"))
-        if worker.scaling is not None:
-            made.append(_attribute(lambda: worker.scaling, "state"))
-        for member in worker.members:
-            made += [_weights(member.engine), _attribute(partial(_itself, member.engine), "vector")]
-        return made
+    def put_shared(self, state: CommitteeState) -> None:
+        """Let the committee over all rows go on from a state."""
+        assert self.shared is not None
+        self.shared.restore(state)
+
+    def teach_shared(self, x: Any, label: Any) -> None:
+        """Let the committee over all rows learn from one."""
+        assert self.shared is not None
+        self.shared.learn_row(x, label)
+
+    def fresh(self, seed: int, state: Any = None) -> None:
+        """Let the worker be a new committee, which begins as the shared one is."""
+        super().fresh(seed, state)
+        if self.shared is not None:
+            self._fill()
+            self._attach()
+            self._take_over()
+            self._row[:] = self._start
+
+    def _take_over(self) -> None:
+        """Let new committees begin with what they have from the shared one, if there is one."""
+        for own, (get, _, begun) in self._begun:
+            own[begun] = get()[begun]
 
     def _sync(self) -> None:
         """Let arrays be views of the row again, where they were replaced by others."""
@@ -121,6 +157,7 @@ class Flat(Arrays):
     def begin(self, slots: np.ndarray) -> None:
         """Let new committees begin."""
         if self.plain:
+            self._take_over()
             self.numbers[slots], self.tickets[slots] = self._start, 0
             return
         for slot in slots.tolist():
@@ -129,13 +166,17 @@ class Flat(Arrays):
 
     def _fill(self) -> None:
         if self.worker.features is None:
-            self._begin_rows(DenseRows(np.zeros((1, self.features or 1))))
+            _begin_rows(self.worker, DenseRows(np.zeros((1, self.features or 1))))
 
-    def _load(self, slot: int) -> None:
-        self._fill()
+    def _attach(self) -> None:
+        """Let the arrays of the worker be views of the row."""
         for get, set_, view in self._places:
             if get() is not view:
                 set_(view)
+
+    def _load(self, slot: int) -> None:
+        self._fill()
+        self._attach()
         self._row[:] = self.numbers[slot]
         log = self.worker._alarms.state
         log[:HEAD] = self._row[:HEAD]
@@ -179,12 +220,51 @@ class Flat(Arrays):
             self._alarms = copied[count]
 
 
+def _begin_rows(committee: Any, rows: Rows) -> None:
+    """Give a committee what it would have after the first row, but nothing that was learned."""
+    row: Rows = DenseRows(np.zeros((1, rows.features)))
+    if committee.scaling is not None:
+        if committee.scaling.features is None:
+            committee.scaling._become(committee.scaling._begun(row))
+        row = committee.scaling.look_at(row)
+    for member in committee.members:
+        member.engine.hold(row)
+
+
+def _owners(committee: Any) -> list[Owner]:
+    """Return how each array of a committee is read and written."""
+    shares = committee.shares
+    everything, votes = slice(None), slice(len(shares.state) - len(shares.of_members), None)
+    made = [
+        _attribute(lambda: committee.shares, "state", votes),
+        _attribute(lambda: committee.shares, "sums", slice(0)),
+    ]
+    if committee._beliefs is not None:
+        made.append(_attribute(lambda: committee._beliefs, "state", everything))
+    if committee.scaling is not None:
+        made.append(_attribute(lambda: committee.scaling, "state", everything))
+    for member in committee.members:
+        made.append(_weights(member.engine))
+        made.append(_attribute(partial(_itself, member.engine), "vector", [at.SCALE, at.NORM_SQ]))
+    return made
+
+
 def _itself(owner: Any) -> Any:
     return owner
 
 
-def _attribute(owner: Callable[[], Any], name: str) -> Owner:
-    return (lambda: getattr(owner(), name)), (lambda array: setattr(owner(), name, array))
+def _attribute(owner: Callable[[], Any], name: str, begun: Part) -> Owner:
+    get, put = partial(_read, owner, name), partial(_write, owner, name)
+    return Owner(get, put, begun)
+
+
+def _read(owner: Callable[[], Any], name: str) -> np.ndarray:
+    made: np.ndarray = getattr(owner(), name)
+    return made
+
+
+def _write(owner: Callable[[], Any], name: str, array: np.ndarray) -> None:
+    setattr(owner(), name, array)
 
 
 def _weights(engine: Any) -> Owner:
@@ -193,7 +273,11 @@ def _weights(engine: Any) -> Owner:
     def put(array: np.ndarray) -> None:
         engine.stored, engine.transposed = array, False
 
-    return (lambda: engine.stored.T if engine.transposed else engine.stored), put
+    def get() -> np.ndarray:
+        made: np.ndarray = engine.stored.T if engine.transposed else engine.stored
+        return made
+
+    return Owner(get, put, slice(None))
 
 
 def _room(array: np.ndarray) -> int:

@@ -21,7 +21,7 @@ from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from,
 from driftline.keyed.playing import Player
 from driftline.keyed.store import States, Store, part_of
 from driftline.keyed.trace import KeyedTrace
-from driftline.learner import Learner, Round, Ticket
+from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shell import checked_stream
 from driftline.learner.ticket import plain, unwrapped
@@ -66,7 +66,9 @@ class Keyed:
     start
         How a key begins: ``"zero"``, as the learner itself would; ``"shared"``, with the weights
         that a learner over the rows of all keys has by then (:attr:`shared`), from which the path
-        length of its certificate is then counted; or a state to begin from.
+        length of its certificate is then counted; or a state to begin from. A committee also has
+        the scaling and the weights of members from the shared one, for which the bound of its
+        weights counts one change of members more.
 
     Examples
     --------
@@ -100,10 +102,11 @@ class Keyed:
         if isinstance(start, str):
             if start not in ("zero", "shared"):
                 raise InputError(f"start is 'zero', 'shared' or a state, not {start!r:.40}")
-            if self._shares and not fits_blocks(learner):
+            if self._shares and not (fits_blocks(learner) or fits_flat(learner)):
                 raise InputError(
                     "only weights can be where others start: those of an OGD without a feature "
-                    "map, a detector or a solver"
+                    "map, a detector or a solver, or of a committee of such that draws nothing, as "
+                    "dl.auto(task, effort='fast') is"
                 )
         else:
             self._worker.restore(start)  # refused if it is not one of such a learner
@@ -121,7 +124,9 @@ class Keyed:
         if fits_blocks(worker):
             return Blocks(*given, shares=self._shares)
         if fits_flat(worker) and (rows is None or type(rows) is DenseRows):
-            return Flat(*given)
+            return Flat(*given, shares=self._shares)
+        if self._shares:
+            raise InputError("keys of a committee that start from shared weights need dense rows")
         return States(*given)
 
     # -- what is there
@@ -145,10 +150,11 @@ class Keyed:
     @property
     def shared(self) -> Any:
         """A copy of the learner over the rows of all keys, None if there is none."""
-        if not isinstance(self._store, Blocks) or not self._shares:
+        if not self._shares:
             return None
         with self._lock:
-            self._worker.restore(self._store.shared_state())
+            state = self._store.shared_state()
+            self._worker.restore(self._first if state is None else state)
             return self._worker.copy()
 
     def seed_of(self, key: Any) -> int:
@@ -290,18 +296,14 @@ class Keyed:
             new = touched[self._seen[touched] == NEVER]
             begins = first[self._seen[touched] == NEVER]
             known = np.setdiff1d(touched, new, assume_unique=True)
-            before, blocks = (known, self._store.copy(known)), self._store
-            shared = None
-            if isinstance(blocks, Blocks) and blocks.shared is not None:
-                shared = tuple(own.copy() for own in blocks.shared)
+            before, shared = (known, self._store.copy(known)), self._store.shared_state()
             try:
-                self._store.begin(new)
                 player = Player(self, rows, checked, weights, slots, record, audit, progress)
                 player.play(new, begins)
             except BaseException:
                 self._store.rollback(*before)
-                if shared is not None and isinstance(blocks, Blocks):
-                    blocks.shared = (shared[0], shared[1])
+                if shared is not None:
+                    self._store.put_shared(shared)
                 self._remove(new)
                 raise
             self._seen[slots] = self._rows + np.arange(len(slots))
@@ -312,11 +314,11 @@ class Keyed:
 
     def step(self, key: Any, x: Input, label: Label) -> Any:
         """Play one round by the learner of a key, as its :meth:`step` does."""
-        if self._shares:  # which has to learn as well
-            made = self.run([key], np.asarray(x)[np.newaxis], [label])
-            columns = (made.loss, made.risk, made.target_loss, made.eta, made.grad_sq)
-            return Round(made.prediction[0], *(float(own[0]) for own in columns))
-        return self._with(key, lambda worker: worker.step(x, label), x)
+        with self._lock:
+            made = self._with(key, lambda worker: worker.step(x, label), x)
+            if self._shares:
+                self._store.teach_shared(x, label)
+            return made
 
     def learn_row(self, key: Any, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
@@ -334,10 +336,8 @@ class Keyed:
         with self._lock:
             self._known(ticket.key)
             self._with(ticket.key, lambda worker: worker.tell(ticket.ticket, label, loss=loss))
-            if self._shares and isinstance(self._store, Blocks) and label is not None:
-                self._worker.restore(self._store.shared_state())
-                self._worker.learn_row(ticket.ticket.checked_input(), label)
-                self._store.put_shared(self._worker.state)
+            if self._shares and label is not None:
+                self._store.teach_shared(ticket.ticket.checked_input(), label)
 
     def forget(self, ticket: KeyedTicket) -> None:
         """Say that no label will come for a ticket."""
@@ -461,7 +461,7 @@ class Keyed:
             made = {"seen": self._seen[used]}
             self._worker.restore(self._first)
             parts: dict[str, Any] = {"learner": self._worker, "start": None}
-            if isinstance(self._store, Blocks) and self._store.shared is not None:
+            if self._store.shared_state() is not None:
                 parts["shared"] = self.shared
                 self._worker.restore(self._first)
             about["shares"] = self._shares
@@ -499,7 +499,7 @@ class Keyed:
             made._store = States(made._worker, made._store.first, made._store._seed_of)
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
-        if "of shared" in about and isinstance(made._store, Blocks):
+        if "of shared" in about:
             made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen
         return made

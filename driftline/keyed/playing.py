@@ -11,6 +11,7 @@ from driftline.errors import InputError
 from driftline.inputs import DenseRows, Rows, fingerprint, refuse
 from driftline.inputs.taking import take, take_labels
 from driftline.keyed.blocks import Blocks
+from driftline.keyed.flat import Flat
 from driftline.keyed.keys import Key
 from driftline.keyed.trace import KeyedTrace
 from driftline.learner.ticket import plain, unwrapped
@@ -59,6 +60,11 @@ class Player:
 
     def play(self, new: np.ndarray, begins: np.ndarray) -> None:
         """Play all rows; ``new`` are slots whose first rows are among them, and which these are."""
+        store = self._fleet._store
+        if self._loop is None and isinstance(store, Flat) and store.shared is not None:
+            self._begin_in_turn(store, new, begins)
+        else:
+            store.begin(new)
         if self._loop is None:
             self._play_each()
             return
@@ -87,6 +93,26 @@ class Player:
                 refuse(rows, start + played)
             if self._progress is not None:
                 self._progress(stop - start)
+
+    def _begin_in_turn(self, store: Flat, new: np.ndarray, begins: np.ndarray) -> None:
+        """Let the shared committee learn from all rows, and others begin as it is by then."""
+        order, done = np.argsort(begins), 0
+        for slot, row in zip(new[order].tolist(), begins[order].tolist(), strict=True):
+            self._learn(store.shared, np.arange(done, row))
+            store.begin(np.array([slot]))
+            done = row
+        self._learn(store.shared, np.arange(done, len(self._slots)))
+
+    def _learn(self, learner: Any, places: np.ndarray) -> None:
+        """Let a learner learn from some rows, without a record."""
+        labels = take_labels(self._labels, places)
+        if len(places) > FEW or self._weights is not None:
+            weights = None if self._weights is None else self._weights[places]
+            rows = take(self._rows, places)
+            learner._run(rows, labels, None, audit=False, sample_weight=weights)
+            return
+        for x, label in zip(plain(take(self._rows, places)), labels, strict=True):
+            learner.learn_row(unwrapped(x), self._fleet.task.label(label))
 
     def _play_each(self) -> None:
         """Let one learner take the place of each in turn."""

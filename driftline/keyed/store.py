@@ -90,6 +90,20 @@ class Store(ABC):
         worker.restore(first.replaced(**blank))
         worker._reseed(seed)
 
+    # -- the learner over all rows, where there is one
+
+    def shared_state(self) -> Any:
+        """Return its state; None without such a learner, or before the first row."""
+        return None
+
+    def put_shared(self, state: Any) -> None:
+        """Let it go on from a state."""
+        raise InputError("there is no learner over the rows of all keys")
+
+    def teach_shared(self, x: Any, label: Any) -> None:
+        """Let it learn from one row."""
+        raise InputError("there is no learner over the rows of all keys")
+
     # -- files
 
     @abstractmethod

@@ -505,6 +505,46 @@ def test_traces_of_committees_are_kept_if_wanted():
         _ = trace.loss
 
 
+@pytest.mark.parametrize("name", ["classes", "drawn", "map", "committee", "committee that draws"])
+def test_learners_grow(name):
+    make, labels = FAMILY[name]
+    y, fleet, learners = labels(), dl.Keyed(make()), {}
+    fleet.run(KEYS[:100], X[:100], y[:100])
+    for key in fleet:
+        learners[key] = fleet.learner(key).grown(classes=5)
+    late = fleet.ask("late", X[0])
+    more = fleet.grown(classes=5)
+    more.tell(late, 4)
+    assert more.task.dim == 5 and fleet.task.dim == 3 and "late" not in learners
+    assert list(more) == list(fleet)
+    rows, labels = X[100:], np.where(np.arange(len(X) - 100) % 7 == 0, 4, y[100:])
+    trace = more.run(KEYS[100:], rows, labels)
+    for key in trace.keys[:4]:
+        if key not in learners:  # a new one
+            learners[key] = make().grown(classes=5)
+            learners[key]._reseed(more.seed_of(key))
+        mine = trace.rows(key)
+        assert np.array_equal(learners[key].run(rows[mine], labels[mine]).risk, trace.risk[mine])
+    older = fleet.grown(classes=4)
+    assert list(fleet.evict(most=3)) == list(older.evict(most=3))
+    longer = fleet.grown(features=7)
+    assert len(longer) == 3
+    longer.learn_rows(list(longer), np.ones((3, 7)), [0, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_what_all_share_grows_too(name):
+    make, labels = FAMILY[name]
+    y, fleet = labels(), dl.Keyed(make(), start="shared")
+    fleet.run(KEYS[:100], X[:100], y[:100])
+    shared = fleet.shared.grown(classes=4)
+    more = fleet.grown(classes=4)
+    assert saved(more.shared)[1] == saved(shared)[1]
+    more.run(KEYS[100:] + 1000, X[100:], y[100:])
+    shared.run(X[100:], y[100:])
+    assert saved(more.shared)[1] == saved(shared)[1]
+
+
 def test_wrong_arguments():
     learner = FAMILY["classes"][0]()
     learner.step(X[0], 0)

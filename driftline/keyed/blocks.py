@@ -171,6 +171,11 @@ class Blocks(Arrays):
         key = self.worker._draws.key
         return engine.state().replaced(key=key, tickets=int(tickets[place]))
 
+    def _widen(self, slots: np.ndarray, other: Blocks, theirs: np.ndarray) -> None:
+        self.weights[slots] = 0.0
+        self.weights[slots, : other.weights.shape[1]] = other.weights[theirs]
+        self.vectors[slots], self.draws[slots] = other.vectors[theirs], other.draws[theirs]
+
     # -- files
 
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:

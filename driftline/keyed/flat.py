@@ -8,7 +8,7 @@ another committee by one copy, and what is laid out for its compiled rounds stay
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -87,6 +87,7 @@ class Flat(Arrays):
         self.shared: Committee | None = None
         self.numbers = np.zeros((0, 0))
         self._row, self._places, self._start = np.zeros(0), list[Place](), np.zeros(0)
+        self._ends: list[int] = []
         self._alarms: dict[int, np.ndarray] = {}
         #: Arrays of the row that committees begin with, and those of the shared one.
         self._begun: list[tuple[np.ndarray, Owner]] = []
@@ -100,20 +101,24 @@ class Flat(Arrays):
         size = head + sum(sizes)
         room = np.zeros(size + LINE)
         first = -room.ctypes.data % CACHE_LINE // 8
-        self._row, place = room[first : first + size], head
-        for (get, set_, _), size in zip(owners, sizes, strict=True):
-            self._places.append(Place(get, set_, _view(self._row[place : place + size], get())))
-            place += size
+        self._row = room[first : first + size]
+        self._ends = np.cumsum([head, *sizes]).tolist()
+        views = self._views(self._row, [owner.get() for owner in owners])
+        pairs = zip(owners, views, strict=True)
+        self._places = [Place(owner.get, owner.set, view) for owner, view in pairs]
         self._sync()
         self._start = self._row.copy()
         self.numbers = np.zeros((len(self.tickets), len(self._row)))
         if self.shares:
             self.shared = self.worker.copy()
             _begin_rows(self.shared, rows)
-            ends = np.cumsum([head, *sizes])
-            parts = [self._start[a:b] for a, b in itertools.pairwise(ends.tolist())]
-            pairs = zip(parts, _owners(self.shared), strict=True)
-            self._begun = [(_view(part, owner.get()), owner) for part, owner in pairs]
+            self._begun = list(zip(self._views(self._start), _owners(self.shared), strict=True))
+
+    def _views(self, row: np.ndarray, arrays: Sequence[np.ndarray] = ()) -> list[np.ndarray]:
+        """Return the parts of a row as arrays like these, or like those of the worker."""
+        parts = (row[a:b] for a, b in itertools.pairwise(self._ends))
+        like = arrays or [place.view for place in self._places]
+        return [_view(part, array) for part, array in zip(parts, like, strict=True)]
 
     def shared_state(self) -> CommitteeState | None:
         """Return the state of the committee over all rows."""
@@ -190,6 +195,19 @@ class Flat(Arrays):
             self._alarms[slot] = self.worker._alarms.state[HEAD : HEAD + count].copy()
         else:
             self._alarms.pop(slot, None)
+
+    def _widen(self, slots: np.ndarray, other: Flat, theirs: np.ndarray) -> None:
+        row, their_row = self._start.copy(), np.zeros(len(other._start))
+        pairs = list(zip(self._views(row), other._views(their_row), strict=True))
+        for slot, their in zip(slots.tolist(), theirs.tolist(), strict=True):
+            their_row[:] = other.numbers[their]
+            row[:HEAD] = their_row[:HEAD]
+            for own, given in pairs:
+                own[: len(given)] = given
+                own[len(given) :] = 0.0
+            self.numbers[slot] = row
+            if their in other._alarms:
+                self._alarms[slot] = other._alarms[their]
 
     def to_saved(self, slots: np.ndarray) -> Saved:
         """Return the arrays, and alarms."""

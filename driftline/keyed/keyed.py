@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self
@@ -19,7 +20,7 @@ from driftline.keyed.flat import Flat, fits_flat
 from driftline.keyed.index import KeyIndex
 from driftline.keyed.keys import Key, check_key, from_plain, keys_of, seed_from, to_plain
 from driftline.keyed.playing import Player
-from driftline.keyed.store import States, Store, part_of
+from driftline.keyed.store import Arrays, States, Store, part_of
 from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
@@ -128,6 +129,10 @@ class Keyed:
         if self._shares:
             raise InputError("keys of a committee that start from shared weights need dense rows")
         return States(*given)
+
+    def _plain_store(self) -> Store:
+        """Return where learners of any kind are kept."""
+        return States(self._worker, self._store.first, self._store._seed_of)
 
     # -- what is there
 
@@ -442,6 +447,47 @@ class Keyed:
         if len(slots):
             self._index.remove(slots.tolist())
 
+    def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
+        """Return learners for more classes or features, each of which otherwise goes on.
+
+        >>> import driftline as dl
+        >>> fleet = Keyed(dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2))))
+        >>> fleet.learn_rows(["a", "b"], np.eye(2), [0, 1])
+        >>> more = fleet.grown(classes=3)
+        >>> more.learn_rows(["b", "c"], np.eye(2), [2, 1])
+        >>> len(fleet), len(more), more.rounds("b")
+        (2, 3, 2)
+        """
+        with self._lock:
+            grow = partial(self._grown, classes, features)
+            first = grow(self._first)
+            start: Any = "shared" if self._shares else "zero"
+            made = type(self)(
+                first, start=start if self._given is None else grow(self._given).state
+            )
+            store = self._store
+            if isinstance(store, States):
+                made._store = made._plain_store()
+            elif isinstance(store, Arrays) and store.features is not None:
+                width = store.features if features is None else features
+                made._meet(DenseRows(np.zeros((1, width))))
+            used = self._index.used
+            if len(used):
+                keys = keys_of([self._index.key(slot) for slot in used.tolist()])
+                slots = made._index.slots(keys, add=True)
+                made._make_room()
+                made._store.put_grown(slots, store, used, grow)
+                made._seen[slots] = self._seen[used]
+            if (shared := self._store.shared_state()) is not None:
+                made._store.put_shared(grow(shared).state)
+            made._rows = self._rows
+            return made
+
+    def _grown(self, classes: int | None, features: int | None, state: Any) -> Any:
+        """Return the learner of a state, grown."""
+        self._worker.restore(state)
+        return self._worker.grown(classes=classes, features=features)
+
     # -- files
 
     def save(self, path: str | Path) -> Path:
@@ -496,7 +542,7 @@ class Keyed:
         if len(made._index) < len(keys):
             raise InputError(f"the file has {len(keys)} keys, of which some are the same")
         if "states" in about["of keys"]:
-            made._store = States(made._worker, made._store.first, made._store._seed_of)
+            made._store = made._plain_store()
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
         if "of shared" in about:

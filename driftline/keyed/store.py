@@ -90,6 +90,13 @@ class Store(ABC):
         worker.restore(first.replaced(**blank))
         worker._reseed(seed)
 
+    def put_grown(
+        self, slots: np.ndarray, other: Store, theirs: np.ndarray, grow: Callable[[Any], Any]
+    ) -> None:
+        """Take learners over from another store, each as ``grow`` makes it of its state."""
+        for slot, their in zip(slots.tolist(), theirs.tolist(), strict=True):
+            self.put(slot, grow(other.state(their)).state)
+
     # -- the learner over all rows, where there is one
 
     def shared_state(self) -> Any:
@@ -301,6 +308,24 @@ class Arrays(Store):
             place += count
             self.waiting[slot] = own, identity
             self.worker.restore(self.state(slot))  # refused if they cannot be
+
+    def put_grown(
+        self, slots: np.ndarray, other: Store, theirs: np.ndarray, grow: Callable[[Any], Any]
+    ) -> None:
+        """Take learners over; those with more classes only have more weights, which are 0."""
+        if not isinstance(other, type(self)) or other.features != self.features:
+            super().put_grown(slots, other, theirs, grow)
+            return
+        if self.features is not None:
+            self._widen(slots, other, theirs)
+        self.tickets[slots] = other.tickets[theirs]
+        pairs = dict(zip(theirs.tolist(), slots.tolist(), strict=True))
+        self.blank = {pairs[their] for their in other.blank}
+        self.waiting = {pairs[their]: own for their, own in other.waiting.items()}
+
+    @abstractmethod
+    def _widen(self, slots: np.ndarray, other: Any, theirs: np.ndarray) -> None:
+        """Take numbers over from learners of fewer scores."""
 
     def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
         """Return the numbers of some slots."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from driftline.app.runs import Model, Reading, Run
+from driftline.app.runs import Reading, Run, new_model
 from driftline.app.tables import Options, guess, open_table
 
 ROWS, COLUMNS = 200_000, 20
@@ -36,7 +36,7 @@ def _run(path: Path) -> tuple[float, float]:
     table = open_table(path)
     head = next(table.pieces())
     encoder, _ = guess(table, head, Options())
-    run, source = Run(Model.new("fast", encoder)), Reading(table, encoder, head)
+    run, source = Run(new_model("fast", encoder)), Reading(table, encoder, head)
     for rounds in source:
         run.learn(rounds)
     return source.seconds, run.seconds

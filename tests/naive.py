@@ -1057,3 +1057,14 @@ class LateShares:
             self.own /= self.own.sum(axis=1, keepdims=True)
         share = self.grid[:, 1:]
         self.own = (1.0 - share) * self.own + share / self.own.shape[1]
+
+
+def best_of_labels_so_far(labels):
+    """Return the most frequent of the labels before each; the first to lead stays on ties."""
+    made, leader = [], 0
+    for t, label in enumerate(labels):
+        made.append(leader)
+        before = labels[: t + 1]
+        if before.count(label) > before.count(leader):
+            leader = label
+    return np.array(made)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from commands import call, data, length, predictions, wait_for, write_csv
 
-from driftline.app.runs import Model
+from driftline.app.runs import load_model
 from driftline.app.tables.live import FileChangedError, FollowedLines
 
 #: Rows that are there at first: as many as are waited for until columns are guessed.
@@ -229,7 +229,7 @@ def test_rows_are_learned_from_as_they_are_appended(tmp_path, started, kind, num
     assert call("run", path, "--out", out).exit_code == 0  # there is nothing left
     assert call("run", path, "--out", tmp_path / "whole").exit_code == 0
     assert made.read_bytes() == (tmp_path / "whole" / "predictions.csv").read_bytes()
-    models = [Model.load(folder / "model.driftline") for folder in (out, tmp_path / "whole")]
+    models = [load_model(folder / "model.driftline") for folder in (out, tmp_path / "whole")]
     assert models[0].rounds == models[1].rounds == FIRST + len(lines)
 
 

@@ -18,7 +18,7 @@ import driftline as dl
 from driftline import committee as by_name
 from driftline.app import tables
 from driftline.app.cli.learners import LEARNERS
-from driftline.app.runs import Journal, Model, Reading, Run
+from driftline.app.runs import Journal, Reading, Run, load_model
 from driftline.app.runs.baselines import OfClasses, OfTags
 from driftline.committee import CommitteeTrace
 
@@ -67,7 +67,7 @@ def test_a_run_in_two_parts_is_the_same(tmp_path, cut, small_pieces):
     assert predictions(tmp_path / "one") == predictions(tmp_path / "two")
     one, two = (Journal.load(tmp_path / n / "journal.driftline") for n in ("one", "two"))
     assert one.rounds == two.rounds and one.total("majority") == two.total("majority")
-    one, two = (Model.load(tmp_path / n / "model.driftline") for n in ("one", "two"))
+    one, two = (load_model(tmp_path / n / "model.driftline") for n in ("one", "two"))
     assert one.loss == two.loss and np.allclose(one.totals, two.totals)
 
 
@@ -79,7 +79,7 @@ def test_classes_may_come_later(tmp_path, small_pieces):
     assert done.exit_code == 0, done.output
     rows = predictions(tmp_path / "out")
     assert sum(row["prediction"] != "w" for row in rows[150:]) < 10
-    assert Model.load(tmp_path / "out" / "model.driftline").encoder.labels.values[-1] == "w"
+    assert load_model(tmp_path / "out" / "model.driftline").encoder.labels.values[-1] == "w"
     assert "classes came up on the way" in done.output
 
 
@@ -93,7 +93,7 @@ def test_a_class_is_not_known_before_its_row_came(tmp_path, monkeypatch):
         monkeypatch.setattr(tables, "open_table", partial(plain, rows=rows))
         assert call("run", path, "--out", tmp_path / str(rows)).exit_code == 0
         made.append(predictions(tmp_path / str(rows)))
-        model = Model.load(tmp_path / str(rows) / "model.driftline")
+        model = load_model(tmp_path / str(rows) / "model.driftline")
         assert model.encoder.labels.values == ["u", "v", "w"]
     assert made[0] == made[1] == made[2]
     labels[labels == 2] = 0
@@ -272,7 +272,7 @@ def test_predictions_are_the_learner_s_and_change_nothing(tmp_path, model):
     assert done.exit_code == 0 and "mean loss" in done.stderr
     assert model.read_bytes() == before
     made = [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())]
-    loaded = Model.load(model)
+    loaded = load_model(model)
     expected = [loaded.encoder.labels.values[loaded.learner.predict(x)] for x in inputs]
     assert (
         sum(a != b for a, b in zip(made, expected, strict=True)) <= 1
@@ -396,7 +396,7 @@ def test_files_that_were_edited_are_refused(tmp_path, model):
         {"run": about["run"] | {"totals": [1.0]}},
     ):
         with pytest.raises(dl.InputError):
-            Model.load(archive.write(tmp_path / "edited", about | change, arrays))
+            load_model(archive.write(tmp_path / "edited", about | change, arrays))
     journal = model.parent / "journal.driftline"
     about, arrays = archive.read(journal)
     for change in ({"rounds": 10**9}, {"span": 0}, {"names": ["a"]}, {"kind": "Committee"}):
@@ -509,7 +509,7 @@ def test_predict_can_fill_in_what_the_model_was_not_learned_with(tmp_path, model
         assert done.exit_code == 0, done.output
         made = [row["prediction"] for row in csv.DictReader(done.stdout.splitlines())]
         assert made[0] == made[3] == made[same]
-    loaded = Model.load(model).encoder.columns
+    loaded = load_model(model).encoder.columns
     assert loaded.missing == "refuse"  # the model stays as it is
     assert np.allclose(loaded.sums / loaded.counts, inputs.mean(axis=0))
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from driftline.app import tables
 from driftline.app.cli import main
-from driftline.app.runs import Journal, Model, Rounds, Run
+from driftline.app.runs import CommitteeModel, Journal, Rounds, Run, load_model, new_model
 from driftline.app.runs.audit_buffer import AuditBuffer
 from driftline.app.runs.baselines import OfTags
 from driftline.app.tables import Encoder, Options, guess, open_table
@@ -61,14 +61,14 @@ def test_random_decoders_draw_anew_for_every_row(tmp_path):
     inputs = random.standard_normal((300, 2))
     labels = (inputs[:, 0] + random.standard_normal(300) > 0).astype(int)
     encoder = Encoder(2, ClassCodec(["y"], ["u", "v"]))
-    model = Model.new("paper", encoder)
+    model = new_model("paper", encoder)
     model.learn(inputs, labels)
     chances = model.learner.members[0].distribution(model.learner.scaling.look([[0.1, 0.0]]).array)
     made = np.array(model.predict(np.tile([0.1, 0.0], (2000, 1))))
     share = dict(zip(chances.atoms, chances.weights, strict=True))[1]
     assert 0.1 < share < 0.9 and abs(made.mean() - share) < 0.05
-    again = Model(model.learner, encoder)
-    assert again.predict(inputs) == Model(model.learner, encoder).predict(inputs)
+    again = CommitteeModel(model.learner, encoder)
+    assert again.predict(inputs) == CommitteeModel(model.learner, encoder).predict(inputs)
 
 
 def test_rounds_that_are_kept_take_no_more_room_than_is_said():
@@ -77,7 +77,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     inputs = csr_array((np.ones(50), random.integers(0, 3000, 50), np.arange(51)), (50, 3000))
     rounds = Rounds(inputs, random.integers(0, 2, 50), 50, 50)
     encoder = Encoder(3000, ClassCodec(["y"], ["u", "v"]))
-    run = Run(Model.new("auto", encoder), AuditBuffer(None))
+    run = Run(new_model("auto", encoder), AuditBuffer(None))
     for _ in range(4):
         run.learn(rounds)
     first, *rest = run.audit_buffer.traces
@@ -85,7 +85,7 @@ def test_rounds_that_are_kept_take_no_more_room_than_is_said():
     assert all(m.first_weights is None for trace in rest for m in trace.members)
     weights = sum(member.first_weights.size for member in first.members)
     assert run.audit_buffer.size > weights > 6 * 2 * 3000
-    small = Run(Model.new("auto", encoder), AuditBuffer(weights // 2))
+    small = Run(new_model("auto", encoder), AuditBuffer(weights // 2))
     small.learn(rounds)
     assert not small.audit_buffer.traces and "too long" in small.audit_buffer.reason
 
@@ -107,20 +107,20 @@ def test_models_that_were_edited_are_refused(tmp_path, change):
     (tmp_path / "t.csv").write_text("a,y\n1,u\n2,v\n3,u\n")
     source = open_table(tmp_path / "t.csv")
     encoder, _ = guess(source, head := next(source.pieces()), Options())
-    model = Model.new("polyak", encoder)
+    model = new_model("polyak", encoder)
     batch = encoder.bind(source).batch(head)
     model.learn(batch.inputs, batch.labels)
     model.save(tmp_path / "model")
-    assert Model.load(tmp_path / "model").rounds == 3
+    assert load_model(tmp_path / "model").rounds == 3
     about, arrays = archive.read(tmp_path / "model")
     for key in ("format", "driftline"):
         del about[key]
     about["run"] |= change
     with pytest.raises(InputError, match="model"):
-        Model.load(archive.write(tmp_path / "other", about, arrays))
+        load_model(archive.write(tmp_path / "other", about, arrays))
     about["run"], about["table"]["columns"]["columns"] = {}, []
     with pytest.raises(InputError, match="model"):
-        Model.load(archive.write(tmp_path / "other", about, arrays))
+        load_model(archive.write(tmp_path / "other", about, arrays))
 
 
 def test_counts_of_other_tags_are_refused():
@@ -143,7 +143,7 @@ def test_journals_that_could_never_be_filled_are_refused(tmp_path):
 
 def test_a_journal_of_other_members_is_not_continued():
     encoder = Encoder(2, ClassCodec(["y"], ["u", "v"]))
-    one, two = (Run(Model.new(name, encoder)) for name in ("polyak", "auto"))
+    one, two = (Run(new_model(name, encoder)) for name in ("polyak", "auto"))
     assert Run(one.model, journal=one.journal).journal is one.journal
     with pytest.raises(InputError, match="other members"):
         Run(one.model, journal=two.journal)
@@ -158,7 +158,7 @@ def test_weights_in_hindsight_are_looked_for_if_it_is_fast_or_asked_for(monkeypa
     labels = (inputs[:, 0] > 0).astype(int)
     encoder = Encoder(3, ClassCodec(["y"], ["u", "v"]))
     for rows in (inputs, csr_array(inputs)):
-        run = Run(Model.new("auto", encoder), AuditBuffer(None))
+        run = Run(new_model("auto", encoder), AuditBuffer(None))
         run.learn(Rounds(rows, labels, 60, 60))
         made = guarantee.guarantee_of(run.model, run.audit_buffer)
         assert made.searched and made.certificate.valid

@@ -17,7 +17,7 @@ from commands import call, data, predictions, write_csv
 from howmany import chosen
 
 from driftline.app import tables
-from driftline.app.runs import Model, Run
+from driftline.app.runs import Run, load_model
 from driftline.app.runs.lock import Lock
 
 
@@ -52,7 +52,7 @@ def stopped(monkeypatch, *arguments, rows=120, number=signal.SIGINT, stdin=None)
 
 
 def rounds(folder):
-    return Model.load(folder / "model.driftline").rounds
+    return load_model(folder / "model.driftline").rounds
 
 
 def refused(done, *words):
@@ -381,7 +381,7 @@ def test_a_model_that_does_not_know_its_inputs_goes_on(tmp_path, table):
     other = write_csv(tmp_path / "other.csv", *data(seed=3))
     call("run", other, "--out", tmp_path / "out")
     model = tmp_path / "out" / "model.driftline"
-    Model.load(model).save(model)
+    load_model(model).save(model)
     refused(call("run", other, "--out", tmp_path / "out"), "by another command", "--fresh")
     assert call("run", table, "--resume", model, "--skip", 50).exit_code == 0
     made = predictions(tmp_path / "out")

@@ -12,7 +12,7 @@ import pytest
 from commands import call, data, predictions, wait_for, write_csv
 
 from driftline.app import tables
-from driftline.app.runs import Model
+from driftline.app.runs import load_model
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_nothing_else_depends_on_them(tmp_path, kind, small_pieces):
     plain = ran(tmp_path / "plain", path, *options, proba=False)
     names = list(plain[0])
     assert [{name: row[name] for name in names} for row in rows] == plain
-    one, two = (Model.load(tmp_path / n / "model.driftline") for n in ("out", "plain"))
+    one, two = (load_model(tmp_path / n / "model.driftline") for n in ("out", "plain"))
     (_, arrays), (_, others) = one.learner.to_saved(), two.learner.to_saved()
     assert all(np.array_equal(arrays[name], others[name], equal_nan=True) for name in others)
     labels = one.encoder.labels.outcomes

@@ -167,6 +167,15 @@ def resumed(folder):
     return second, ("--resume", "OUT/model.driftline", "--skip", "17", "--trace")
 
 
+def by_key(folder):
+    """A learner for every key; a class and a key come up on the way, some rows have no label."""
+    path, options = without_labels(folder, "--unlabelled", "predict", *FAST)
+    lines = path.read_text().splitlines()
+    keys = ["who", *(f"k{i % 7 + (i > 180)}" for i in range(len(lines) - 1))]
+    path.write_text("\n".join(f"{k},{line}" for k, line in zip(keys, lines, strict=True)) + "\n")
+    return path, (*options, "--key", "who")
+
+
 WITHOUT_LABELS = (skipped, predicted, predicted_at_random, documents_skipped, probable)
 KINDS = (
     audited,
@@ -182,6 +191,7 @@ KINDS = (
     resumed,
     late,
     late_chances,
+    by_key,
 )
 KINDS += WITHOUT_LABELS
 
@@ -247,8 +257,8 @@ def test_killed_at_any_moment(tmp_path, killed):
 @pytest.mark.parametrize(
     "kind",
     chosen(
-        [json_lines, times, balanced, probable, late],
-        [json_lines, times, balanced, late, late_chances, *WITHOUT_LABELS],
+        [json_lines, times, balanced, probable, late, by_key],
+        [json_lines, times, balanced, late, late_chances, by_key, *WITHOUT_LABELS],
     ),
 )
 def test_killed_among_rows_of_all_kinds(tmp_path, killed, kind):

@@ -10,7 +10,7 @@ import pytest
 from commands import call, data, predictions, write_csv
 
 from driftline.app import tables
-from driftline.app.runs import Model
+from driftline.app.runs import load_model
 
 
 @pytest.fixture
@@ -99,12 +99,12 @@ def test_the_way_to_go_on_says_all_that_must_be_said_again(tmp_path):
     path.write_text("\n".join([lines[0], *lines[1:3] * 3000, lines[3]]) + "\n")
     done = call("run", path, "--resume", model, *more)
     assert done.exit_code == 2 and "column a: expected a number" in done.output
-    assert Model.load(model).rounds == 2 + 4096
+    assert load_model(model).rounds == 2 + 4096
     last = next(line for line in done.output.splitlines() if line.startswith("  driftline run "))
     path.write_text("\n".join([lines[0], *lines[1:3] * 3000]) + "\n")
     done = call(*shlex.split(last)[1:])
     assert done.exit_code == 0, done.output
-    assert Model.load(model).rounds == 2 + 6000
+    assert load_model(model).rounds == 2 + 6000
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from commands import call, data, predictions, write_csv
 
 from driftline.app import tables
 from driftline.app.cli.traces import read_trace
-from driftline.app.runs import Model, Run, schedule
+from driftline.app.runs import CommitteeModel, Run, load_model, schedule
 from driftline.app.runs.outputs import Outputs
 from driftline.app.runs.predictions import PredictionFile
 from driftline.app.tables import DelimitedTable
@@ -87,7 +87,7 @@ FAILURES = [
     for owner, name in (
         (Run, "learn"),
         (PredictionFile, "write"),
-        (Model, "to_saved"),
+        (CommitteeModel, "to_saved"),
         (Outputs, "save"),
     )
     for resumed in (False, True)
@@ -157,7 +157,7 @@ def test_a_run_that_cannot_be_told_is_saved(tmp_path, table, monkeypatch, what):
         wrapped(patched, owner, what, 1, error)
         done = call("run", table, "--out", tmp_path / "out")
     said(done, f"what was learned is saved in {tmp_path / 'out' / 'model.driftline'}")
-    assert Model.load(tmp_path / "out" / "model.driftline").rounds == 200
+    assert load_model(tmp_path / "out" / "model.driftline").rounds == 200
 
 
 def test_predictions_are_there_in_whole_or_as_before(tmp_path, table):
@@ -175,7 +175,7 @@ def test_every_command_says_it_in_a_line(tmp_path, table, monkeypatch, command, 
     call("run", table, "--out", tmp_path / "out", "--trace")
     model, trace = tmp_path / "out" / "model.driftline", tmp_path / "out" / "trace.npz"
     monkeypatch.setattr(tables, "open_table", failing(1, error))
-    monkeypatch.setattr(Model, "load", failing(1, error))
+    monkeypatch.setattr("driftline.app.runs.load_model", failing(1, error))
     for room in ("inspect", "report", "certify"):
         monkeypatch.setattr(
             f"driftline.app.cli.{room}.read_trace", failing(1, error), raising=False

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from commands import call, data, predictions, write_csv
 
-from driftline.app.runs import Model
+from driftline.app.runs import load_model
 
 ABSENT = [0, 1, 7, 8, 30, 61, 98, 99]
 
@@ -47,7 +47,7 @@ def test_they_are_refused_by_a_message_that_names_the_option(tmp_path, table):
 def test_learning_is_that_of_the_table_without_them(tmp_path, table, learner):
     run(kept_of(table), tmp_path / "kept", "--learner", learner)
     expected = predictions(tmp_path / "kept")
-    learned = Model.load(tmp_path / "kept" / "model.driftline")
+    learned = load_model(tmp_path / "kept" / "model.driftline")
     for how in ("skip", "predict"):
         out = tmp_path / how
         done = run(table, out, "--unlabelled", how, "--learner", learner)
@@ -55,7 +55,7 @@ def test_learning_is_that_of_the_table_without_them(tmp_path, table, learner):
         summary = json.loads((out / "summary.json").read_text())
         assert summary["unlabelled"] == len(ABSENT) and summary["rounds"] == 100 - len(ABSENT)
         assert summary["certificate"]["valid"]
-        model = Model.load(out / "model.driftline")
+        model = load_model(out / "model.driftline")
         assert model.loss == learned.loss and np.allclose(model.totals, learned.totals)
         made = predictions(out)
         assert [row for row in made if row["round"]] == expected
@@ -74,7 +74,7 @@ def test_they_are_predicted_by_what_was_learned_before(tmp_path, table):
         before = tmp_path / f"before{row}.csv"
         before.write_text("\n".join(lines[: row + 1]) + "\n")
         run(kept_of(before), tmp_path / f"out{row}")
-        model = Model.load(tmp_path / f"out{row}" / "model.driftline")
+        model = load_model(tmp_path / f"out{row}" / "model.driftline")
         x = np.array(lines[row + 1].split(",")[:3], dtype=float)
         assert made[row]["prediction"] == model.encoder.labels.values[model.learner.predict(x)]
 

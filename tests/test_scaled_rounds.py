@@ -7,7 +7,7 @@ from howmany import number
 from scipy import sparse
 
 import driftline as dl
-from driftline.app.runs.model import Model
+from driftline.app.runs import CommitteeModel, load_model, new_model
 from driftline.app.tables import Encoder
 from driftline.app.tables.labels import GradeCodec
 from driftline.committee import named
@@ -335,17 +335,17 @@ def test_a_model_of_a_table_scales_documents_once_whoever_does_it(tmp_path):
     """In older files the model scales documents, before a committee that does not."""
     inputs, labels = queries(80)
     encoder = Encoder(len(SCALES), GradeCodec(["grade"], highest=2), "query")
-    new = Model.new("auto", encoder)
+    new = new_model("auto", encoder)
     assert new.scaling is None and new.learner.scaling is not None
-    old = Model(named("auto", new.learner.task, scaling=False), encoder, "auto")
+    old = CommitteeModel(named("auto", new.learner.task, scaling=False), encoder, "auto")
     old.scaling = Standardiser(constant=False)
     for made in (new, old):
         made.learn(made.scaled(inputs[:60]), labels[:60])
-        again = Model.load(made.save(tmp_path / "model"))
+        again = load_model(made.save(tmp_path / "model"))
         assert (again.scaling is None) == (made is new)
         for one, two in zip(made.predict(inputs), again.predict(inputs), strict=True):
             np.testing.assert_array_equal(one, two)
-        rest = [m.learn(m.scaled(inputs[60:]), labels[60:]) for m in (made, again)]
+        rest = [m.learn(m.scaled(inputs[60:]), labels[60:]).trace for m in (made, again)]
         same(*rest)
         assert rest[0].target_loss.mean() < 0.1
         assert made.far_outside == again.far_outside

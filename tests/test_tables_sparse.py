@@ -7,7 +7,7 @@ import pytest
 from commands import call, predictions
 from scipy.sparse import csr_array
 
-from driftline.app.runs import Model
+from driftline.app.runs import load_model
 from driftline.app.tables import Encoder, Options, guess, open_table
 from driftline.errors import InputError
 
@@ -156,7 +156,7 @@ def test_a_run_and_what_is_predicted_from_other_files(tmp_path):
         assert call("run", tmp_path / name, *more, "--out", tmp_path / name[2:]).exit_code == 0
     assert predictions(tmp_path / "arff") == predictions(tmp_path / "svm")
     model = tmp_path / "arff" / "model.driftline"
-    assert Model.load(model).encoder.columns.sparse
+    assert load_model(model).encoder.columns.sparse
     csv = tmp_path / "t.csv"
     lines = [
         ",".join([*map(str, x), "uv"[y]]) for x, y in zip(values.tolist(), labels, strict=True)

@@ -176,6 +176,10 @@ class Blocks(Arrays):
         self.weights[slots, : other.weights.shape[1]] = other.weights[theirs]
         self.vectors[slots], self.draws[slots] = other.vectors[theirs], other.draws[theirs]
 
+    def alarms(self, slots: np.ndarray) -> np.ndarray:
+        """Return zeros: no detector is watching."""
+        return np.zeros(len(slots), dtype=np.int64)
+
     # -- files
 
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:

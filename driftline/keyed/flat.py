@@ -16,7 +16,7 @@ import numpy as np
 
 from driftline.committee import Committee
 from driftline.committee.state import CommitteeState
-from driftline.detectors.alarms import HEAD, MOST
+from driftline.detectors.alarms import FOUND, HEAD, MOST
 from driftline.engines import CompiledEngine
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
@@ -195,6 +195,12 @@ class Flat(Arrays):
             self._alarms[slot] = self.worker._alarms.state[HEAD : HEAD + count].copy()
         else:
             self._alarms.pop(slot, None)
+
+    def alarms(self, slots: np.ndarray) -> np.ndarray:
+        """Return how often losses of committees were seen to rise."""
+        if self.features is None:
+            return np.zeros(len(slots), dtype=np.int64)
+        return self.numbers[slots, FOUND].astype(np.int64)
 
     def _widen(self, slots: np.ndarray, other: Flat, theirs: np.ndarray) -> None:
         row, their_row = self._start.copy(), np.zeros(len(other._start))

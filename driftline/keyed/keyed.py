@@ -153,6 +153,18 @@ class Keyed:
         return f"Keyed({self._worker!r}, {len(self)} keys)"
 
     @property
+    def prototype(self) -> Any:
+        """A new learner, as keys have it that begin at zero."""
+        with self._lock:
+            self._worker.restore(self._first)
+            return self._worker.copy()
+
+    @property
+    def start(self) -> str:
+        """How a key begins: at ``zero``, as the ``shared`` learner is, or from a ``state``."""
+        return "shared" if self._shares else "zero" if self._given is None else "state"
+
+    @property
     def shared(self) -> Any:
         """A copy of the learner over the rows of all keys, None if there is none."""
         if not self._shares:
@@ -171,6 +183,14 @@ class Keyed:
         with self._lock:
             slot = self._index.slot(check_key(key))
             return 0 if slot < 0 else int(self._store.state(slot).rounds)
+
+    @property
+    def alarms(self) -> dict[Key, int]:
+        """How often the losses of every key were seen to rise: its committee keeps watch."""
+        with self._lock:
+            used = self._index.used
+            pairs = zip(used.tolist(), self._store.alarms(used).tolist(), strict=True)
+            return {self._index.key(slot): count for slot, count in pairs}
 
     def state(self, key: Any) -> Any:
         """Return the state of a key's learner, as a value."""

@@ -143,6 +143,7 @@ class Player:
             return
         for name in ("risk", "target_loss"):
             self._columns[name][places] = getattr(trace, name)
+        self._note_members(trace, places)
         numbers = [self._fleet.task.numbers(own) for own in trace.prediction]
         for place, own in zip(places.tolist(), numbers, strict=True):
             self._predictions[place, : len(own)] = own
@@ -159,8 +160,18 @@ class Player:
             made = worker.step(unwrapped(x), task.label(label))
             self._columns["risk"][place] = made.risk
             self._columns["target_loss"][place] = made.target_loss
+            self._note_members(made, place)
             own = task.numbers(made.prediction)
             self._predictions[place, : len(own)] = own
+
+    def _note_members(self, made: Any, places: np.ndarray | int) -> None:
+        """Record what members of a committee had to expect."""
+        risks = getattr(made, "member_risk", None)
+        if risks is None:
+            return
+        if "member_risk" not in self._columns:
+            self._columns["member_risk"] = np.full((len(self._slots), risks.shape[-1]), np.nan)
+        self._columns["member_risk"][places] = risks
 
     def trace(self, before: tuple[np.ndarray, Any]) -> KeyedTrace:
         """Return what was recorded; ``before`` are slots that were there, and copies of these."""

@@ -97,6 +97,10 @@ class Store(ABC):
         for slot, their in zip(slots.tolist(), theirs.tolist(), strict=True):
             self.put(slot, grow(other.state(their)).state)
 
+    def alarms(self, slots: np.ndarray) -> np.ndarray:
+        """Return how often losses of learners were seen to rise."""
+        return np.array([_alarms(self.state(slot)) for slot in slots.tolist()], dtype=np.int64)
+
     # -- the learner over all rows, where there is one
 
     def shared_state(self) -> Any:
@@ -335,6 +339,12 @@ class Arrays(Store):
         """Write back what :meth:`copy` returned."""
         for name, before in zip(self.names, copied, strict=True):
             getattr(self, name)[slots] = before
+
+
+def _alarms(state: Any) -> int:
+    """Return how many alarms a state knows of: those of a committee."""
+    log = getattr(state, "alarms", None)
+    return 0 if log is None else int(log.count)
 
 
 def part_of(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:

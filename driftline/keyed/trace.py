@@ -45,10 +45,7 @@ class KeyTotals(NamedTuple):
         typical  c        20 rounds  0.250
         best     a        20 rounds  0.100
         """
-        order = self.worst_first(least if (self.rounds >= least).any() else 1)
-        middle = max(0, len(order) // 2 - count // 2)
-        parts = {"worst": order[:count], "typical": order[middle : middle + count]}
-        parts["best"] = order[::-1][:count]
+        parts = self.picked(count, least)
         rounds, loss = int(self.rounds.sum()), float(self.target_loss.sum())
         lines = [f"{len(self.keys):,} keys, {rounds:,} rounds, mean loss {loss / rounds:.3f}"]
         names = {i: f"{self.keys[i]!s:.30}" for part in parts.values() for i in part.tolist()}
@@ -58,6 +55,13 @@ class KeyTotals(NamedTuple):
                 mean = self.target_loss[i] / self.rounds[i]
                 lines.append(f"{what:8} {names[i]:{wide}} {self.rounds[i]:>2,} rounds  {mean:.3f}")
         return "\n".join(lines)
+
+    def picked(self, count: int = 5, least: int = 10) -> dict[str, np.ndarray]:
+        """Return the places of the worst keys, the typical ones and the best, as in a report."""
+        order = self.worst_first(least if (self.rounds >= least).any() else 1)
+        middle = max(0, len(order) // 2 - count // 2)
+        parts = {"worst": order[:count], "typical": order[middle : middle + count]}
+        return parts | {"best": order[::-1][:count]}
 
     def worst_first(self, least: int = 1) -> np.ndarray:
         """Return the places of keys with this many rounds or more, by their mean target loss."""
@@ -69,8 +73,8 @@ class KeyedTrace:
     """What happened in every round, in the order of the rows, and whose it was.
 
     Columns are those of :class:`~driftline.Trace`: ``risk``, ``target_loss``, ``prediction``, and
-    of single learners ``loss``, ``eta`` and ``grad_sq``. :meth:`of` is the trace of one key, as its
-    learner alone would have it.
+    of single learners ``loss``, ``eta`` and ``grad_sq``, of committees ``member_risk`` with a
+    number for every member. :meth:`of` is the trace of one key, as its learner alone would have it.
     """
 
     def __init__(

@@ -3,6 +3,8 @@
 from driftline.reports.changed_inputs import ChangedInput as ChangedInput
 from driftline.reports.changed_inputs import InputChange as InputChange
 from driftline.reports.changed_inputs import inputs_in_words as inputs_in_words
+from driftline.reports.key_table import KeyTable as KeyTable
+from driftline.reports.key_table import keys_in_words as keys_in_words
 from driftline.reports.report import write_report as write_report
 from driftline.reports.report_data import WEIGHTED as WEIGHTED
 from driftline.reports.report_data import ReportData as ReportData

@@ -15,6 +15,7 @@ from driftline import files
 from driftline.errors import InputError
 from driftline.reports.changed_inputs import inputs_section
 from driftline.reports.chart import Line, heat_map, line_chart, number, share_chart
+from driftline.reports.key_table import keys_section
 from driftline.reports.page import page
 from driftline.reports.report_data import ReportData
 from driftline.reports.time_axis import TimeAxis
@@ -64,6 +65,7 @@ def write_report(
         if len(told) > 1 and place == 0:
             parts.append(_boxes(told))
         parts += [_losses(told), _rolling(told)]
+        parts += [keys_section(data.keys, _of(data, told)) for data in told]
         parts += [_sets(data, _of(data, told)) for data in told]
         parts += [inputs_section(data.inputs, _of(data, told)) for data in told]
         parts += [_inside(data, len(told) > 1) for data in told]
@@ -140,7 +142,7 @@ def _rolling(told: list[ReportData]) -> str:
     title, marks = "Share over the last fiftieth", _marks(told)
     chart = line_chart(title, lines, marks=marks, shares=True, times=_times(told))
     note = "Grey: known changes. " if _marks(told).get("change") else ""
-    if len(told) == 1:
+    if len(told) == 1 and told[0].keys is None:
         drawn = " (dotted lines)" if _marks(told).get("alarm") else ""
         note += f"{escape(alarms_in_words(told[0].alarms, told[0].alarm_times))}{drawn}."
     return f"<h2>How it went</h2>{chart}<p class=soft>{note}</p>"

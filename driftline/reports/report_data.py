@@ -15,6 +15,7 @@ from driftline.errors import InputError
 from driftline.explanation import Explanation, share_of_kinds
 from driftline.inputs.taking import take_labels
 from driftline.reports.changed_inputs import ChangedInput
+from driftline.reports.key_table import KeyTable
 from driftline.reports.time_axis import TimeAxis
 from driftline.trace import Trace
 from driftline.typing import Json, Labels
@@ -49,7 +50,8 @@ class ReportData:
     ``covered`` is in how many rounds of every block the label was in its set, with ``goal`` the
     share that is wanted, and ``set_sizes`` are the sizes of all sets of a block together; None
     without sets. ``delay_cost`` is what late labels have added to the bound of the best member, or
-    to each bound of a single learner; negative where older weights were the better ones.
+    to each bound of a single learner; negative where older weights were the better ones. ``keys``
+    are those that have a learner each, None without keys.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ReportData:
     set_sizes: np.ndarray | None = None
     goal: float = 0.0
     delay_cost: float = 0.0
+    keys: KeyTable | None = None
 
     def __post_init__(self) -> None:
         """Count rounds, if there are no sample weights."""

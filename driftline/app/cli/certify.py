@@ -124,7 +124,7 @@ def _of_trace(trace: Path, data: Path, comparator: Piecewise | None) -> Any:
 
 def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
     """Return the certificate of a run from its folder, by default against weights in hindsight."""
-    from driftline.app.runs import Model
+    from driftline.app.runs import CommitteeModel, load_model
     from driftline.app.runs.audit_buffer import AuditBuffer
     from driftline.app.runs.audit_file import load_inputs
     from driftline.app.runs.guarantee import audited
@@ -145,7 +145,9 @@ def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
         return make(trace, comparator, rounds.inputs, rounds.labels, sample_weight=weights)
     buffer = AuditBuffer(None)
     buffer.rounds, buffer.traces = [rounds], [trace]
-    return audited(Model.load(folder / MODEL), buffer, thorough=True)[0]
+    model = load_model(folder / MODEL)
+    assert isinstance(model, CommitteeModel)  # no run by key has a trace
+    return audited(model, buffer, thorough=True)[0]
 
 
 def _recorded(folder: Path, as_json: bool) -> None:

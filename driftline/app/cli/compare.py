@@ -56,13 +56,13 @@ def compare(file: Path, **options: Any) -> None:
 def _compare(file: Path, options: dict[str, Any]) -> None:
     from driftline.app.cli.progress import Progress
     from driftline.app.cli.screen import amount, console_of, score_name
-    from driftline.app.runs import Model, Reading, Run
+    from driftline.app.runs import Reading, Run, new_model
     from driftline.errors import InputError
 
     notes = console_of(err=True)
     wanted = chosen_learners(options)
     table, head, encoder, said = guessed(file, options)
-    runs = [Run(Model.new(name, encoder)) for name in wanted]
+    runs = [Run(new_model(name, encoder)) for name in wanted]
     if not options["quiet"]:
         for note in said:
             notes.print(note, style="dim", soft_wrap=True)
@@ -81,7 +81,7 @@ def _compare(file: Path, options: dict[str, Any]) -> None:
                 continue
             for run in runs:
                 if not run.rounds:  # the first batch loads compiled code, which is not counted
-                    Run(Model.new(run.model.about, encoder)).learn(rounds)
+                    Run(new_model(run.model.about, encoder)).learn(rounds)
                 run.learn(rounds)
             bar.show(table.progress, runs[0].rows, runs[0].share)
     if not runs[0].rounds:

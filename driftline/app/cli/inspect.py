@@ -97,13 +97,14 @@ def _journal(file: Path) -> Json:
 
 
 def _table_model(file: Path) -> Json:
-    from driftline.app.runs import Model
+    from driftline.app.runs import load_model
+    from driftline.app.runs.keyed_model import KeyedModel
 
-    made = Model.load(file)
+    made = load_model(file)
     encoder, labels = made.encoder, made.encoder.labels
     found: Json = {
         "kind": f"model of a table, learner {made.about}",
-        "task": repr(made.learner.task),
+        "task": repr(made.task),
         "rounds": made.rounds,
         "mean loss": round(made.loss / (made.weight or 1.0), 6),
         "label": labels.names,
@@ -123,7 +124,10 @@ def _table_model(file: Path) -> Json:
         found["missing"] = columns.missing
     if encoder.ignored:
         found["left out"] = encoder.ignored
-    return found | {"guarantee": made.learner.describe().split("\n")[0], **_members(made.learner)}
+    if isinstance(made, KeyedModel):
+        found |= {"key": encoder.key, "keys": len(made.scores), "begin": made.learner.start}
+        return found | {"guarantee": made.learner.prototype.describe().split("\n")[0]}
+    return found | {"guarantee": made.describe().split("\n")[0], **_members(made.learner)}
 
 
 def _members(committee: Committee) -> Json:

@@ -291,8 +291,10 @@ def check_delay(options: dict[str, Any], model: Model) -> bool:
     from driftline.errors import InputError
 
     delay, encoder = options["delay"], model.encoder
+    if delay is not None and encoder.key is not None:
+        raise InputError("--delay does not go with --key yet: leave one of them out")
     if delay is None and encoder.delay is None:
-        if waits := model.learner.waits:
+        if waits := model.waits:
             raise InputError(
                 f"labels of {waits:,} rows are still to come to this model: say by --delay after "
                 "how many rows those of the next rows come, which may be 0"
@@ -418,4 +420,5 @@ def table_options(options: dict[str, Any], ignore: list[str]) -> Options:
     lists: dict[str, Any] = {name: names(options[name]) for name in ("label", "levels", "text")}
     plain = ("task", "query", "missing", "decimal", "unlabelled", "time", "weight", "balance")
     rest = {name: options[name] for name in (*plain, "abstain", "delay_column")}
+    rest["key"] = options.get("key")
     return Options(**lists, **rest, ignore=ignore, highest=options["highest_grade"])

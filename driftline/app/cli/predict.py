@@ -83,10 +83,10 @@ def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, A
 
 def _predict(path: Path, file: Path, target: TextIO, quiet: bool, options: dict[str, Any]) -> int:
     """Write predictions; return how many rows have none. A file is followed until a signal."""
-    from driftline.app.runs import Model
+    from driftline.app.runs import load_model
     from driftline.app.runs.stop import Stop
 
-    model = Model.load(path)
+    model = load_model(path)
     if not options["follow"]:
         return _write_rows(model, table_of(file, options), target, quiet, options)
     with Stop() as stop:
@@ -126,6 +126,8 @@ def _write_rows(
         asked = list(labels.outcomes)  # as they are now: labels of the file may be new
         if not asked:
             raise InputError("a ranking has no probabilities: leave --proba out")
+        if model.encoder.key is not None:
+            raise InputError("--proba is for one learner, not for many by key: leave it out")
     writer = PredictionFile(
         target.write, model, source.bound.labelled, problems=True, chances=asked
     )
@@ -133,7 +135,7 @@ def _write_rows(
     target.flush()
     total, count, problems = 0.0, 0, list[str]()
     for rounds in source if stop is None else stop.each(source):
-        made: Any = model.predict(rounds.inputs) if rounds.played else []
+        made: Any = model.predict(rounds.inputs, rounds.keys) if rounds.played else []
         losses = None
         if rounds.labels is not None:
             # A class that the model does not know is a mistake, whatever was predicted.

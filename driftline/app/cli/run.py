@@ -64,6 +64,7 @@ Examples:
   zcat big.csv.gz | driftline run - --label class --out results/big
   driftline run emotions.arff --label 'amazed-*,happy-*'
   driftline run sensors.csv --follow
+  driftline run events.csv --label left --key customer
   driftline run tomorrow.csv --resume results/run/weather/model.driftline
 """,
 )
@@ -78,6 +79,18 @@ Examples:
     help="See the list below.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--key",
+    metavar="NAME",
+    help="The column that says whose a row is: every customer, sensor or shop has a learner of its "
+    "own, with auto and fast a light line-up. It is no input.",
+)
+@click.option(
+    "--start",
+    type=click.Choice(["shared", "zero"]),
+    help="How a key begins: as a learner over all keys is by then, the default where its learner "
+    "can, or at zero.",
+)
 @click.option(
     "--resume", type=MODEL, help="Go on learning from this model; columns are found by name."
 )
@@ -143,7 +156,7 @@ def run(file: Path | None, **options: Any) -> None:
     the file is not the end of the run: rows are learned from as they are appended.
     """
     if options["resume"] is not None:
-        refuse_fixed(("learner", "seed", "sets"))
+        refuse_fixed(("learner", "seed", "sets", "key", "start"))
     if options["example"] or file is None:
         file = _example(file, options)
     with with_command(file, options):
@@ -236,7 +249,7 @@ def _begin(
     file: Path, lock: Lock, start: Start, options: dict[str, Any], notes: Console
 ) -> Started:
     """Guess the columns of the table; make a new model, or load the one to go on with."""
-    from driftline.app.runs import Model, Reading, Run
+    from driftline.app.runs import Reading, Run, new_model
     from driftline.app.runs.outputs import Outputs
     from driftline.app.runs.schedule import SECONDS
     from driftline.app.tables import guess
@@ -250,14 +263,18 @@ def _begin(
         if head is None:
             raise InputError(f"{table.name} has no rows after its header")
         encoder, said = guess(table, head, table_options(options, ignore))
-        run = Run(Model.new(options["learner"], encoder, options["seed"], options["sets"]))
+        given = (options[name] for name in ("seed", "sets", "start"))
+        run = Run(new_model(options["learner"], encoder, *given))
         for note in () if quiet else said:
             notes.print(note, style="dim", soft_wrap=True)
     else:
         table.hurry()
         run = state.run if start.continued else state.run.next()
     late = check_delay(options, run.model)
-    run.audit_buffer = _audit_buffer(options)
+    if run.model.encoder.key is None:
+        run.audit_buffer = _audit_buffer(options)
+    else:
+        _check_keyed(options)
     run.proba, asked = options["proba"], options["proba"] or run.model.sets is not None
     run.chances = _chances(run.model) if asked else None
     rows = start.known.mark.rows
@@ -282,6 +299,15 @@ def _begin(
         delay=options["delay"],
     )
     return Started(source, run, Outputs(lock, run, start, learning, late), notes)
+
+
+def _check_keyed(options: dict[str, Any]) -> None:
+    """Refuse options that are for one learner."""
+    from driftline.errors import InputError
+
+    for name in ("proba", "certify", "trace"):
+        if options[name]:
+            raise InputError(f"--{name} is for one learner, not for many by --key: leave it out")
 
 
 def _chances(model: Model) -> RowChances:
@@ -425,7 +451,8 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     )
     from driftline.app.runs.guarantee import guarantee_of
     from driftline.app.runs.input_changes import changed_inputs
-    from driftline.reports import alarms_in_words, inputs_in_words
+    from driftline.app.runs.keyed_model import KeyedModel
+    from driftline.reports import alarms_in_words, inputs_in_words, keys_in_words
 
     source, run, outputs, notes = started
     if run.audit_buffer is not None and not run.rounds:
@@ -448,9 +475,12 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
         return
     screen = console_of()
     lines = beaten_lines(run) + score_lines(run) + set_lines(run)
-    said = alarms_in_words(run.alarms, run.alarm_times)
     width = screen.width if screen.is_terminal else None
-    lines += told_lines("alarms", [said[0].lower() + said[1:]], width)
+    if isinstance(run.model, KeyedModel):
+        lines += told_lines("keys", keys_in_words(run.model.table()), None)
+    else:
+        said = alarms_in_words(run.alarms, run.alarm_times)
+        lines += told_lines("alarms", [said[0].lower() + said[1:]], width)
     lines += told_lines("inputs", [] if inputs is None else inputs_in_words(inputs), width)
     lines += far_lines(run.model.far_outside)
     lines += [f"  {remark}" for remark in run.model.encoder.labels.alike]

@@ -211,7 +211,8 @@ def _bound_lines(made: Guarantee) -> list[str]:
     else:
         times = "" if made.factor == 1.0 else f"{made.factor:g} x "
         added = max(0.0, made.average - made.best)
-        how = f"{times}(best member's {short(made.best)} + {short(added)} for the weights)"
+        whose = "best members' of all keys" if made.keys else "best member's"
+        how = f"{times}({whose} {short(made.best)} + {short(added)} for the weights)"
     lines = [f"  at most      {short(made.bound)}: {how}"]
     if round(made.delay_cost, 1) > 0.0:
         lines.append(" " * 15 + f"{short(made.delay_cost)} of it since labels came late")

@@ -14,6 +14,7 @@ from driftline.app.runs.inputs import Input
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.late_rounds import LateRounds
 from driftline.app.runs.model import Model
+from driftline.app.runs.models import model_from
 from driftline.app.runs.run import Run
 from driftline.app.runs.times import Times
 from driftline.errors import InputError
@@ -130,7 +131,7 @@ class Checkpoint:
     def read(cls, path: Path) -> Checkpoint:
         """Read what :meth:`write` wrote, or a model without records of its inputs."""
         about, arrays = archive.read(path)
-        model = Model.from_saved(path, about, arrays)
+        model = model_from(path, about, arrays)
         if KEY not in about:
             return cls(Run(model), finished=True)
         try:
@@ -163,7 +164,7 @@ class Checkpoint:
             rows = {name: arrays[f"{SAMPLE}{name}"] for name in ("values", "keys")}
             run.sample.resume(about["sample"], **rows)
         waiting = {k.removeprefix(LATE): a for k, a in arrays.items() if k.startswith(LATE)}
-        run.late = LateRounds.from_saved(about.get("late"), waiting, model.learner.waits)
+        run.late = LateRounds.from_saved(about.get("late"), waiting, model.waits)
         run.set_totals = np.array([float(n) for n in about.get("set_totals", (0.0, 0.0))])
         held = [[str(cell) for cell in line] for line in about.get("held", ())]
         if len(held) != run.late.waiting:

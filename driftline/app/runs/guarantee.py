@@ -6,10 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.committee_model import CommitteeModel
+from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.model import Model
 from driftline.certificates import best_piecewise, certify
 from driftline.certificates.committee_certificate import CommitteeCertificate
+from driftline.committee.shares import Shares, stretches_of
 from driftline.committee.vote import vote_factor
 from driftline.comparators import Piecewise
 from driftline.domains import Ball
@@ -32,6 +37,11 @@ OLDER = (
 )
 
 
+#: Why keys have no bound, or no audit.
+WEIGHTED = "bounds by key are for rows that count once, and these have weights"
+BY_KEY = "rounds of keys are not kept: bounds are those of the weights of every key's committee"
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """Bounds of a committee's loss since its first round, or of a single learner's in a run.
@@ -46,6 +56,8 @@ class Guarantee:
     ``delay_cost`` is what late labels have added to the bound: 0 where all came at once, negative
     where older weights were the better ones, infinite where there is no bound. ``no_bound`` says in
     words why there is none, "" if there is one.
+
+    Where every key has a committee, all are sums over keys, and ``keys`` is how many there are.
     """
 
     rounds: int
@@ -62,6 +74,7 @@ class Guarantee:
     guess: str = "guessing"
     delay_cost: float = 0.0
     no_bound: str = ""
+    keys: int = 0
 
     @property
     def bound(self) -> float:
@@ -99,6 +112,7 @@ class Guarantee:
             "findings": [] if made is None else list(made.findings),
             "bounds": {} if made is None else _bounds(made),
             "reason": self.reason,
+            "keys": self.keys or None,
         }
 
 
@@ -107,6 +121,9 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
 
     Weights in hindsight are searched for if that is fast, or if ``thorough``.
     """
+    if isinstance(model, KeyedModel):
+        return _of_keys(model)
+    assert isinstance(model, CommitteeModel)
     made, searched, rounds = None, False, model.rounds
     reason = "nothing was kept for an audit" if buffer is None else buffer.reason
     if buffer is not None and buffer.traces:
@@ -134,15 +151,64 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     return Guarantee(*given, **how, guess=guess, delay_cost=cost, no_bound=why)
 
 
-def _average(model: Model, best: float) -> tuple[float, float, str]:
+def _of_keys(model: KeyedModel) -> Guarantee:
+    """Return the sums of bounds over keys, each of which has a committee of its own.
+
+    The bound of a sum is the sum of bounds. A committee that began with the votes of another has
+    one change of members more to count.
+    """
+    scores, task = model.scores, model.task
+    rounds, risks = scores.rounds[: len(scores)], scores.risks[: len(scores)]
+    largest, alone = task.largest_loss, risks.shape[1] == 1
+    best = risks.min(axis=1) if risks.size else np.zeros(len(scores))
+    average, factor, why = math.inf, 1.0 if alone else vote_factor(task), ""
+    if alone:
+        why = ALONE
+    elif model.weighs:
+        why = WEIGHTED
+    elif model.largest_risk > largest * (1.0 + 1e-9):
+        why = _beyond(model.largest_risk, largest)
+    else:
+        changes, shares = int(model.learner.start == "shared"), Shares(risks.shape[1])
+        pairs, places = np.unique(np.column_stack([best, rounds]), axis=0, return_inverse=True)
+        bounds = [
+            shares.weighted_bound(total / largest, stretches_of(None, int(count)), changes)
+            for total, count in pairs.tolist()
+        ]
+        average = float(largest * np.array(bounds)[places.ravel()].sum()) if bounds else 0.0
+        why = "" if math.isfinite(factor) else NO_METRIC
+    guess = task.mean_guess()
+    return Guarantee(
+        int(rounds.sum()),
+        model.loss,
+        float(best.sum()),
+        average,
+        factor,
+        None if guess is None else float(guess) * model.weight,
+        None,
+        BY_KEY,
+        random=model.random,
+        alone=alone,
+        guess=task.guess.removeprefix("uniform "),
+        no_bound=why,
+        keys=len(scores),
+    )
+
+
+def _beyond(seen: float, largest: float) -> str:
+    """Say why there is no bound after a loss that was too large."""
+    said = f"an expected loss of {seen:.4g} was above the largest, {largest:.4g}"
+    return f"{said}: the bound of the weights does not hold for such losses"
+
+
+def _average(model: CommitteeModel, best: float) -> tuple[float, float, str]:
     """Return the bound of the members' weighted average, and what late labels have added to it.
 
     And why there is none: then both are infinite.
     """
     learner, largest = model.learner, model.learner.task.largest_loss
     if model.largest_risk > largest * (1.0 + 1e-9):  # the weights' bound is for those in range
-        seen = f"an expected loss of {model.largest_risk:.4g} was above the largest, {largest:.4g}"
-        return math.inf, math.inf, f"{seen}: the bound of the weights does not hold for such losses"
+        return math.inf, math.inf, _beyond(model.largest_risk, largest)
     given = best / largest, model.stretches
     at_once = largest * learner.shares.weighted_bound(*given)
     if not model.late:
@@ -160,7 +226,9 @@ def _bounds(made: CommitteeCertificate) -> dict[str, float]:
     return {form: bound for form, bound in held.bounds().items() if isinstance(bound, float)}
 
 
-def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> float | None:
+def _guessing(
+    model: CommitteeModel, made: CommitteeCertificate | None, rounds: int
+) -> float | None:
     """Return the loss of guessing; None if it depends on labels that were not kept."""
     if made is not None and made.rounds == rounds:
         return made.trivial
@@ -168,7 +236,9 @@ def _guessing(model: Model, made: CommitteeCertificate | None, rounds: int) -> f
     return None if guess is None else float(guess) * model.weight
 
 
-def audited(model: Model, buffer: AuditBuffer, thorough: bool) -> tuple[CommitteeCertificate, bool]:
+def audited(
+    model: CommitteeModel, buffer: AuditBuffer, thorough: bool
+) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight.
 
     The weights are for the best of the members that have weights.

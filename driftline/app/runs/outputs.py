@@ -13,6 +13,7 @@ from driftline import files
 from driftline.app.runs.audit_buffer import AuditBuffer
 from driftline.app.runs.audit_file import AuditFile, save_inputs
 from driftline.app.runs.checkpoint import Audit, Checkpoint, Extent
+from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.lock import Lock
 from driftline.app.runs.predictions import PredictionFile
 from driftline.app.runs.reading import Position, Rounds
@@ -26,7 +27,7 @@ from driftline.typing import Json
 
 __all__ = ["Outputs", "sweep", "sweep_audit"]
 
-PREDICTIONS, JOURNAL, SUMMARY, TRACE, INPUTS, REPORT = RESULTS
+PREDICTIONS, JOURNAL, SUMMARY, TRACE, INPUTS, REPORT, KEYS = RESULTS
 AUDIT = "audit.part"
 
 
@@ -236,6 +237,10 @@ class Outputs:
             files.remove(self.folder / TRACE, self.folder / INPUTS)
         content = json.dumps(summary, indent=2) + "\n"
         made.append(files.replace(self.folder / SUMMARY, content.encode()))
+        if isinstance(run.model, KeyedModel):
+            table = run.model.scores.to_csv(run.model.learner.alarms)
+            encoded = table.encode("utf-8", "surrogatepass")
+            made.append(files.replace(self.folder / KEYS, encoded))
         return [*made, write_report(report_data_of(run, summary, inputs), self.folder / REPORT)]
 
     def __enter__(self) -> Outputs:

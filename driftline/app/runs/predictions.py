@@ -24,6 +24,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class PredictionFile:
     """Predictions as CSV, a line a round: its number, the label, the prediction, the loss.
 
+    Where every key has a learner of its own, its key follows the number.
     Where rounds do not all count once, a column has their weight, which losses were multiplied by.
     Without labels there are only numbers and predictions. ``write`` takes text, and ``first`` is
     the number of the first round to come. ``chances`` are the labels that have a column for their
@@ -50,10 +51,12 @@ class PredictionFile:
         self.weighted = model.weighs and not problems
         self.late, self.held = late, [list(line) for line in held]
         self.sets = model.sets is not None and not problems
+        self.keyed = model.encoder.key is not None
 
     def begin(self) -> None:
         """Write the names of the columns."""
-        more = ["label", "prediction", "loss"] if self.labelled else ["prediction"]
+        more = ["key"] if self.keyed else []
+        more += ["label", "prediction", "loss"] if self.labelled else ["prediction"]
         more += ["arrival"] if self.late else []
         more += ["weight"] if self.weighted else []
         more += ["set"] if self.sets else []
@@ -80,7 +83,9 @@ class PredictionFile:
         if self.labelled and rounds.labels is None and not rounds.problems:
             rest = zip(*columns, *shares, strict=True)
             empty = [""] * (1 + self.weighted + self.late)
-            self._rows(["", "", made, *empty, *more] for made, *more in rest)
+            lines = [["", made, *empty, *more] for made, *more in rest]
+            keys = self._keys(rounds)
+            self._rows(["", *keys[i], *line] for i, line in enumerate(lines))
             return
         if self.labelled:
             shown = [f"{loss:g}" for loss in np.round(losses, 6).tolist()]
@@ -94,14 +99,22 @@ class PredictionFile:
             assert rounds.weights is not None
             columns.append([f"{weight:g}" for weight in rounds.weights.tolist()])
         columns += shares
-        rows = [list(row) for row in zip(*columns, strict=True)]
+        pairs = zip(self._keys(rounds), zip(*columns, strict=True), strict=True)
+        rows = [[*key, *row] for key, row in pairs]
         if self.problems:
             rows = [[*row, ""] for row in rows]
+            width = len(columns) + self.keyed
             for place, problem in sorted(rounds.problems.items()):
-                rows.insert(place, [""] * len(columns) + [escaped(problem)])
+                rows.insert(place, [""] * width + [escaped(problem)])
         lines = [[str(self.next + i), *row] for i, row in enumerate(rows)]
         self.next += len(rows)
         self._rows(lines if events is None else self._settled(lines, events))
+
+    def _keys(self, rounds: Rounds) -> list[list[str]]:
+        """Return the cells that say whose rounds these are: one each, or none without keys."""
+        if not self.keyed or rounds.keys is None:
+            return [[]] * rounds.played
+        return [[escaped(key)] for key in rounds.keys]
 
     def _arrivals(self, rounds: Rounds) -> list[str]:
         """Return the number of the round with which each label comes, empty for never."""

@@ -31,7 +31,7 @@ class Rounds(NamedTuple):
     which others were refused and why. ``passed`` is how many rows without a label were left out.
     ``times`` say when each round was, None if that is not known; ``weights`` how often it counts,
     None for once; ``delays`` after how many more rounds its label comes, negative for never, None
-    where all labels come at once.
+    where all labels come at once. ``keys`` say whose each round is, None without keys.
     ``idle`` is whether these are no rounds, but a pause in which no row came.
     """
 
@@ -47,6 +47,7 @@ class Rounds(NamedTuple):
     weights: np.ndarray | None = None
     idle: bool = False
     delays: np.ndarray | None = None
+    keys: Sequence[str] | None = None
 
 
 class Position(NamedTuple):
@@ -234,6 +235,7 @@ class Reading:
                     times=None if batch.times is None else batch.times[a:b],
                     weights=None if batch.weights is None else batch.weights[a:b],
                     delays=self._delays(batch, a, b),
+                    keys=None if batch.keys is None else batch.keys[a:b],
                 )
 
     def _delays(self, batch: Batch, start: int, stop: int) -> np.ndarray | None:
@@ -254,7 +256,8 @@ class Reading:
             batch = self.bound.batch(part.take([i for i in range(len(part)) if i not in more]))
             problems |= {places[i]: problem for i, problem in more.items()}
         count, absent = len(batch.piece), batch.unlabelled
-        return Rounds(batch.inputs, batch.labels, count, count, None, absent, problems)
+        made = Rounds(batch.inputs, batch.labels, count, count, None, absent, problems)
+        return made._replace(keys=batch.keys)
 
     def _pieces(self) -> Iterator[Piece | None]:
         """Yield pieces, and None where no row comes for some time."""

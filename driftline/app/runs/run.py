@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
 
 from driftline.app.runs.audit_buffer import AuditBuffer
+from driftline.app.runs.committee_model import PER_MEMBER, CommitteeModel
 from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
+from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.late_rounds import LateRounds, Told
 from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
-from driftline.committee import CommitteeTrace
 from driftline.committee.row_chances import RowChances
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels, Inputs, Json, Labels
 
 __all__ = ["WEIGHT", "BatchResult", "Run"]
-
-#: The columns of the journal for every member.
-PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
 #: Why there is no audit of a run that began while labels were waited for.
 CARRIED = "labels of rounds before this run came in it, and there is no audit across that"
@@ -116,9 +115,8 @@ class Run:
 
     @property
     def _names(self) -> list[str]:
-        """The columns of the journal: losses, and those of every member."""
-        members = range(len(self.model.learner.members))
-        made = self.columns + [f"{what}.{j}" for what in PER_MEMBER for j in members]
+        """The columns of the journal: losses, and those of the model."""
+        made = self.columns + self.model.columns
         made += [] if self.model.sets is None else SETS
         return [*made, WEIGHT] if self.model.weighs else made
 
@@ -127,7 +125,7 @@ class Run:
         self.unlabelled += rounds.passed
         if rounds.labels is None:
             self.unlabelled += rounds.rows
-            made = self.model.next_predictions(rounds.inputs)
+            made = self.model.next_predictions(rounds.inputs, rounds.keys)
             self.model.remember(rounds.memory)
             chances = self._chances(rounds)
             return BatchResult(made, None, chances, sets=self._sets(chances, rounds))
@@ -138,25 +136,25 @@ class Run:
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         try:
             rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
-            trace = self.model.learn(rounds.inputs, rounds.labels, rounds.weights, audit=keep)
+            played = self.model.learn(
+                rounds.inputs, rounds.labels, rounds.weights, rounds.keys, audit=keep
+            )
         except InputError:
             self.model.scaling = before
             raise
         self.model.remember(rounds.memory)
-        weights = trace.sample_weight
+        weights = played.weights
         rounds = rounds._replace(weights=weights)
         chances = self._chances(rounds)
         sets = self._sets(chances, rounds)
         self.seconds += time.perf_counter() - start
-        beside = self.model.baselines.losses(rounds.labels)
-        if weights is not None:
-            beside *= weights[:, np.newaxis]
-        if self.audit_buffer is not None:
-            self.audit_buffer.add(rounds, trace)
-        losses = np.column_stack([trace.target_loss, beside])
+        beside = self.model.beside(rounds.labels, weights, rounds.keys)
+        if self.audit_buffer is not None and played.trace is not None:
+            self.audit_buffer.add(rounds, played.trace)
+        losses = np.column_stack([played.losses, beside])
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
-        columns = dict(zip(self.columns, losses.T, strict=True)) | _members(trace)
+        columns = dict(zip(self.columns, losses.T, strict=True)) | played.columns
         if sets is not None:
             own = _set_columns(sets, rounds.labels)
             columns |= dict(zip(SETS, own.T, strict=True))
@@ -168,17 +166,19 @@ class Run:
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
         self.totals += losses.sum(axis=0)
         self.weight += rounds.played if weights is None else float(weights.sum())
-        self._count(rounds.labels, trace.prediction)
+        self._count(rounds.labels, played.prediction)
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(trace.prediction, trace.target_loss, chances, weights, sets=sets)
+        return BatchResult(played.prediction, played.losses, chances, weights, sets=sets)
 
     def _learn_late(self, rounds: Rounds, delays: np.ndarray) -> BatchResult:
         """Predict some rounds, and learn from those whose labels come meanwhile."""
         start = time.perf_counter()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep)
-        trace, late = self.model.learn_late(*given)
+        model = self.model
+        assert isinstance(model, CommitteeModel)  # check_delay refuses others
+        trace, late = model.learn_late(*given)
         self.model.remember(rounds.memory)
         chances = self._chances(rounds)
         sets = self._sets(chances, rounds, late)
@@ -187,7 +187,7 @@ class Run:
         labels = np.asarray(rounds.labels)
         told = self.late.add(trace, late, labels, self.model.baselines, own)
         self.set_totals += told.sets.sum(axis=0) if sets is not None else 0.0
-        self.model.count_late(told)
+        model.count_late(told)
         if self.audit_buffer is not None:
             if late.carried and self.audit_buffer.wants_weights:
                 self.audit_buffer.drop(CARRIED)
@@ -271,7 +271,7 @@ class Run:
 
     def _alarms(self, rounds: int) -> list[int]:
         before = self.model.rounds - rounds
-        return [int(t) - before for t in self.model.learner.alarms if t >= before]
+        return [int(t) - before for t in self.model.alarms if t >= before]
 
     @property
     def alarm_times(self) -> list[str]:
@@ -302,7 +302,7 @@ class Run:
             "weight": self.weight,
             "weight_column": self.model.encoder.weight,
             "balanced": self.model.encoder.balanced,
-            "abstain": self.model.learner.task.doubt.cost if self.model.abstains else None,
+            "abstain": self.model.task.doubt.cost if self.model.abstains else None,
             "unanswered": self.unanswered if self.model.abstains else None,
             "rounds_of_model": self.model.rounds,
             "to_come": self.late.waiting,
@@ -314,7 +314,18 @@ class Run:
             "times": self._times(),
             "far_outside": self.model.far_outside,
             "sets": self.set_summary(),
+            "key": self.model.encoder.key,
+            "keys": self._keys(),
         }
+
+    def _keys(self) -> Json | None:
+        """Return how many keys there are, with the worst, the typical and the best; or None."""
+        if not isinstance(self.model, KeyedModel):
+            return None
+        table = self.model.table()
+        parts = {what: [asdict(row) for row in rows] for what, rows in table.parts.items()}
+        names = ("count", "least", "compared", "beaten", "risen", "alarms")
+        return {name: getattr(table, name) for name in names} | parts
 
     def set_summary(self) -> Json | None:
         """Return goal, coverage and mean size of sets; None without sets."""
@@ -340,14 +351,3 @@ def _set_columns(sets: np.ndarray | None, labels: Labels) -> np.ndarray:
     known = codes < sets.shape[1]
     inside = known & sets[np.arange(len(codes)), np.where(known, codes, 0)]
     return np.column_stack([inside, sets.sum(axis=1)]).astype(np.float64)
-
-
-def _members(trace: CommitteeTrace) -> dict[str, np.ndarray]:
-    """Return the columns of the journal for every member."""
-    columns: dict[str, np.ndarray] = {}
-    none = np.zeros(len(trace))
-    for j, member in enumerate(trace.members):
-        again = none if member.restarted is None else member.restarted
-        own = trace.member_risk[:, j], trace.weights[:, j], member.eta, again
-        columns |= {f"{what}.{j}": column for what, column in zip(PER_MEMBER, own, strict=True)}
-    return columns

@@ -26,6 +26,7 @@ RESULTS = (
     "trace.npz",
     "inputs.npz",
     "report.html",
+    "keys.csv",
 )
 
 ELSE = "begin again by --fresh, or name another folder by --out"

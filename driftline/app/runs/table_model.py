@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from driftline.app.runs.committee_model import CommitteeModel
 from driftline.app.runs.guarantee import Guarantee, guarantee_of
 from driftline.app.runs.model import Model
+from driftline.app.runs.models import model_from, new_model
 from driftline.app.runs.queries import Queries
 from driftline.app.runs.table_ticket import TableTicket
 from driftline.app.tables import Batch, Encoder, Options, guess
@@ -42,6 +44,9 @@ class TableModel:
     answer, several rows give a list. A value that is not given is missing; columns of the label
     and those that were left out when the model was made may be there or not. Where the table had
     index:value pairs, rows are an array or a CSR matrix, and those of a ranking are one query.
+
+    Where a column says whose a row is (``key``), every key has a learner of its own: rows are
+    predicted and learned from with their keys, and tickets, probabilities and sets are for others.
 
     Threads may predict while one learns; those that learn or save wait for each other.
 
@@ -95,14 +100,14 @@ class TableModel:
             The share of rows whose label is to be in its :meth:`predict_set`; None for no sets.
         options
             As on the command line: ``task``, ``ignore``, ``text``, ``query``, ``levels``,
-            ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``.
+            ``missing``, ``highest``, ``time``, ``weight``, ``balance``, ``abstain``, ``key``.
         """
         given = GivenRows.of(rows, ())
         chosen = _options(label=label, **options)
         if not len(given):
             raise InputError("what columns hold is guessed from rows: give some")
         encoder, _ = guess(given, given, chosen)
-        return cls(Model.new(learner, encoder, seed, coverage))
+        return cls(new_model(learner, encoder, seed, coverage))
 
     def fresh(self, learner: str = "auto", seed: int = 0) -> TableModel:
         """Return a model for the same columns and labels that has learned nothing yet."""
@@ -111,14 +116,32 @@ class TableModel:
             encoder.columns.sums[:], encoder.columns.counts[:] = 0.0, 0.0
         sets = self._model.sets
         coverage = None if sets is None else sets.part.coverage
-        return TableModel(Model.new(learner, encoder, seed, coverage))
+        return TableModel(new_model(learner, encoder, seed, coverage))
 
     # -- facts
 
     @property
-    def learner(self) -> Committee:
-        """The committee that learns: it knows features and numbers of labels, not names."""
+    def learner(self) -> Any:
+        """The committee that learns: it knows features and numbers of labels, not names.
+
+        Where every key has one, all of them: a :class:`~driftline.Keyed`.
+        """
         return self._model.learner
+
+    @property
+    def key(self) -> str | None:
+        """The column that says whose a row is, None if there is one learner for all rows."""
+        return self._model.encoder.key
+
+    @property
+    def _one(self) -> CommitteeModel:
+        """The model, if it has one learner."""
+        if not isinstance(self._model, CommitteeModel):
+            raise InputError(
+                f"every {self.key} has a learner of its own: predict and learn take rows, and "
+                "model.learner.learner(key) returns that of one key for anything else"
+            )
+        return self._model
 
     @property
     def rounds(self) -> int:
@@ -128,7 +151,7 @@ class TableModel:
     @property
     def alarms(self) -> np.ndarray:
         """The rounds after which losses were seen to have risen, counted from 0."""
-        return self.learner.alarms
+        return self._one.alarms
 
     @property
     def task(self) -> str:
@@ -141,7 +164,8 @@ class TableModel:
         encoder = self._model.encoder
         if isinstance(encoder.columns, int):
             return encoder.feature_names
-        return [*encoder.columns.names, *([] if encoder.query is None else [encoder.query])]
+        more = [name for name in (encoder.query, encoder.key) if name is not None]
+        return [*encoder.columns.names, *more]
 
     @property
     def label(self) -> list[str]:
@@ -156,7 +180,7 @@ class TableModel:
     @property
     def ranks(self) -> bool:
         """Whether documents are ranked: then the rows of a query are predicted together."""
-        return self.learner.task.layout.ragged
+        return self._model.task.layout.ragged
 
     @property
     def has_sets(self) -> bool:
@@ -191,7 +215,7 @@ class TableModel:
 
     def describe(self) -> str:
         """Say which learner is behind it, and which theorem applies."""
-        return self.learner.describe()
+        return self._model.describe()
 
     # -- predicting and learning
 
@@ -203,8 +227,8 @@ class TableModel:
         every row has its rank among them.
         """
         given = self._given(rows)
-        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
-        made = self._model.predict(inputs) if len(given) else []
+        batch = self._batch(given, labelled=False, learning=False)
+        made = self._model.predict(self._inputs(batch), batch.keys) if len(given) else []
         return self._answer(given, self._named(made))
 
     def predict_proba(self, rows: Any) -> Any:
@@ -261,14 +285,15 @@ class TableModel:
     def _learn(self, given: GivenRows) -> Any:
         """Learn from rows with labels and return what was predicted; if refused, change nothing."""
         model = self._model
-        if waits := model.learner.waits:
+        if waits := model.waits:
             last = int(model.learner.waiting[-1])
             raise InputError(
                 f"labels of {waits} rows of its run are still to come: go on by driftline run "
                 f"--resume, or forget these rows by forget(before={last + 1})"
             )
         learner, scaling = model.learner, model.scaling
-        alone = len(given) == 1 and not model.weighs and model.sets is None
+        alone = isinstance(model, CommitteeModel) and len(given) == 1
+        alone = alone and not model.weighs and model.sets is None
         before_rows = None if model.sets is None else RowChances(learner)
         if scaling is not None:
             model.scaling = scaling.copy()
@@ -276,15 +301,15 @@ class TableModel:
             with self._unless_refused():
                 batch = self._batch(given, labelled=True, learning=True)
                 inputs, grades = self._rounds(batch)
-                if alone and not model.learner.task.layout.ragged:
-                    made: Any = [model.learn_one(inputs[:1], grades[0])]
+                if alone and not model.task.layout.ragged:
+                    made: Any = [self._one.learn_one(inputs[:1], grades[0])]
                 else:
-                    trace = model.learn(model.scaled(inputs), grades, batch.weights)
-                    made, weights = trace.prediction, trace.sample_weight
+                    played = model.learn(model.scaled(inputs), grades, batch.weights, batch.keys)
+                    made, weights = played.prediction, played.weights
         except BaseException:
             model.learner, model.scaling = learner, scaling  # from before new classes and rows
             raise
-        model.count_labels(grades)
+        model.count_labels(grades, batch.keys)
         if model.sets is not None and before_rows is not None:
             chances = before_rows.before(inputs, grades, weights)
             model.sets.play(chances, np.asarray(grades), known=before_rows.known)
@@ -341,7 +366,7 @@ class TableModel:
         if not isinstance(ticket, TableTicket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         with self._lock:
-            made = replace(ticket, ticket=self._model.learner.admit(ticket.ticket))
+            made = replace(ticket, ticket=self._one.learner.admit(ticket.ticket))
             self._model.predicted += 1
             return made
 
@@ -389,7 +414,7 @@ class TableModel:
 
     def _check_tickets(self) -> None:
         """Refuse tickets where rows are more than their inputs."""
-        if self._model.weighs or self._model.scaling is not None:
+        if self._one.weighs or self._one.scaling is not None:
             raise InputError(
                 "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
                 "has neither: learn from rows with their labels by learn()"
@@ -404,7 +429,7 @@ class TableModel:
         with self._lock, self._unless_refused():
             learning = numbers is None
             inputs = self._inputs(self._batch(given, labelled=False, learning=learning))
-            ragged, learner = self._model.learner.task.layout.ragged, self._model.learner
+            ragged, learner = self._model.task.layout.ragged, self._one.learner
             if ragged and len(inputs) != 1:
                 raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
             sets = self._sets_of(inputs)
@@ -460,7 +485,7 @@ class TableModel:
         if not tickets:
             return
         with self._lock:
-            model, told = self._model, []
+            model, told = self._one, []
             with self._unless_refused():
                 codes = self._codes(labels)
                 if model.sets is not None:
@@ -474,7 +499,7 @@ class TableModel:
 
     def _codes(self, labels: Sequence[Any]) -> Any:
         """Return labels by name as the learner takes them; new classes are added."""
-        codec, ragged = self._model.encoder.labels, self._model.learner.task.layout.ragged
+        codec, ragged = self._model.encoder.labels, self._model.task.layout.ragged
         if not ragged and (known := codec.known_codes(labels)) is not None:
             return known
         grades = [_listed(label) for label in labels] if ragged else [[label] for label in labels]
@@ -491,15 +516,16 @@ class TableModel:
         own: Any = ticket.ticket if isinstance(ticket, TableTicket) else ticket
         other: Any = before.ticket if isinstance(before, TableTicket) else before
         with self._lock:
-            waited, level = self.learner.waiting, self._model.sets
-            self.learner.forget(own, before=other)
+            learner, level = self._one.learner, self._model.sets
+            waited = learner.waiting
+            learner.forget(own, before=other)
             if level is not None:
-                level.waiting = level.waiting[np.isin(waited, self.learner.waiting)]
+                level.waiting = level.waiting[np.isin(waited, learner.waiting)]
 
     @property
     def outstanding(self) -> int:
         """How many tickets were asked for, and neither told nor forgotten yet."""
-        return self.learner.outstanding
+        return self._one.learner.outstanding
 
     def explain(self, rows: Any = None) -> Explanation:
         """Say which columns matter most, and how chances depend on them: see :func:`explain`.
@@ -536,7 +562,7 @@ class TableModel:
     @classmethod
     def from_saved(cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]) -> TableModel:
         """Return the model of a file that was read."""
-        return cls(Model.from_saved(path, about, arrays))
+        return cls(model_from(path, about, arrays))
 
     # -- from rows to inputs, and from predictions to names
 
@@ -557,7 +583,7 @@ class TableModel:
 
     def _learner_and_names(self) -> tuple[Committee, list[str]]:
         """Return the learner and the names of what it predicts, while others may add classes."""
-        learner = self._model.learner  # first: names of new classes are known before it grows
+        learner = self._one.learner  # first: names of new classes are known before it grows
         codec = self._model.encoder.labels
         return learner, list(codec.outcomes[: learner.task.dim] if codec.grows else codec.outcomes)
 
@@ -625,7 +651,7 @@ def _options(**given: Any) -> Options:
         if not isinstance(texts, Iterable) or (name == "levels" and texts is not given[name]):
             raise InputError(f"{name} must be a list of texts, not {given[name]!r:.80}")
         given[name] = [text_of(text) for text in texts]
-    for name in {"query", "task", "missing", "decimal", "time", "weight"} & given.keys():
+    for name in {"query", "task", "missing", "decimal", "time", "weight", "key"} & given.keys():
         if not isinstance(given[name], str | None):
             raise InputError(f"{name} must be a text, not {given[name]!r:.80}")
     if given.get("task") not in (None, *CODECS):

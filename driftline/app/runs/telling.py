@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import SETS, WEIGHT, Run
 from driftline.committee.pooling import gives_chances
@@ -24,10 +25,12 @@ def report_data_of(
     run: Run, summary: Json, inputs: Sequence[ChangedInput] | None = None
 ) -> ReportData:
     """Return the report data from the journal and the summary of a run."""
-    journal, labels = run.journal, run.model.encoder.labels
-    members = run.model.learner.members
-    shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
-    weights, names = share_of_kinds(shares, [member.config() for member in members])
+    journal, encoder, labels = run.journal, run.model.encoder, run.model.encoder.labels
+    members = [] if encoder.key is not None else run.model.learner.members
+    weights, names = None, list[str]()
+    if len(members) > 1:
+        shares = np.column_stack([journal.means(f"weight.{j}") for j in range(len(members))])
+        weights, names = share_of_kinds(shares, [member.config() for member in members])
     certificate = summary["certificate"]
     data = ReportData(
         Path(str(summary.get("file", "run"))).name,
@@ -35,15 +38,15 @@ def report_data_of(
         {name.replace("_", " "): journal.sums(name) for name in run.columns},
         unit=WEIGHTED if run.model.weighs else labels.unit,
         sizes=journal.sums(WEIGHT) if run.model.weighs else journal.lengths,
-        weights=weights if len(members) > 1 else None,
+        weights=weights,
         members=names,
         alarms=run.journal_alarms,
-        times=TimeAxis(run.model.encoder.time or "", kept) if (kept := run.times.kept) else None,
+        times=TimeAxis(encoder.time or "", kept) if (kept := run.times.kept) else None,
         alarm_times=run.times.of_alarms(run.journal_alarms),
         inputs=inputs,
         baselines=True,
         random=certificate["random"],
-        settings=summary | {"description": run.model.learner.describe().splitlines()},
+        settings=summary | {"description": run.model.describe().splitlines()},
         findings=list(certificate["findings"]),
         guess=certificate["guess"],
         unanswered=run.unanswered / run.rounds if run.model.abstains and run.rounds else None,
@@ -59,7 +62,10 @@ def report_data_of(
     if len(members) == 1:
         data.means = {"eta": journal.means("eta.0")}
         data.expected = journal.sums("risk.0") if data.random else None
-    data.explanation = _explained(run.model)
+    if isinstance(run.model, KeyedModel):
+        data.keys = run.model.table()
+    else:
+        data.explanation = _explained(run.model)
     if run.counts.table is not None and len(run.counts.table):
         data.counts = run.counts.table
         data.names = list(labels.outcomes)[: len(data.counts)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from driftline.app.runs import TableModel
-from driftline.app.runs.model import Model
+from driftline.app.runs import CommitteeModel, TableModel
 from driftline.app.service.bodies import ChallengerBody, ModelBody
 from driftline.app.tables.columns import Column, Columns
 from driftline.app.tables.encoder import Encoder
@@ -41,7 +40,7 @@ def model_of(body: ModelBody) -> bytes:
         model = TableModel.new(body.rows, body.label, **given, **body.options)
     else:
         encoder = _encoder(body)
-        model = TableModel(Model.new(body.learner, encoder, body.seed, body.coverage))
+        model = TableModel(CommitteeModel.new(body.learner, encoder, body.seed, body.coverage))
     return archive.packed(*model.to_saved())
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.app.runs import TableModel
-from driftline.app.runs.model import Model
 from driftline.app.runs.table_ticket import TableTicket
 from driftline.errors import InputError
 from driftline.learner import Learner, Ticket
@@ -124,6 +123,8 @@ class TableServed(Served):
     """A model of a table: rows are dicts by the names of columns, labels have names."""
 
     def __init__(self, model: TableModel):
+        if model.key is not None:
+            raise InputError("a service has one learner for all rows, not one for every key")
         self.model = model
 
     def check_rows(self, rows: Sequence[Any]) -> None:
@@ -356,7 +357,7 @@ class LearnerServed(Served):
 def served_from(about: Json, arrays: dict[str, np.ndarray]) -> Served:
     """Return a model or a learner from the content of its file, or refuse it."""
     if "table" in about:
-        return TableServed(TableModel(Model.from_saved("the model", about, arrays)))
+        return TableServed(TableModel.from_saved("the model", about, arrays))
     paid = about.get("paid", 0.0)
     if not isinstance(paid, (int, float)) or not math.isfinite(paid):
         raise InputError(f"a model cannot have paid {paid!r:.80}")

@@ -35,7 +35,8 @@ class Batch(NamedTuple):
     ``queries`` are the texts that say which documents belong together, None without a ranking;
     ``unlabelled`` is which rows have no label, None if all have one. ``times`` are the texts of the
     column of times, and ``weights`` the numbers of that of weights; None if there is none.
-    ``delays`` say after how many more rows each label comes, negative for never.
+    ``delays`` say after how many more rows each label comes, negative for never. ``keys`` say whose
+    each row is; None without keys.
     """
 
     inputs: Inputs
@@ -46,6 +47,7 @@ class Batch(NamedTuple):
     times: Sequence[str] | None = None
     weights: np.ndarray | None = None
     delays: np.ndarray | None = None
+    keys: Sequence[str] | None = None
 
 
 class Encoder:
@@ -69,6 +71,8 @@ class Encoder:
         Whether rows count by how rare their class has been so far.
     delay
         The column that says after how many more rows the label of a row comes.
+    key
+        The column that says whose a row is, where every key has a learner of its own.
     """
 
     def __init__(
@@ -81,15 +85,21 @@ class Encoder:
         weight: str | None = None,
         balanced: bool = False,
         delay: str | None = None,
+        key: str | None = None,
     ):
         self.columns, self.labels, self.query = columns, labels, query
         self.ignored, self.time = list(ignored), time
-        self.weight, self.balanced, self.delay = weight, balanced, delay
+        self.weight, self.balanced, self.delay, self.key = weight, balanced, delay, key
 
     @property
     def features(self) -> int:
         """How many features an input has."""
         return self.columns if isinstance(self.columns, int) else self.columns.width
+
+    @property
+    def sparse(self) -> bool:
+        """Whether inputs are sparse rows."""
+        return True if isinstance(self.columns, int) else self.columns.sparse
 
     @property
     def feature_names(self) -> list[str]:
@@ -129,7 +139,7 @@ class Encoder:
         inputs = [] if isinstance(self.columns, int) else self.columns.names
         if labelled is None:
             labelled = all(name in have and name not in out for name in self.labels.names)
-        query = [] if self.query is None else [self.query]
+        query = [name for name in (self.query, self.key) if name is not None]
         learned = [self.weight, self.delay] if labelled and learning else []
         more = [name for name in learned if name is not None]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *more]
@@ -173,6 +183,7 @@ class Encoder:
             "weight": self.weight,
             "balanced": self.balanced,
             "delay": self.delay,
+            "key": self.key,
         }
 
     @classmethod
@@ -182,10 +193,10 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        texts = (query, *(config.get(name) for name in ("time", "weight", "delay")))
-        query, time, weight, delay = (None if name is None else str(name) for name in texts)
+        texts = (query, *(config.get(name) for name in ("time", "weight", "delay", "key")))
+        query, time, weight, delay, key = (None if name is None else str(name) for name in texts)
         balanced = config.get("balanced") is True
-        return cls(made, labels, query, ignored, time, weight, balanced, delay)
+        return cls(made, labels, query, ignored, time, weight, balanced, delay, key)
 
 
 class Bound(NamedTuple):
@@ -205,6 +216,7 @@ class Bound(NamedTuple):
         learning = ~absent if self.learning and absent is not None else self.learning
         try:
             weights, delays = self._weights(piece, absent), self._delays(piece, absent)
+            keys = self._keys(piece)
             if isinstance(columns, int):
                 inputs: Inputs = _widened(piece, columns)
             else:
@@ -213,7 +225,19 @@ class Bound(NamedTuple):
             labels.forget(known)
             raise
         queries = None if query is None else piece.texts(self.positions[query])
-        return Batch(inputs, made, piece, queries, absent, self._times(piece), weights, delays)
+        times = self._times(piece)
+        return Batch(inputs, made, piece, queries, absent, times, weights, delays, keys)
+
+    def _keys(self, piece: Piece) -> list[str] | None:
+        """Return whose rows these are; None without such a column."""
+        name = self.encoder.key
+        if name is None:
+            return None
+        texts = [text.strip() for text in piece.texts(self.positions[name])]
+        for row, text in enumerate(texts):
+            if is_missing(text):
+                raise piece.error(row, name, "the key is missing", "mend it, or leave the row out")
+        return texts
 
     def _weights(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray | None:
         """Return how often rows count, 1 where they have no label; None without such a column."""

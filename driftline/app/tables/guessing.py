@@ -35,13 +35,14 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         ignored += _single(table, options, ignored, "time")
     weight = [] if options.weight is None else _single(table, options, ignored, "weight")
     delay = [] if options.delay_column is None else _single(table, options, ignored, "delay_column")
-    free = [name for name in names if name not in {*ignored, *weight, *delay, query}]
+    key = [] if options.key is None else _single(table, options, ignored, "key")
+    free = [name for name in names if name not in {*ignored, *weight, *delay, *key, query}]
     named = _named(table, options.label, "--label")
     labels = [name for name in named if name in free]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
-            "query, the time, the weight or the delay: it can be one of these only"
+            "query, the time, the weight, the delay or the key: it can be one of these only"
         )
     if not labels:
         if not free:
@@ -67,8 +68,9 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
         query = None
     more = (query, ignored, options.time, options.weight, options.balance, options.delay_column)
     _refuse_weights(made, options)
+    _refuse_key(made, options)
     if table.width is not None:
-        return Encoder(table.width, made, *more), notes
+        return Encoder(table.width, made, *more, options.key), notes
     rest = [name for name in free if name not in labels]
     if not rest:
         hint = (
@@ -96,15 +98,15 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     sparse = table.sparse and all(column.kind == "number" for column in columns)
     inputs = Columns(columns, options.missing, options.decimal, sparse)
     notes.append(f"inputs: {len(columns)} columns, {inputs.width} features; task: {made.kind}")
-    return Encoder(inputs, made, *more), notes
+    return Encoder(inputs, made, *more, options.key), notes
 
 
 def _single(
     table: Table | GivenRows, options: Options, ignored: list[str], option: str
 ) -> list[str]:
-    """Return the column of times, weights or delays, which is no input."""
+    """Return the column of times, weights, delays or keys, which is no input."""
     name, names = str(getattr(options, option)), table.columns
-    others = ("time", "weight", "delay_column")
+    others = ("time", "weight", "delay_column", "key")
     said = option.replace("_", "-")
     if name not in names:
         raise InputError(
@@ -113,7 +115,7 @@ def _single(
     before = [one for one in others[: others.index(option)] if getattr(options, one) == name]
     if name in ignored or name == options.query or before:
         other = "left out by --ignore" if name in ignored else "named by --query"
-        other = f"named by --{before[0]}" if before else other
+        other = f"named by --{before[0].replace('_', '-')}" if before else other
         raise InputError(f"column {name!r} is named by --{said}, and {other}: it can be one only")
     return [name]
 
@@ -141,6 +143,19 @@ def _refuse_weights(labels: LabelCodec, options: Options) -> None:
             f"--weight is for rows that are learned from one by one, and the task is "
             f"{labels.kind}: say --ignore {options.weight} instead to leave the column out"
         )
+
+
+def _refuse_key(labels: LabelCodec, options: Options) -> None:
+    """Refuse learners by key where these are not for such labels."""
+    if options.key is None:
+        return
+    if labels.task.layout.ragged:
+        raise InputError(
+            f"--key is for rows that are learned from one by one, and the task is {labels.kind}: "
+            f"say --ignore {options.key} instead to leave the column out"
+        )
+    if options.delay_column is not None:
+        raise InputError("--delay-column does not go with --key yet: leave one of them out")
 
 
 def _unlabelled(

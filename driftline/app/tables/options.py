@@ -15,9 +15,9 @@ class Options:
     ``label``, ``ignore`` and ``text`` may hold patterns such as ``tag_*``. ``time`` is a column of
     dates or times, and ``weight`` one of sample weights: both are no inputs. With ``balance`` rows
     count by how rare their class has been so far. ``abstain`` is the cost of no answer, where a
-    wrong one costs 1; None for an answer to every row.
-    count by how rare their class has been so far. ``delay_column`` says after how many more rows a
-    label comes, and is no input.
+    wrong one costs 1; None for an answer to every row. ``delay_column`` says after how many more
+    rows a label comes, and is no input; ``key`` says whose a row is, and is no input either: every
+    key has a learner of its own.
     """
 
     label: Sequence[str] = ()
@@ -35,3 +35,4 @@ class Options:
     balance: bool = False
     abstain: float | None = None
     delay_column: str | None = None
+    key: str | None = None

@@ -1,0 +1,339 @@
+"""A committee together with the encoder of its columns, in one file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.app.runs.baselines import baselines_of
+from driftline.app.runs.late_rounds import Told
+from driftline.app.runs.model import Model, Played
+from driftline.app.tables import Encoder
+from driftline.committee import Committee, CommitteeTrace, named
+from driftline.committee.shares import Stretch, stretches_of
+from driftline.committee.vote import vote, vote_one
+from driftline.errors import InputError
+from driftline.features import Standardiser
+from driftline.learner import Ticket
+from driftline.learner.late import LateRun
+from driftline.sets import Adaptive, SetLevel
+from driftline.sets.run import check_task
+from driftline.state.loading import DAMAGE, loaded
+from driftline.typing import Input, Inputs, Json, Label, Labels, Prediction, Saved
+
+__all__ = ["PER_MEMBER", "CommitteeModel"]
+
+#: The columns of the journal for every member.
+PER_MEMBER = ("risk", "weight", "eta", "restarts")
+
+#: The prefix of the names of arrays of the level of sets.
+SETS = "sets."
+
+
+class CommitteeModel(Model):
+    """A committee, and the encoder that makes inputs and labels for it.
+
+    ``totals`` are the expected losses of the members since the first round.
+    :func:`driftline.load` reads only the learner from the file.
+    """
+
+    learner: Committee
+
+    def __init__(self, learner: Committee, encoder: Encoder, about: str = ""):
+        super().__init__(learner, encoder, baselines_of(learner.task), about)
+        self.predicted = learner.rounds
+        self.totals = np.zeros(len(learner.members))
+        #: Rounds of the same scale of weights, since the first.
+        self.stretches: tuple[Stretch, ...] = ()
+        self._generator = np.random.default_rng(0)  # of predictions without learning
+
+    @classmethod
+    def new(
+        cls, name: str, encoder: Encoder, seed: int | None = 0, coverage: float | None = None
+    ) -> CommitteeModel:
+        """Return a new model, by the name of its learner; with sets that have this coverage."""
+        made = cls(named(name, encoder.labels.task, seed=seed), encoder, name)
+        if coverage is not None:
+            check_task(encoder.labels.task)
+            made.sets = Adaptive(coverage).level()
+        return made
+
+    @property
+    def weight(self) -> float:
+        """The weights of all rounds together."""
+        return sum(stretch.weight for stretch in self.stretches)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from."""
+        return self.learner.rounds
+
+    @property
+    def waits(self) -> int:
+        """How many labels are still to come."""
+        return self.learner.waits
+
+    @property
+    def alarms(self) -> np.ndarray:
+        """The rounds after which losses were seen to have risen, counted from 0."""
+        return self.learner.alarms
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the journal for every member."""
+        return [f"{what}.{j}" for what in PER_MEMBER for j in range(len(self.learner.members))]
+
+    def describe(self) -> str:
+        """Say which committee it is, and which theorem applies."""
+        return self.learner.describe()
+
+    @property
+    def random(self) -> bool:
+        """Whether predictions are random, so that losses differ from expected losses."""
+        return not all(member.certain for member in self.learner.members)
+
+    @property
+    def far_outside(self) -> dict[str, int]:
+        """How many values of each column of numbers were far outside, where any were.
+
+        They were clipped. Categories are not counted.
+        """
+        scaling = self.learner.scaling if self.scaling is None else self.scaling
+        if scaling is None or not scaling.far.any():
+            return {}
+        columns, counts = self.encoder.columns, scaling.far.tolist()
+        if isinstance(columns, int):
+            places = {f"feature {j}": j for j in range(len(counts))}
+        else:
+            places = columns.numbers
+        return {name: counts[j] for name, j in places.items() if counts[j]}
+
+    def learn(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        weights: np.ndarray | None = None,
+        keys: Sequence[str] | None = None,
+        audit: bool = False,
+    ) -> Played:
+        """Play rounds; classes that are new are added first."""
+        learner, classes = self._grown(labels)
+        weights, balance = self._balanced(labels, weights)
+        trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
+        self.learner, self.classes, self.balance = learner, classes, balance
+        self._count(trace.target_loss, trace.member_risk, weights)
+        self.predicted += len(trace)
+        given = trace.prediction, trace.target_loss, trace.sample_weight
+        return Played(*given, _columns(trace), trace)
+
+    def learn_late(
+        self,
+        inputs: Inputs,
+        labels: Labels,
+        weights: np.ndarray | None,
+        delays: np.ndarray,
+        audit: bool = False,
+    ) -> tuple[CommitteeTrace, LateRun]:
+        """Predict rounds, and learn from those whose labels come, as in :meth:`learn`.
+
+        Return the trace of all events, and which these are; :meth:`count_late` is to follow.
+        """
+        learner, classes = self._grown(labels)
+        trace, late = learner.run_events(inputs, labels, delays, audit=audit, sample_weight=weights)
+        self.learner, self.classes, self.late = learner, classes, True
+        self.predicted += int(late.asked.sum())
+        return trace, late
+
+    def count_late(self, told: Told) -> None:
+        """Add up what was paid for rounds whose labels came."""
+        self._count(told.losses[:, 0], told.risks, told.weights if self.weighs else None)
+
+    def learn_one(self, x: Input, label: Label) -> Prediction:
+        """Play one round and return what was predicted: as :meth:`learn`, and much faster."""
+        learner, classes = self._grown([label])
+        made = learner.step(x, label)
+        self.learner, self.classes = learner, classes
+        self._count(np.array([made.target_loss]), made.member_risk[np.newaxis])
+        self.predicted += 1
+        return made.prediction
+
+    def tell(self, ticket: Ticket, label: Label) -> None:
+        """Learn from a ticket of the learner and its label; if it is refused, nothing changes."""
+        self.tell_rows([ticket], [label])
+
+    def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
+        """Learn from tickets and their labels, as one after the other; if refused, from none."""
+        _, classes = self._grown(labels)
+        losses = self._losses_of([ticket.prediction for ticket in tickets], labels)
+        cuts, learner, risks = self._new_classes(labels), self.learner, []
+        if cuts:  # what comes before a new class is learned without it, by a copy
+            learner = self.learner.copy()
+        for start, stop in itertools.pairwise([0, *cuts, len(labels)]):
+            learner, _ = self._grown(labels[start:stop], learner)
+            risks.append(learner.tell_risks(tickets[start:stop], labels[start:stop]))
+        self.learner, self.classes, self.late = learner, classes, True
+        paid = np.concatenate(risks)
+        self._add(losses, paid)
+        self._note(paid)
+
+    def _count(
+        self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
+    ) -> None:
+        """Add up what was paid by the committee and by its members."""
+        self._add([float(losses.sum())], risks.sum(axis=0, keepdims=True))
+        self._note(risks, weights)
+
+    def _add(self, losses: Iterable[float], risks: np.ndarray) -> None:
+        """Add what the committee and its members have paid, one after the other."""
+        if len(self.totals) > risks.shape[1]:  # members that first rows do not suit were left out
+            self.totals = np.zeros(risks.shape[1])
+        for loss in losses:
+            self.loss += loss
+        self.totals = np.cumsum(np.vstack([self.totals, risks]), axis=0)[-1]
+
+    def _note(self, risks: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Note the largest risk of some rounds, and how these count."""
+        largest = risks.max(axis=1)
+        if weights is not None:
+            largest = largest[weights > 0.0] / weights[weights > 0.0]
+        self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
+        self.stretches = stretches_of(weights, len(risks), self.stretches)
+
+    def _new_classes(self, labels: Labels) -> list[int]:
+        """Return the places, but for the first, from which on there are more classes."""
+        if not self.encoder.labels.grows or int(np.max(labels)) < self.learner.task.dim:
+            return []
+        known = np.maximum.accumulate(np.r_[self.learner.task.dim - 1, labels])
+        return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()
+
+    def predict(
+        self, inputs: Inputs, keys: Sequence[str] | None = None
+    ) -> Sequence[Prediction] | np.ndarray:
+        """Return predictions without learning; random ones are drawn from seed 0."""
+        learner = self.learner
+        if learner.features is None:  # the first row will be scaled by itself
+            return self.next_predictions(inputs)
+        if learner.task.layout.ragged:
+            rows = map(self._looked_at, inputs)
+            return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
+        if all(member.takes_top for member in learner.members):
+            return self._predict_together(inputs)
+        return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+
+    def next_predictions(
+        self, inputs: Inputs, keys: Sequence[str] | None = None
+    ) -> Sequence[Prediction]:
+        """Return what would be predicted for each row if it came next."""
+        count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        rows = (inputs[i : i + 1] if hasattr(inputs, "indptr") else inputs[i] for i in range(count))
+        return [self.learner.predict(x) for x in rows]
+
+    def _looked_at(self, documents: Inputs) -> Inputs:
+        """Return the documents of a query as members see them, without learning."""
+        if self.scaling is not None:
+            return self.scaling.copy().transform(documents)
+        scaling = self.learner.scaling
+        return documents if scaling is None else scaling.look(documents).whole
+
+    def _drawn(self, scores: Sequence[np.ndarray]) -> Prediction:
+        """Return the vote on one input from the members' scores.
+
+        Random decoders draw anew for every input, while ``learner.predict`` always returns the
+        prediction of the next round.
+        """
+        learner = self.learner
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
+        return vote_one(learner.task, made, learner.shares.now)
+
+    def _predict_together(self, inputs: Inputs) -> np.ndarray:
+        """Return the votes on many rows by one product of matrices."""
+        learner, task = self.learner, self.learner.task
+        scores = learner.score_rows(inputs)
+        pairs = zip(learner.members, scores, strict=True)
+        made = [member.top_rows(own) for member, own in pairs]
+        weights = np.tile(learner.shares.now, (scores.shape[1], 1))
+        return task.predictions(vote(task, made, weights))
+
+    def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
+        if self.learner.task.answers.zero_one and not self.abstains:
+            known = zip(predictions, np.asarray(labels).tolist(), strict=True)
+            return [float(prediction != label) for prediction, label in known]
+        pairs = zip(predictions, labels, strict=True)
+        return [self.loss_of(prediction, label) for prediction, label in pairs]
+
+    def to_saved(self) -> Saved:
+        """Return all of the model as plain data and arrays."""
+        about, arrays = super().to_saved()
+        if self.sets is not None:
+            about["sets"], own = self.sets.to_saved()
+            arrays |= {f"{SETS}{name}": array for name, array in own.items()}
+        if self.scaling is not None:
+            about["documents"] = self.scaling.config()
+            arrays["documents"] = self.scaling.state
+        about["run"] |= {
+            "totals": self.totals.tolist(),
+            "stretches": [list(stretch) for stretch in self.stretches],
+        }
+        return about, arrays
+
+    @classmethod
+    def from_saved(
+        cls, path: str | Path, about: Json, arrays: dict[str, np.ndarray]
+    ) -> CommitteeModel:
+        """Return the model from the content of a file."""
+        learner = loaded(path, about, arrays)
+        try:
+            run = about["run"]
+            made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
+            made._resume(run)
+            made.stretches = _stretches(run.get("stretches"), learner.rounds)
+            if "sets" in about:
+                own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
+                made.sets = SetLevel.from_saved(about["sets"], own)
+                if len(made.sets.waiting) != learner.waits:
+                    raise InputError("its sets wait for other labels than its learner")
+            if "documents" in about:
+                made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
+            if _features(made) not in (None, made.encoder.features):
+                raise InputError("its columns and its learner do not fit each other")
+            totals = np.array(run["totals"], dtype=np.float64)
+            good = bool((totals >= 0.0).all() and (totals < np.inf).all())
+            if totals.shape != made.totals.shape or not good:
+                raise InputError(f"losses of {len(learner.members)} members cannot be {totals}")
+        except DAMAGE as error:
+            raise InputError(f"{path} is damaged or was edited: {error}") from error
+        made.totals = totals
+        return made
+
+
+def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:
+    """Return the columns of the journal for every member."""
+    columns: dict[str, np.ndarray] = {}
+    none = np.zeros(len(trace))
+    for j, member in enumerate(trace.members):
+        again = none if member.restarted is None else member.restarted
+        own = trace.member_risk[:, j], trace.weights[:, j], member.eta, again
+        columns |= {f"{what}.{j}": column for what, column in zip(PER_MEMBER, own, strict=True)}
+    return columns
+
+
+def _stretches(saved: Any, rounds: int) -> tuple[Stretch, ...]:
+    """Return stretches from a file; an older one has rounds of weight 1 only."""
+    if saved is None:
+        return stretches_of(None, rounds)
+    made = tuple(Stretch(float(scale), int(n), float(weight)) for scale, n, weight in saved)
+    sums = [number for stretch in made for number in stretch]
+    if sum(stretch.rounds for stretch in made) > rounds or not all(0.0 < n < np.inf for n in sums):
+        raise InputError(f"{rounds} rounds cannot have the weights {made}")
+    return made
+
+
+def _features(model: CommitteeModel) -> int | None:
+    """Return how many features a model scales before it learns from them."""
+    scaling = model.learner.scaling if model.scaling is None else model.scaling
+    return None if scaling is None else scaling.features

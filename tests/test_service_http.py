@@ -614,12 +614,23 @@ def test_tokens_outlive_a_restart_new_classes_and_challengers(tmp_path):
         {"options": {"task": "levels", "levels": ["a", "a"]}},
         {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"learner": "fast"}},
         {"columns": None, "rows": [{"x": 1, "y": "a"}], "options": {"cls": "fast"}},
+        {"columns": None, "rows": [{"x": 1, "k": 1, "y": "a"}], "options": {"key": "k"}},
     ],
 )
 def test_models_that_cannot_be_are_refused(service, change):
     address, _, _ = service
     body = {"name": "n", "label": "y", "columns": {"x": "number"}} | change
     assert call(address, "POST", "/models", body)[0] == 422
+
+
+def test_learners_by_key_are_refused(service, tmp_path):
+    _, own, _ = service
+    rows = [{"who": f"k{i % 3}", "x": i % 7, "y": "ab"[i % 7 > 3]} for i in range(30)]
+    table = dl.TableModel.new(rows, label="y", key="who", learner="fast")
+    fleet = dl.Keyed(dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(2))))
+    for model in (table, fleet):
+        with pytest.raises(dl.ServiceError, match="every key|expected a model"):
+            own.upload("keyed", model.save(tmp_path / "model"))
 
 
 def test_limits_hold_for_uploads_too(service):

@@ -361,7 +361,10 @@ def served_from(about: Json, arrays: dict[str, np.ndarray]) -> Served:
     paid = about.get("paid", 0.0)
     if not isinstance(paid, (int, float)) or not math.isfinite(paid):
         raise InputError(f"a model cannot have paid {paid!r:.80}")
-    return LearnerServed(loaded("the model", about, arrays), float(paid))
+    learner = loaded("the model", about, arrays)
+    if not isinstance(learner, Learner):
+        raise InputError(f"expected a model of a table or a learner, but got {learner!r:.80}")
+    return LearnerServed(learner, float(paid))
 
 
 def warm_up(served: Served) -> None:

@@ -93,6 +93,12 @@ def test_by_default_keys_begin_as_a_learner_over_all_is(tmp_path, table):
     fleet = dl.Keyed(named("fast", dl.tasks.Multiclass(2)), start="shared")
     trace = fleet.run([f"k{key}" for key in keys], inputs, labels)
     assert [row["prediction"] for row in predictions(out)] == ["uv"[k] for k in trace.prediction]
+    one = named("fast", dl.tasks.Multiclass(2)).run(inputs, labels).target_loss
+    told = json.loads((out / "summary.json").read_text())["mean_loss"]
+    assert told["one for all"] == pytest.approx(one.mean())
+    for key, row in keys_of(out).items():
+        mine = keys == int(key[1:])
+        assert float(row["one_for_all"]) == pytest.approx(one[mine].mean(), abs=1e-6)
     model = load_model(out / "model.driftline")
     assert model.learner.start == "shared" and model.rounds == ROWS
     assert model.loss == trace.target_loss.sum()
@@ -108,7 +114,12 @@ def test_the_summary_the_report_and_the_words(tmp_path, table):
     )
     worst, best = (told["keys"][what][0] for what in ("worst", "best"))
     assert worst["mean_loss"]["learner"] >= best["mean_loss"]["learner"]
-    for words in (f"{KEYS} of 'who'", "worst", "typical", "a baseline pays as little or less"):
+    for words in (
+        f"{KEYS} of 'who'",
+        "worst",
+        "typical",
+        "one learner for all pays as little or less",
+    ):
         assert words in done.output
     report = (out / "report.html").read_text()
     assert "<h2>Keys</h2>" in report and "never seen to rise" not in report
@@ -310,3 +321,12 @@ def test_files_that_were_edited_are_refused(tmp_path, table):
     for told, held in changes:
         with pytest.raises(dl.InputError):
             load_model(archive.write(tmp_path / "edited", told, held))
+
+
+def test_keys_that_are_alike_are_said_to_be(tmp_path):
+    inputs, labels, keys = stream()
+    labels = (inputs[:, 0] > 0).astype(int)
+    table = with_keys(write_csv(tmp_path / "t.csv", inputs, labels), keys)
+    done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    assert "one learner for all keys does as well or better" in done.output
+    assert "leave --key out" in done.output

@@ -97,6 +97,7 @@ class Player:
     def _begin_in_turn(self, store: Flat, new: np.ndarray, begins: np.ndarray) -> None:
         """Let the shared committee learn from all rows, and others begin as it is by then."""
         order, done = np.argsort(begins), 0
+        self._columns["shared_target_loss"] = np.full(len(self._slots), np.nan)
         for slot, row in zip(new[order].tolist(), begins[order].tolist(), strict=True):
             self._learn(store.shared, np.arange(done, row))
             store.begin(np.array([slot]))
@@ -104,15 +105,22 @@ class Player:
         self._learn(store.shared, np.arange(done, len(self._slots)))
 
     def _learn(self, learner: Any, places: np.ndarray) -> None:
-        """Let a learner learn from some rows, without a record."""
-        labels = take_labels(self._labels, places)
+        """Let the shared committee learn from some rows; of these only its losses are recorded."""
+        labels, paid = take_labels(self._labels, places), self._columns["shared_target_loss"]
         if len(places) > FEW or self._weights is not None:
             weights = None if self._weights is None else self._weights[places]
-            rows = take(self._rows, places)
-            learner._run(rows, labels, None, audit=False, sample_weight=weights)
+            rows, digest = take(self._rows, places), "" if self._record else None
+            trace = learner._run(rows, labels, digest, audit=False, sample_weight=weights)
+            if trace is not None:
+                paid[places] = trace.target_loss
             return
-        for x, label in zip(plain(take(self._rows, places)), labels, strict=True):
-            learner.learn_row(unwrapped(x), self._fleet.task.label(label))
+        inputs, play = plain(take(self._rows, places)), learner.learn_row
+        if self._record:
+            play = learner.step
+        for place, x, label in zip(places.tolist(), inputs, labels, strict=True):
+            made = play(unwrapped(x), self._fleet.task.label(label))
+            if made is not None:
+                paid[place] = made.target_loss
 
     def _play_each(self) -> None:
         """Let one learner take the place of each in turn."""

@@ -74,7 +74,8 @@ class KeyedTrace:
 
     Columns are those of :class:`~driftline.Trace`: ``risk``, ``target_loss``, ``prediction``, and
     of single learners ``loss``, ``eta`` and ``grad_sq``, of committees ``member_risk`` with a
-    number for every member. :meth:`of` is the trace of one key, as its learner alone would have it.
+    number for every member, and ``shared_target_loss``, what the committee over all keys has paid,
+    where there is one. :meth:`of` is the trace of one key, as its learner alone would have it.
     """
 
     def __init__(

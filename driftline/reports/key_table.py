@@ -18,7 +18,7 @@ PLACES = 201
 
 @dataclass(frozen=True)
 class KeyRow:
-    """One key: its rounds, and the mean losses of its learner and of baselines, by name.
+    """One key: its rounds, and the mean losses of its learner, of baselines and others, by name.
 
     ``alarms`` is how often its losses were seen to rise.
     """
@@ -35,7 +35,7 @@ class KeyRow:
 
     @property
     def beaten_by(self) -> str:
-        """The baseline that pays as little or less, empty if there is none."""
+        """Which of the others pays least, and no more than its learner; empty if none does."""
         own, *others = self.mean_loss.items()
         name, least = min(others, key=lambda pair: pair[1])
         return name if least <= own[1] else ""
@@ -46,7 +46,8 @@ class KeyTable:
     """Keys of a run: how many, and those that are told one by one.
 
     ``least`` is how many rounds a key has at least to be compared with others, ``compared`` how
-    many have so many, and ``beaten`` how many of these have a baseline that pays as little or less.
+    many have so many, and ``beaten`` how many of these have a baseline, or another learner, that
+    pays as little or less.
     ``risen`` is how many keys had an alarm, and ``alarms`` how many there were in all. ``losses``
     are the mean losses of all compared keys, by name, each from the smallest on.
     ``parts`` are the worst, the typical and the best keys.
@@ -74,7 +75,8 @@ def keys_in_words(
         where = "all"
         if table.compared < table.count:
             where = f"the {number(table.compared)} with {table.least} rounds or more"
-        lines.append(f"in {number(table.beaten)} of {where} a baseline pays as little or less")
+        who = "a baseline" + " or one learner for all" * (len(table.losses) > 3)
+        lines.append(f"in {number(table.beaten)} of {where} {who} pays as little or less")
     times = f"{number(table.alarms)} time{'s' * (table.alarms != 1)} in all"
     lines.append(f"losses were seen to rise in {number(table.risen)} of them, {times}")
     names = [row.key[:30] for rows in table.parts.values() for row in rows[:shown]]
@@ -123,6 +125,8 @@ def keys_section(table: KeyTable | None, of: str = "") -> str:
     columns = f"<th></th><th>{escape(table.column)}</th><th>rounds</th>{head}<th>alarms</th>"
     body = f"<table><thead><tr>{columns}<th></th></tr></thead><tbody>{rows}</tbody></table>"
     note = "Baselines are those of each key: its last label again, its most frequent one so far."
+    if len(names) > 3:
+        note += f" {names[3].capitalize()}: one learner that plays the rows of all keys."
     return (
         f"<h2>Keys{escape(of)}</h2><p>{escape(told)}.</p>{chart}<div class=wide>{body}</div>"
         f"<p class=soft>{note} All keys are in keys.csv.</p>"

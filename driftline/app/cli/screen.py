@@ -96,7 +96,7 @@ def printable(text: str) -> str:
     >>> printable("a\x1b[31mb\nc")
     'a?[31mb\nc'
     """
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\u00a0" else "?" for c in text)
 
 
 def _found_lines(run: Run) -> list[str]:
@@ -117,6 +117,12 @@ def beaten_lines(run: Run) -> list[str]:
         return []
     codec, scores = run.model.encoder.labels, run.scores
     own, other = (amount(codec, scores[key]).strip() for key in ("learner", name))
+    if name in run.model.others:
+        said = f"{other} against {own} of one for every key"
+        return [
+            f"one learner for all keys does as well or better: {said}",
+            "  try: leave --key out",
+        ]
     return [
         f"the baseline {name!r} was not beaten: {other} against {own} of the learner",
         f"  try: {', '.join(_to_try(run))}",

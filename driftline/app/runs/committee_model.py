@@ -128,7 +128,7 @@ class CommitteeModel(Model):
         self._count(trace.target_loss, trace.member_risk, weights)
         self.predicted += len(trace)
         given = trace.prediction, trace.target_loss, trace.sample_weight
-        return Played(*given, _columns(trace), trace)
+        return Played(*given, _columns(trace), trace=trace)
 
     def learn_late(
         self,

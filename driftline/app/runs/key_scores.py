@@ -28,16 +28,18 @@ LEAST = 10
 class KeyScores:
     """Sums by key since the first round: rounds, weights, losses, and those of baselines.
 
-    Baselines are of each key: its last label again, and its most frequent one so far. ``risks`` are
-    the expected losses of the members of its committee.
+    Baselines are of each key: its last label again, and its most frequent one so far. ``others``
+    are names of other learners of the same rows. ``risks`` are the expected losses of the members
+    of a key's committee.
     """
 
-    def __init__(self, task: Task):
+    def __init__(self, task: Task, others: Sequence[str] = ()):
         self._task, self._index = task, KeyIndex()
         self.baselines: list[Baselines] = []
-        self.names = baselines_of(task).names
+        own = baselines_of(task).names
+        self.names, self._own = (*own, *others), len(own)
         self.rounds = np.zeros(0, dtype=np.int64)
-        #: Weights, losses, and losses of baselines, a row for each key.
+        #: Weights, losses, and losses of baselines and others, a row for each key.
         self.sums = np.zeros((0, 2 + len(self.names)))
         self.risks = np.zeros((0, 0))
 
@@ -68,8 +70,9 @@ class KeyScores:
         losses: np.ndarray,
         risks: np.ndarray,
         weights: np.ndarray | None = None,
+        others: np.ndarray | None = None,
     ) -> None:
-        """Add what was paid in some rounds, and what members had to expect."""
+        """Add what was paid in some rounds, also by others, and what members had to expect."""
         places = self.places(keys)
         if not self.risks.shape[1]:
             self.risks = np.zeros((len(self.rounds), risks.shape[1]))
@@ -77,20 +80,22 @@ class KeyScores:
         np.add.at(self.sums[:, 0], places, 1.0 if weights is None else weights)
         np.add.at(self.sums[:, 1], places, losses)
         np.add.at(self.risks, places, risks)
+        if others is not None:
+            np.add.at(self.sums[:, 2 + self._own :], places, others)
 
     def beside(
         self, keys: Sequence[str], labels: Labels, weights: np.ndarray | None = None
     ) -> np.ndarray:
         """Return what the baselines of each key pay for its next labels, and add it up."""
         places = self.places(keys)
-        made = np.empty((len(places), len(self.names)))
+        made = np.empty((len(places), self._own))
         order = np.argsort(places, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(places[order])) + 1):
             own = self.baselines[places[rows[0]]]
             made[rows] = own.losses(take_labels(labels, rows))
         if weights is not None:
             made *= weights[:, np.newaxis]
-        np.add.at(self.sums[:, 2:], places, made)
+        np.add.at(self.sums[:, 2 : 2 + self._own], places, made)
         return made
 
     # -- what is told of them
@@ -165,12 +170,13 @@ class KeyScores:
     def from_saved(
         cls,
         task: Task,
+        others: Sequence[str],
         keys: Sequence[str],
         states: Sequence[list[object]],
         arrays: Mapping[str, np.ndarray],
     ) -> KeyScores:
         """Return what :meth:`to_saved` returned, for these keys, or refuse it."""
-        made = cls(task)
+        made = cls(task, others)
         if keys:
             made.places(keys)
         rounds, sums, risks = (arrays[name] for name in ("rounds", "sums", "risks"))

@@ -24,6 +24,9 @@ __all__ = ["KeyedModel"]
 #: The prefix of the names of arrays of the scores.
 SCORES = "scores."
 
+#: The name of a learner over the rows of all keys.
+ONE = "one for all"
+
 #: What ``auto`` is for keys, most of which have few rows: a line-up that costs kilobytes a key.
 LIGHT = "fast"
 
@@ -38,7 +41,7 @@ class KeyedModel(Model):
 
     def __init__(self, learner: Keyed, encoder: Encoder, about: str = ""):
         super().__init__(learner, encoder, baselines_of(learner.task), about)
-        self.scores = KeyScores(learner.task)
+        self.scores = KeyScores(learner.task, self.others)
 
     @classmethod
     def new(
@@ -87,6 +90,11 @@ class KeyedModel(Model):
         return []
 
     @property
+    def others(self) -> tuple[str, ...]:
+        """The learner over all keys, if there is one: it says whether keys are of any use."""
+        return (ONE,) if self.learner.start == "shared" else ()
+
+    @property
     def far_outside(self) -> dict[str, int]:
         """No columns: what is far outside is so for one key, and may be usual for others."""
         return {}
@@ -122,14 +130,15 @@ class KeyedModel(Model):
         weights, balance = self._balanced(labels, weights)
         trace = learner.run(keys, inputs, labels, sample_weight=weights)
         self.learner, self.classes, self.balance = learner, classes, balance
-        self.scores.add(keys, trace.target_loss, trace.member_risk, weights)
+        others = trace.shared_target_loss[:, np.newaxis] if self.others else None
+        self.scores.add(keys, trace.target_loss, trace.member_risk, weights, others)
         self.loss += float(trace.target_loss.sum())
         largest = trace.member_risk.max(axis=1)
         if weights is not None:
             largest = largest[weights > 0.0] / weights[weights > 0.0]
         self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
         self.predicted += len(trace)
-        return Played(trace.prediction, trace.target_loss, weights, {})
+        return Played(trace.prediction, trace.target_loss, weights, {}, others)
 
     def predict(self, inputs: Inputs, keys: Sequence[str] | None = None) -> Sequence[Prediction]:
         """Return what every row would have predicted next; a key that is new is as at its start."""
@@ -168,7 +177,8 @@ class KeyedModel(Model):
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             own = {k.removeprefix(SCORES): a for k, a in arrays.items() if k.startswith(SCORES)}
             keys = [str(key) for key in about["score keys"]]
-            made.scores = KeyScores.from_saved(learner.task, keys, about["scores"], own)
+            given = (learner.task, made.others, keys, about["scores"], own)
+            made.scores = KeyScores.from_saved(*given)
             made._resume(run)
             if made.encoder.key is None or {*keys} != {*learner}:
                 raise InputError("its keys are not those of its learners")

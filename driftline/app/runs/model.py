@@ -27,13 +27,15 @@ __all__ = ["Model", "Played"]
 class Played(NamedTuple):
     """What happened in some rounds: predictions, losses, weights of rows, columns of the journal.
 
-    ``trace`` is that of a committee, None where there are several.
+    ``others`` are the losses of :attr:`Model.others`, a column each, None without any. ``trace`` is
+    that of a committee, None where there are several.
     """
 
     prediction: np.ndarray
     losses: np.ndarray
     weights: np.ndarray | None
     columns: dict[str, np.ndarray]
+    others: np.ndarray | None = None
     trace: CommitteeTrace | None = None
 
 
@@ -101,6 +103,11 @@ class Model(ABC):
     @abstractmethod
     def columns(self) -> list[str]:
         """The names of the columns of the journal beside losses."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of other learners of the same rows, which are told beside baselines."""
+        return ()
 
     @property
     @abstractmethod

@@ -82,7 +82,8 @@ class Run:
         journal: Journal | None = None,
     ):
         self.model, self.audit_buffer = model, audit_buffer
-        self.columns = ["loss", *(name.replace(" ", "_") for name in model.baselines.names)]
+        names = ("loss", *model.baselines.names, *model.others)
+        self.columns = [name.replace(" ", "_") for name in names]
         self.journal = Journal(self._names) if journal is None else journal
         if self.journal.names != self._names:
             raise InputError("the journal is that of other members")
@@ -151,7 +152,8 @@ class Run:
         beside = self.model.beside(rounds.labels, weights, rounds.keys)
         if self.audit_buffer is not None and played.trace is not None:
             self.audit_buffer.add(rounds, played.trace)
-        losses = np.column_stack([played.losses, beside])
+        others = () if played.others is None else (played.others,)
+        losses = np.column_stack([played.losses, beside, *others])
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
         columns = dict(zip(self.columns, losses.T, strict=True)) | played.columns
@@ -256,7 +258,7 @@ class Run:
     @property
     def scores(self) -> dict[str, float]:
         """Mean losses of the learner and of the baselines, by name."""
-        names = ("learner", *self.model.baselines.names)
+        names = ("learner", *self.model.baselines.names, *self.model.others)
         return dict(zip(names, (self.totals / (self.weight or 1.0)).tolist(), strict=True))
 
     @property

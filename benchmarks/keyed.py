@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -41,6 +42,8 @@ def main() -> None:
     _tell("one OGD, features crossed with keys", crossed, keys, X, y, some)
     _tell("Keyed(OGD), start='shared'", shared, keys, X, y, some)
     _tell("Keyed(auto(task, 'fast'))", committees, keys[:few], X[:few], y[:few], some)
+    play = partial(committees, start="shared")
+    _tell("Keyed(auto(task, 'fast')), start='shared'", play, keys[:few], X[:few], y[:few], some)
     part = keys[:some], X[:some], y[:some]
     _tell("dictionary of OGD", dictionary, *part, some)
     _tell("River: dictionary of logistic regressions", river, *part, some)
@@ -91,8 +94,13 @@ def learner() -> dl.OGD:
 
 
 def crossed(keys: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
-    """Play one learner, whose features are those of all keys and those of each."""
-    made, (rows, features) = learner(), X.shape
+    """Play one learner, whose features are those of all keys and those of each.
+
+    Its ball has room for weights of the usual size for every key.
+    """
+    usual, (rows, features) = learner(), X.shape
+    room = dl.domains.Ball(20.0 * np.sqrt(1 + int(keys.max())))
+    made = dl.OGD(usual.loss, usual.decoder, domain=room)
     began = time.perf_counter()
     own = features * (1 + keys[:, np.newaxis]) + np.arange(features)
     columns = np.concatenate([np.tile(np.arange(features), (rows, 1)), own], axis=1)
@@ -125,8 +133,11 @@ def shared(keys: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, 
     return _fleet(dl.Keyed(learner(), start="shared"), keys, X, y, 50_000)
 
 
-def committees(keys: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
-    return _fleet(dl.Keyed(dl.auto(dl.tasks.Multiclass(2), effort="fast")), keys, X, y, 50_000)
+def committees(
+    keys: np.ndarray, X: np.ndarray, y: np.ndarray, start: str = "zero"
+) -> tuple[np.ndarray, float]:
+    committee = dl.auto(dl.tasks.Multiclass(2), effort="fast")
+    return _fleet(dl.Keyed(committee, start=start), keys, X, y, 50_000)
 
 
 def _fleet(

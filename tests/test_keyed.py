@@ -360,6 +360,50 @@ def test_keys_that_go_and_come_back():
             fleet.evict(**wrong)
 
 
+@pytest.mark.parametrize("place", range(0, 832, 37))
+def test_edited_committees_are_refused_before_they_are_used(place, tmp_path):
+    make, labels = FAMILY["committee"]
+    y, fleet = labels(), dl.Keyed(make())
+    fleet.run(KEYS, X, y)
+    about, arrays = fleet.to_saved()
+    arrays["keys.numbers"][-1, place] = np.nan
+    key, other = list(fleet)[-1], list(fleet)[1]
+    from driftline.state import archive
+
+    edited = dl.load(archive.write(tmp_path / "edited", about, arrays))
+    assert edited.predict(other, X[0]) == fleet.predict(other, X[0])
+    before = saved(edited)
+    uses = (
+        lambda: edited.predict(key, X[0]),
+        lambda: edited.run([other, key], X[:2], y[:2]),
+        lambda: edited.grown(classes=4).step(key, X[0], 1),
+        lambda: edited.evict(most=0),
+    )
+    for use in uses:
+        try:
+            use()
+        except dl.InputError as error:
+            assert "cannot be" in str(error)
+            assert saved(edited) == before
+        else:  # the place is between two arrays, where nothing is
+            return
+
+
+def test_no_file_makes_the_ball_of_a_member_larger():
+    make, labels = FAMILY["committee"]
+    fleet = dl.Keyed(make())
+    fleet.run(KEYS, X, labels())
+    about, arrays = fleet.to_saved()
+    numbers = arrays["keys.numbers"]
+    radii = {member.domain.radius for member in make().members}
+    places = np.flatnonzero([{*column} <= radii for column in numbers.T.tolist()])
+    assert len(places) == len(make().members)
+    numbers[-1, places[-1]] *= 2.0
+    edited, key = dl.Keyed.from_saved(about, arrays), list(fleet)[-1]
+    with pytest.raises(dl.InputError, match="another domain"):
+        edited.predict(key, X[0])
+
+
 @pytest.mark.parametrize("name", ["classes", "drawn", "intercept"])
 def test_keys_that_start_from_what_all_have_learned(name):
     make, labels = FAMILY[name]

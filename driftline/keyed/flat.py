@@ -16,8 +16,9 @@ import numpy as np
 
 from driftline.committee import Committee
 from driftline.committee.state import CommitteeState
-from driftline.detectors.alarms import FOUND, HEAD, MOST
+from driftline.detectors.alarms import FOUND, HEAD, MOST, AlarmLog
 from driftline.engines import CompiledEngine
+from driftline.errors import DAMAGE, InputError
 from driftline.inputs import DenseRows, Rows
 from driftline.kernels import program as at
 from driftline.kernels.memory import CACHE_LINE
@@ -88,7 +89,11 @@ class Flat(Arrays):
         self.numbers = np.zeros((0, 0))
         self._row, self._places, self._start = np.zeros(0), list[Place](), np.zeros(0)
         self._ends: list[int] = []
+        #: Where the radius of each member's ball is, which is no part of its state.
+        self._radii = np.zeros(0, dtype=np.int64)
         self._alarms: dict[int, np.ndarray] = {}
+        #: Slots that came from a file, and that nobody has looked at yet.
+        self._unchecked: set[int] = set()
         #: Arrays of the row that committees begin with, and those of the shared one.
         self._begun: list[tuple[np.ndarray, Owner]] = []
 
@@ -107,7 +112,9 @@ class Flat(Arrays):
         pairs = zip(owners, views, strict=True)
         self._places = [Place(owner.get, owner.set, view) for owner, view in pairs]
         self._sync()
-        self._start = self._row.copy()
+        self._start, numbered = self._row.copy(), np.arange(float(len(self._row)))
+        vectors = self._views(numbered)[-1 : -2 * len(self.worker.members) : -2]
+        self._radii = np.array([vector[at.RADIUS] for vector in vectors], dtype=np.int64)
         self.numbers = np.zeros((len(self.tickets), len(self._row)))
         if self.shares:
             self.shared = self.worker.copy()
@@ -164,6 +171,7 @@ class Flat(Arrays):
         if self.plain:
             self._take_over()
             self.numbers[slots], self.tickets[slots] = self._start, 0
+            self._unchecked.difference_update(slots.tolist() if self._unchecked else ())
             return
         for slot in slots.tolist():
             self.fresh(self._seed_of(slot))
@@ -187,9 +195,12 @@ class Flat(Arrays):
         log[:HEAD] = self._row[:HEAD]
         if (rest := self._alarms.get(slot)) is not None:
             log[HEAD : HEAD + len(rest)] = rest
+        if slot in self._unchecked:
+            self._check(slot)
 
     def _keep(self, slot: int) -> None:
         self._sync()
+        self._unchecked.discard(slot)
         self.numbers[slot] = self._row
         if (count := min(self.worker._alarms.count, MOST)) > 0:
             self._alarms[slot] = self.worker._alarms.state[HEAD : HEAD + count].copy()
@@ -214,6 +225,8 @@ class Flat(Arrays):
             self.numbers[slot] = row
             if their in other._alarms:
                 self._alarms[slot] = other._alarms[their]
+            if their in other._unchecked:
+                self._unchecked.add(slot)
 
     def to_saved(self, slots: np.ndarray) -> Saved:
         """Return the arrays, and alarms."""
@@ -223,14 +236,31 @@ class Flat(Arrays):
         return about, arrays | {"alarms": np.concatenate([np.zeros(0), *(own for _, own in pairs)])}
 
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the arrays to slots; the worker goes on from each, and refuses what is wrong."""
+        """Write the arrays to slots.
+
+        The first committee is checked at once, and each other before it is first used: a check
+        takes a millisecond, and there may be a hundred thousand.
+        """
         super().load(slots, about, arrays)
         place, rounds = 0, arrays["alarms"]
         for which, count in about["alarms"]:
             self._alarms[int(slots[which])] = rounds[place : place + count]
             place += count
-        for slot in slots.tolist():
-            self.worker.restore(self.state(slot))
+        self._unchecked = {*slots.tolist()}
+        for slot in slots[:1].tolist():
+            self.enter(slot)
+
+    def _check(self, slot: int) -> None:
+        """Refuse numbers that no committee can have: they may come from anywhere."""
+        worker = self.worker
+        try:
+            AlarmLog.from_array(worker._alarms.to_array(), worker.rounds)
+            if (self._row[self._radii] != self._start[self._radii]).any():
+                raise InputError("its weights have another domain")
+            worker.restore(worker.state)
+        except DAMAGE as error:
+            raise InputError(f"learner {slot} of the file cannot be: {error}") from error
+        self._keep(slot)  # as it was understood
 
     def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
         """Return the numbers of some slots, and the alarms of all."""

@@ -17,7 +17,8 @@ from commands import call
 
 import driftline as dl
 from driftline.sweeps import SweepTable, grid
-from driftline.sweeps.shared import play_shared, sharing_of
+from driftline.sweeps.cells import Cell, units_of
+from driftline.sweeps.shared import packed_kernels, play_shared, sharing_of
 
 MULTI, BINARY = dl.tasks.Multiclass(3), dl.tasks.Binary()
 NUMBERS = ("rounds", "target_loss", "risk", "surrogate_loss")
@@ -28,7 +29,8 @@ def logistic(diameter: float = 20.0, **more) -> dl.OGD:
 
 
 def certain(task, rate=None, **more) -> dl.OGD:
-    loss = dl.losses.Scaled(dl.losses.SmoothHinge(task), 2.0)
+    kind = dl.losses.SmoothHinge if task.zero_one else dl.losses.Logistic
+    loss = dl.losses.Scaled(kind(task), 2.0)
     return dl.OGD(loss, dl.decoders.Argmax(loss), rate, **more)
 
 
@@ -136,6 +138,97 @@ def test_shared_passes_have_the_bits_of_single_runs(task):
         assert [tuple(one) for one in shared] == alone
     assert [learner.describe() for learner in settings] == before
     assert all(learner.rounds == 0 and learner.features is None for learner in settings)
+
+
+def packs_of(task, dtype, intercept) -> dict[str, list[dl.OGD]]:
+    """Settings of parts that have kernels for packs; some of them end the scale of weights."""
+    more = {"dtype": dtype, "intercept": intercept}
+    logistic, ball = dl.losses.Logistic(task), dl.domains.Ball
+    made = {"logistic": [dl.OGD(logistic, domain=ball(d), **more) for d in DIAMETERS]}
+    steps = [dl.rates.Constant(step) for step in (0.01, 1.0, 100.0, 1e6)]
+    made["steps"] = [dl.OGD(logistic, None, step, ball(1e-3), **more) for step in steps]
+    made["argmax"] = [certain(task, domain=ball(d), **more) for d in DIAMETERS]
+    if not isinstance(task, dl.tasks.Multilabel):
+        step, mix = dl.decoders.StepOptimal(logistic), dl.decoders.UniformMix(logistic)
+        made["step"] = [dl.OGD(logistic, step, domain=ball(d), **more) for d in DIAMETERS[:3]]
+        made["mix"] = [dl.OGD(logistic, mix, domain=ball(d), **more) for d in DIAMETERS[:3]]
+        cut = dl.losses.Hinge(task, kappa=0.5)
+        given = (cut, dl.decoders.Argmax(cut), dl.rates.Constant(0.1))
+        made["cut"] = [dl.OGD(*given, ball(d), **more) for d in DIAMETERS[:3]]
+        hinge = dl.losses.SmoothHinge(task)
+        made["hinge"] = [dl.OGD(hinge, domain=ball(d), **more) for d in DIAMETERS]
+        rate = dl.rates.AdaGrad()
+        made["adagrad"] = [certain(task, rate, domain=ball(d), **more) for d in DIAMETERS[:3]]
+        free = dl.rates.Polyak(monotone=False, cap=5.0)
+        made["free"] = [dl.OGD(logistic, None, free, ball(d), **more) for d in DIAMETERS[:3]]
+    return made
+
+
+#: More than a pack has lanes.
+DIAMETERS = np.geomspace(0.5, 50.0, 11).tolist()
+PACKED_TASKS = [BINARY, dl.tasks.Multiclass(2), MULTI, dl.tasks.Multiclass(8)]
+PACKED_TASKS += [dl.tasks.Multiclass(19), dl.tasks.Multilabel(5)]
+
+
+@pytest.mark.parametrize("features, intercept", [(3, True), (16, False), (21, True)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("task", PACKED_TASKS, ids=repr)
+def test_packs_have_the_bits_of_single_runs(task, dtype, intercept, features):
+    generator = np.random.default_rng(features)
+    X = generator.standard_normal((4500, features)) / np.sqrt(features)
+    X[7] = X[8] = 0.0
+    scores = X @ generator.standard_normal((features, task.dim)) + 0.2
+    y = np.argmax(scores, axis=1) if task.dim > 1 else np.where(scores[:, 0] > 0, 1, -1)
+    if isinstance(task, dl.tasks.Multilabel):
+        y = (scores > 0).astype(int)
+    X = X.astype(dtype)
+    for name, settings in packs_of(task, dtype, intercept).items():
+        assert packed_kernels(settings[0].engine.kernels) is not None, name
+        shared = [tuple(one) for one in play_shared(settings, X, y, seed=3)]
+        alone = [totals(learner.copy().run(X, y, seed=3, audit=False)) for learner in settings]
+        assert shared == alone, name
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_packs_need_not_be_full(count):
+    X, y = STREAMS["a"]
+    settings = [logistic(d) for d in DIAMETERS[:count]]
+    shared = [tuple(one) for one in play_shared(settings, X, y, seed=1)]
+    assert shared == [totals(learner.copy().run(X, y, seed=1)) for learner in settings]
+
+
+@pytest.mark.parametrize("jobs, sizes", [(1, [32, 18]), (2, [24, 24, 2]), (7, [8] * 6 + [2])])
+def test_cells_are_put_together_by_whole_packs(jobs, sizes):
+    cells = [(Cell(k, str(k), "a", 0), logistic(1.0 + k), STREAMS["a"]) for k in range(50)]
+    units = list(units_of(cells, jobs, shared=True))
+    assert [len(unit.cells) for unit in units] == sizes
+    assert [cell.place for unit in units for cell in unit.cells] == list(range(50))
+
+
+def test_parts_of_other_kinds_share_passes_with_packs():
+    X, y = STREAMS["a"]
+    loss = dl.losses.Logistic(MULTI)
+    settings = [logistic(d) for d in DIAMETERS]
+    settings[3] = dl.OGD(loss, dl.decoders.StepOptimal(loss), dl.rates.Decaying())
+    settings[6] = certain(MULTI)
+    shared = [tuple(one) for one in play_shared(settings, X, y, seed=1)]
+    assert shared == [totals(learner.copy().run(X, y, seed=1)) for learner in settings]
+
+
+def test_a_lane_that_refuses_a_round_does_not_stop_the_others():
+    X, y = STREAMS["a"]
+    steep = np.array(X)
+    steep[100] *= 1e120
+    steps = [0.1, 1e40, 1.0, 1e60, 10.0]
+    loss = dl.losses.Logistic(MULTI)
+    settings = [dl.OGD(loss, rate=dl.rates.Constant(step)) for step in steps]
+    shared = play_shared(settings, steep, y, seed=0)
+    assert [one is None for one in shared] == [False, True, False, True, False]
+    for k in (0, 2, 4):
+        assert tuple(shared[k]) == totals(settings[k].copy().run(steep, y, seed=0))
+    far = np.array(X)
+    far[50] *= 1e150
+    assert play_shared(settings, far, y, seed=0) == [None] * 5
 
 
 def test_first_weights_are_shared_too():

@@ -20,12 +20,16 @@ from driftline.kernels import (
     DECODE,
     DRAW,
     Kernel,
+    alike,
     argmax,
+    at_peak,
     call_point,
     dot,
     kernel,
+    peak,
     sort_decreasing,
     sorting_room,
+    where,
 )
 from driftline.losses import Loss
 from driftline.losses.base import check_scores
@@ -38,29 +42,27 @@ __all__ = ["Argmax"]
 ROUNDING = 1e-14
 
 
-@kernel(DECODE)
+@kernel(DECODE, packs=True)
 def decode_argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss everything but the label of the highest score; a score of 0 alone means -1."""
     if theta.size == 1:
-        sign = 1.0 if theta[0] > 0.0 else -1.0
+        sign = where(theta[0] > 0.0, 1.0, -1.0)
         mean[0] = -0.5 * sign
-        return 0.0 if sign == target[0] else 1.0
+        return where(sign == target[0], 0.0, 1.0)
+    _, top = peak(theta)
     for k in range(mean.size):
-        mean[k] = 1.0
-    top = argmax(theta)
-    mean[top] = 0.0
-    return 1.0 - target[top]
+        mean[k] = where(top == k, 0.0, 1.0)
+    return 1.0 - at_peak(theta, target)
 
 
-@kernel(DECODE)
+@kernel(DECODE, packs=True)
 def decode_signs(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Take every tag of positive score; the risk is the share of wrong ones."""
-    wrong = 0
+    wrong = alike(0.0, offset)
     for i in range(theta.size):
-        sign = 1.0 if theta[i] > 0.0 else -1.0
+        sign = where(theta[i] > 0.0, 1.0, -1.0)
         mean[i] = -0.5 * sign / theta.size
-        if sign != target[i]:
-            wrong += 1
+        wrong += where(sign == target[i], 0.0, 1.0)
     return wrong / theta.size
 
 

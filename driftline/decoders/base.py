@@ -18,7 +18,18 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError, NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, argmax, call_mix, call_values, helper, kernel
+from driftline.kernels import (
+    DECODE,
+    Kernel,
+    at_peak,
+    call_mix,
+    call_mix_of_packs,
+    call_values,
+    call_values_of_packs,
+    helper,
+    kernel,
+    where,
+)
 from driftline.losses import Logistic, Loss
 from driftline.losses.base import check_scores
 from driftline.parts import Part, fact
@@ -195,13 +206,23 @@ def write_mean(wrong, target, mean):
     """
     if mean.size == 1:
         mean[0] = 0.5 * (wrong[1] - wrong[0])
-        return wrong[1 if target[0] > 0.0 else 0]
+        return where(target[0] > 0.0, wrong[1], wrong[0])
     for k in range(mean.size):
         mean[k] = wrong[k]
-    return wrong[argmax(target)]
+    return at_peak(target, wrong)
 
 
-@kernel(DECODE)
+def decode_packs(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
+    """Decode packs from the losses of all labels."""
+    labels = scratch.size // 3
+    losses, squares = scratch[:labels], scratch[labels : 2 * labels]
+    wrong = scratch[2 * labels :]
+    call_values_of_packs(values, (theta, loss_params, work, losses, squares))
+    call_mix_of_packs(mix, (losses, squares, params, wrong))
+    return write_mean(wrong, target, mean)
+
+
+@kernel(DECODE, packs=decode_packs)
 def decode_by_values(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Decode from the losses of all labels."""
     labels = scratch.size // 3

@@ -7,23 +7,23 @@ from typing import ClassVar
 
 from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, kernel
+from driftline.kernels import DECODE, Kernel, alike, kernel, where
 from driftline.losses import Logistic, Loss
 
 __all__ = ["Coordinatewise"]
 
 
-@kernel(DECODE)
+@kernel(DECODE, packs=True)
 def coordinatewise(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss the likelier value of a tag with probability L / (L + L'), its share of the losses."""
     d = theta.size
-    risk = 0.0
+    risk = alike(0.0, offset)
     for i in range(d):
-        sign = 1.0 if theta[i] > 0.0 else -1.0
+        sign = where(theta[i] > 0.0, 1.0, -1.0)
         likely = work[d + i]
         miss = likely / (2.0 * likely + abs(theta[i]))
         mean[i] = -0.5 * sign * (1.0 - 2.0 * miss) / d
-        risk += miss if sign == target[i] else 1.0 - miss
+        risk += where(sign == target[i], miss, 1.0 - miss)
     return risk / d
 
 

@@ -8,32 +8,32 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.decoders.base import Decoder, ValueDecoder, decode_by_values
-from driftline.kernels import MIX, Kernel, kernel
+from driftline.kernels import MIX, Kernel, alike, any_of, kernel, where
 from driftline.losses import Loss
 from driftline.typing import Label
 
 __all__ = ["GapOptimal"]
 
 
-@kernel(MIX)
+@kernel(MIX, packs=True)
 def gap_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - c L)_+ = 1, from below: the labels in it only get fewer."""
-    c = 0.0
+    zero = alike(0.0, values[0])
+    c = zero
     while True:
-        kept = 0
-        total = 0.0
+        kept, total = zero, zero
         for k in range(values.size):
-            if c * values[k] < 1.0:
-                kept += 1
-                total += values[k]
-        if total <= 0.0:
+            inside = c * values[k] < 1.0
+            kept += where(inside, 1.0, 0.0)
+            total += where(inside, values[k], 0.0)
+        root = (kept - 1.0) / total
+        grows = (total > 0.0) & (root > c)
+        if not any_of(grows):
             break
-        root = (kept - 1) / total
-        if root <= c:
-            break
-        c = root
+        c = where(grows, root, c)
     for k in range(values.size):
-        wrong[k] = min(1.0, c * values[k])
+        chance = c * values[k]
+        wrong[k] = where(chance < 1.0, chance, 1.0)
 
 
 def least_ratio(losses: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -9,38 +9,38 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.decoders.base import ValueDecoder
-from driftline.kernels import MIX, Kernel, kernel
+from driftline.kernels import MIX, Kernel, alike, any_of, kernel, where
 from driftline.losses import Loss
 
 __all__ = ["StepOptimal"]
 
 
-@kernel(MIX)
+@kernel(MIX, packs=True)
 def step_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above.
 
     Iterates only decrease; an increase is rounding, and ends the search.
     """
-    eta = np.inf
+    zero = alike(0.0, values[0])
+    eta = zero + np.inf
     while True:
-        kept = 0
-        loss = 0.0
-        square = 0.0
+        kept, loss, square = zero, zero, zero
         for k in range(values.size):
-            if eta == np.inf or 1.0 - values[k] + 0.5 * eta * squares[k] > 0.0:
-                kept += 1
-                loss += values[k]
-                square += squares[k]
-        if square <= 0.0:
+            inside = (eta == np.inf) | (1.0 - values[k] + 0.5 * eta * squares[k] > 0.0)
+            kept += where(inside, 1.0, 0.0)
+            loss += where(inside, values[k], 0.0)
+            square += where(inside, squares[k], 0.0)
+        root = 2.0 * (loss - (kept - 1.0)) / square
+        root = where(root > 0.0, root, 0.0)
+        falls = (square > 0.0) & (root < eta)
+        if not any_of(falls):
             break
-        root = max(0.0, 2.0 * (loss - (kept - 1)) / square)
-        if root >= eta:
-            break
-        eta = root
-    if eta == np.inf:
-        eta = 0.0
+        eta = where(falls, root, eta)
+    eta = where(eta == np.inf, 0.0, eta)
     for k in range(values.size):
-        wrong[k] = min(1.0, max(0.0, values[k] - 0.5 * eta * squares[k]))
+        chance = values[k] - 0.5 * eta * squares[k]
+        chance = where(chance > 0.0, chance, 0.0)
+        wrong[k] = where(chance < 1.0, chance, 1.0)
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.decoders.base import ValueDecoder
-from driftline.kernels import MIX, Kernel, kernel
+from driftline.kernels import MIX, Kernel, alike, kernel, where
 from driftline.losses import Loss
 
 __all__ = ["UniformMix"]
 
 
-@kernel(MIX)
+@kernel(MIX, packs=True)
 def uniform_mix(values, squares, params, wrong):
     """Guess uniformly with probability a, else take the label of least loss."""
     classes = values.size
-    top = 0
+    least, top = values[0], alike(0.0, values[0])
     for k in range(1, classes):
-        if values[k] < values[top]:
-            top = k
-    a = min(1.0, values[top] / params[0])
+        top = where(values[k] < least, k, top)
+        least = where(values[k] < least, values[k], least)
+    a = least / params[0]
+    a = where(a < 1.0, a, 1.0)
     for k in range(classes):
-        wrong[k] = 1.0 - a / classes
-    wrong[top] = a * (1.0 - 1.0 / classes)
+        wrong[k] = where(top == k, a * (1.0 - 1.0 / classes), 1.0 - a / classes)
 
 
 @dataclass(frozen=True)

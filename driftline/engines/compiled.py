@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.engines.base import Block, Engine, Look, refresh_after
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
-from driftline.kernels import Program, aligned_zeros
+from driftline.kernels import Kernel, Program, aligned_zeros
 from driftline.kernels import program as at
 from driftline.typing import CheckedLabels
 
@@ -47,22 +47,29 @@ class CompiledEngine(Engine):
     _label: tuple[np.ndarray, int] | None = None
     _linked: Linked | None = None
 
+    @property
+    def kernels(self) -> tuple[Kernel | None, ...]:
+        """The kernels of the parts, in the order of a program's slots."""
+        loss, decoder, rate, _, _, detector = self.parts
+        task = self.parts.task
+        assert task.kernels is not None and loss.kernels is not None
+        return (
+            task.kernels.encode,
+            decoder.draw_kernel or task.kernels.draw,
+            loss.kernels.loss,
+            loss.kernels.values,
+            decoder.mix,
+            decoder.kernel,
+            rate.kernel,
+            None if detector is None else detector.kernel,
+        )
+
     def _link(self, size: int, more: int) -> Linked:
         """Make the parts ready for rounds of up to ``size`` scores; compiling happens here."""
         loss, decoder, rate, _, intercept, detector = self.parts
         task = self.parts.task
-        assert task.kernels is not None and loss.kernels is not None
         program = Program.link(
-            (
-                task.kernels.encode,
-                decoder.draw_kernel or task.kernels.draw,
-                loss.kernels.loss,
-                loss.kernels.values,
-                decoder.mix,
-                decoder.kernel,
-                rate.kernel,
-                None if detector is None else detector.kernel,
-            ),
+            self.kernels,
             (
                 task.params(size),
                 loss.params(size),

@@ -9,7 +9,7 @@ placeholder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from driftline.errors import InputError
 
@@ -26,6 +26,7 @@ __all__ = [
     "intrinsic",
     "ir",
     "njit",
+    "twin",
     "types",
 ]
 
@@ -89,3 +90,8 @@ COMPILES = not MISSING
 def hint(function: Callable[..., object]) -> Callable[..., None]:
     """Make an intrinsic that changes no result, such as a prefetch; without Numba, do nothing."""
     return intrinsic(function) if COMPILES else lambda *arguments: None
+
+
+def twin(compiled: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Put an intrinsic in the place of a plain function, where kernels are compiled."""
+    return lambda plain: compiled if COMPILES else plain

@@ -112,7 +112,7 @@ def play_chains(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights)
+            step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], weights)
             for k in range(tags):
                 add_to_row(weights, k, step, gradient[k])
             finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)

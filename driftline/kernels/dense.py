@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from driftline.kernels import program as at
 from driftline.kernels.compile import Kernel, kernel
+from driftline.kernels.inner import inner
 from driftline.kernels.linalg import dot
 from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import (
@@ -65,12 +66,12 @@ def play_dense(
                 if intercept:
                     m.encoded[k] += shadow[k, features]
             watch(m, extras[t], trace, t)
-        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
+        eta = choose_step(m, inner(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
         if eta < 0.0:
             played = t
             break
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights)
+            step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], weights)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
                 if intercept:

@@ -79,7 +79,9 @@ def play_items(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            add_scaled(weights[0], -eta / refresh(m, eta, trace[at.GRAD_ROW, t], weights), gradient)
+            add_scaled(
+                weights[0], -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], weights), gradient
+            )
             finish_step(m, eta, trace[at.GRAD_ROW, t], shadow.size > 0)
         if alarmed(m, extras[t], trace, t):
             return t + 1

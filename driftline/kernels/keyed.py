@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from driftline.kernels import program as at
 from driftline.kernels.compile import Kernel, helper, kernel
-from driftline.kernels.linalg import dot
+from driftline.kernels.inner import inner
 from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import (
     FARTHEST_SQ,
@@ -46,11 +46,11 @@ def play_one(code, params, x, label, extras, own, state, buffer, trace, t, predi
         return False
     if code[at.LOOK]:
         return True
-    eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras, trace, t)
+    eta = choose_step(m, inner(m.grad, m.grad) * input_sq, input_sq, extras, trace, t)
     if eta < 0.0:
         return False
     if eta > 0.0:
-        step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], own)
+        step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], own)
         for k in range(outputs):
             m.steps[k] = step * m.grad[k]
             if intercept:

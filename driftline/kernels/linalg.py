@@ -7,6 +7,7 @@ that numbers are finite, since bad input is found by sums that are not.
 
 from driftline.kernels.backend import njit
 from driftline.kernels.compile import INLINED, DistinctPieces, helper
+from driftline.kernels.packs import alike, where
 
 REORDER = {"reassoc", "contract", "nsz"}
 
@@ -53,6 +54,26 @@ def make_smaller(out, factor):
     for i in range(out.size):
         small = out[i] * factor
         out[i] = small if abs(small) >= factor else out.dtype.type(0.0)
+
+
+@helper
+def peak(a):
+    """Return the largest entry and its index, the lowest of several; of packs, in every lane."""
+    high, top = a[0], alike(0.0, a[0])
+    for i in range(1, a.size):
+        top = where(a[i] > high, i, top)
+        high = where(a[i] > high, a[i], high)
+    return high, top
+
+
+@helper
+def at_peak(a, values):
+    """Return what stands in ``values`` where the largest entry of a is."""
+    high, value = a[0], values[0]
+    for i in range(1, a.size):
+        value = where(a[i] > high, values[i], value)
+        high = where(a[i] > high, a[i], high)
+    return value
 
 
 @helper

@@ -21,7 +21,8 @@ from driftline.kernels.calls import (
     call_rate,
 )
 from driftline.kernels.compile import helper
-from driftline.kernels.linalg import dot, make_smaller, scaled_square
+from driftline.kernels.inner import inner
+from driftline.kernels.linalg import make_smaller, scaled_square
 
 #: Squared gradients below this count as zero: the round makes no step.
 TINY = 1e-150
@@ -123,7 +124,7 @@ def play_round(m, label, extras, trace, t, prediction):
         ),
     )
     call_draw(code[at.DRAW], (m.mean, m.task, extras[:1], m.scratch, prediction, m.encoded))
-    target = max(0.0, dot(m.target, m.encoded) + offset)
+    target = max(0.0, inner(m.target, m.encoded) + offset)
     if extras.size > 1:
         weight = weight_of(extras)
         loss, risk, target = weight * loss, weight * risk, weight * target
@@ -231,7 +232,7 @@ def watch(m, extras, trace, t):
 
 
 @helper
-def refresh(m, eta, grad_sq, weights):
+def refresh(state, eta, grad_sq, weights):
     """Prepare the weights for a step, and return their scale.
 
     Every max(4096, n) rounds, with n weights, their squared norm is computed anew. Where
@@ -240,7 +241,6 @@ def refresh(m, eta, grad_sq, weights):
     the rest are set to 0. Both are passes over all weights, so they must be rare where rows are
     sparse.
     """
-    state = m.state
     if state[at.ROUNDS] >= state[at.REFRESH]:
         state[at.REFRESH] = state[at.ROUNDS] + max(4096, weights.size)
         state[at.NORM_SQ] = 0.0
@@ -267,8 +267,8 @@ def finish_step(m, eta, grad_sq, watched):
     """
     state = m.state
     if watched:
-        state[at.INNER] -= eta * dot(m.grad, m.encoded)
-    moved = eta * eta * grad_sq - 2.0 * eta * dot(m.grad, m.theta)
+        state[at.INNER] -= eta * inner(m.grad, m.encoded)
+    moved = eta * eta * grad_sq - 2.0 * eta * inner(m.grad, m.theta)
     state[at.NORM_SQ] = max(0.0, state[at.NORM_SQ] + moved)
     if state[at.NORM_SQ] > state[at.RADIUS] ** 2:
         shrink = state[at.RADIUS] / np.sqrt(state[at.NORM_SQ])

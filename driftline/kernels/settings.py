@@ -4,7 +4,8 @@ Every setting makes the rounds of :mod:`driftline.kernels.dense`, with the same 
 round is waiting: for exponentials, quotients and roots that follow from each other. Rounds of
 different settings do not wait for each other, and a processor computes several at a time where
 little code lies between them. So a row is played in phases, each of which is a short loop over all
-settings: scores, losses, predictions, steps. The label is encoded once for all.
+settings: scores, losses, predictions, steps. The label is encoded once for all. Settings of parts
+that have kernels for packs are faster still in the loop of :mod:`driftline.kernels.packed`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from driftline.kernels import program as at
 from driftline.kernels.backend import cgutils, intrinsic, types
 from driftline.kernels.calls import call_decode, call_draw, call_encode, call_loss
 from driftline.kernels.compile import Kernel, helper, kernel
+from driftline.kernels.inner import inner
 from driftline.kernels.lanes import index
-from driftline.kernels.linalg import dot
 from driftline.kernels.prefetch import prefetch_row
 from driftline.kernels.round import FARTHEST_SQ, Machine, choose_step, finish_step, refresh
 from driftline.kernels.signatures import SETTINGS, SETTINGS_SINGLE
@@ -125,17 +126,17 @@ def play_settings(
             m = place(codes[s], params[s], states[s], buffers[s], target)
             drawn = (m.mean, m.task, extra, m.scratch, predictions[s], m.encoded)
             call_draw(m.code[at.DRAW], drawn)
-            traces[s, at.TARGET_ROW, t] = max(0.0, dot(target, m.encoded) + offset)
+            traces[s, at.TARGET_ROW, t] = max(0.0, inner(target, m.encoded) + offset)
         for s in range(settings):
             if played[s] <= t:
                 continue
             own, trace = weights[s], traces[s]
             m = place(codes[s], params[s], states[s], buffers[s], target)
-            eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extra, trace, t)
+            eta = choose_step(m, inner(m.grad, m.grad) * input_sq, input_sq, extra, trace, t)
             if eta < 0.0:
                 played[s] = t
             elif eta > 0.0:
-                step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], own)
+                step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], own)
                 for k in range(outputs):
                     m.steps[k] = step * m.grad[k]
                     if intercept:

@@ -11,6 +11,7 @@ from driftline.kernels import program as at
 from driftline.kernels import signatures as kinds
 from driftline.kernels.compile import Kernel
 from driftline.kernels.gathers import gather, scatter
+from driftline.kernels.inner import inner
 from driftline.kernels.linalg import dot
 from driftline.kernels.prefetch import prefetch_rows
 from driftline.kernels.round import (
@@ -72,11 +73,11 @@ def play_sparse(
                 for k in range(outputs):
                     m.encoded[k] += shadow[last, k]
             watch(m, extras[t], trace, t)
-        eta = choose_step(m, dot(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
+        eta = choose_step(m, inner(m.grad, m.grad) * input_sq, input_sq, extras[t], trace, t)
         if eta < 0.0:
             return t
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], whole)
+            step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], whole)
             for k in range(outputs):
                 m.steps[k] = step * m.grad[k]
             scatter(weights, values, columns, first, stop, m.steps)

@@ -148,7 +148,7 @@ def play_sparse_chains(
         if eta < 0.0:
             return t
         if eta > 0.0:
-            step = -eta / refresh(m, eta, trace[at.GRAD_ROW, t], whole)
+            step = -eta / refresh(m.state, eta, trace[at.GRAD_ROW, t], whole)
             for s in range(count):
                 add_to_row(weights, owners[s], step, gradient[s])
             for k in range(tags):

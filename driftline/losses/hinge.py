@@ -20,39 +20,32 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, argmax, kernel
+from driftline.kernels import LOSS, kernel, where
 from driftline.losses.base import Loss, LossKernels
-from driftline.losses.smooth_hinge import find_rival, margin_and_ties
+from driftline.losses.smooth_hinge import find_margin, margin_and_ties
 from driftline.tasks import Task
 from driftline.typing import Label
 
 __all__ = ["Hinge"]
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def hinge(theta, target, params, work, grad):
     """Value and subgradient; at margin kappa the larger of the two."""
-    label = argmax(target)
-    rival = find_rival(theta, label, work)
-    margin = theta[label] - theta[rival]
+    label, rival, margin = find_margin(theta, target, work)
+    slope = where(margin > params[1], 0.0, params[0])
     for k in range(grad.size):
-        grad[k] = 0.0
-    if margin > params[1]:
-        return 0.0
-    grad[rival] = params[0]
-    grad[label] = -params[0]
-    return params[0] * max(0.0, 1.0 - margin)
+        grad[k] = where(label == k, 0.0 - slope, where(rival == k, slope, 0.0))
+    return slope * where(margin >= 1.0, 0.0, 1.0 - margin)
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def hinge_binary(theta, target, params, work, grad):
     """Value and subgradient in one score."""
     margin = target[0] * theta[0]
-    grad[0] = 0.0
-    if margin > params[1]:
-        return 0.0
-    grad[0] = -target[0] * params[0]
-    return params[0] * max(0.0, 1.0 - margin)
+    slope = where(margin > params[1], 0.0, params[0])
+    grad[0] = 0.0 - target[0] * slope
+    return slope * where(margin >= 1.0, 0.0, 1.0 - margin)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
+from driftline.kernels import LOSS, VALUES, alike, exp, helper, kernel, log1p, peak, where
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Task
 
@@ -42,22 +42,21 @@ TOP, DOUBT, EXCESS, EXTRA = range(4)
 def soften(theta, target, work):
     """Write softmax and what follows it in the workspace; return the loss in base e."""
     d = theta.size
-    top = argmax(theta)
-    rest = 0.0
+    high, top = peak(theta)
     for i in range(d):
-        if i != top:
-            work[i] = math.exp(theta[i] - theta[top])
-            rest += work[i]
+        work[i] = exp(theta[i] - high)
+    rest = alike(0.0, high)
+    for i in range(d):
+        rest += where(top == i, 0.0, work[i])
     share = 1.0 / (1.0 + rest)
-    work[top] = 1.0
     work[d + TOP] = top
     work[d + DOUBT] = rest * share
-    work[d + EXCESS] = math.log1p(rest)
+    work[d + EXCESS] = log1p(rest)
 
     value = work[d + EXCESS]
     for i in range(d):
         work[i] *= share
-        value += (theta[top] - theta[i]) * target[i]
+        value += (high - theta[i]) * target[i]
     return value
 
 
@@ -65,14 +64,13 @@ def soften(theta, target, work):
 def soft_slope(target, work, scale, grad):
     """Write scale times softmax minus the target, exact where they are close."""
     d = target.size
-    top = int(work[d + TOP])
+    top, doubt = work[d + TOP], work[d + DOUBT]
     for i in range(d):
-        grad[i] = scale * (work[i] - target[i])
-    if target[top] == 1.0:
-        grad[top] = -scale * work[d + DOUBT]
+        hit = (top == i) & (target[i] == 1.0)
+        grad[i] = where(hit, -scale * doubt, scale * (work[i] - target[i]))
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def logistic(theta, target, params, work, grad):
     """Value and gradient, exact to rounding even where the loss is tiny."""
     value = soften(theta, target, work)
@@ -80,75 +78,66 @@ def logistic(theta, target, params, work, grad):
     return params[0] * value
 
 
-@kernel(VALUES)
+@kernel(VALUES, packs=True)
 def values(theta, params, work, values, squares):
     """|g|^2 for label y is (1 - p_y)^2 plus the other squared probabilities."""
     d = theta.size
-    scale = params[0]
-    top = int(work[d + TOP])
-    rest_sq = 0.0
+    scale, top, doubt, excess = params[0], work[d + TOP], work[d + DOUBT], work[d + EXCESS]
+    high, share, rest_sq = theta[0], work[0], alike(0.0, scale)
     for i in range(d):
-        if i != top:
-            rest_sq += work[i] ** 2
+        high = where(top == i, theta[i], high)
+        share = where(top == i, work[i], share)
+        rest_sq += where(top == i, 0.0, work[i] * work[i])
     for i in range(d):
-        values[i] = scale * (theta[top] - theta[i] + work[d + EXCESS])
-        if i == top:
-            squares[i] = scale**2 * (rest_sq + work[d + DOUBT] ** 2)
-        else:
-            others = max(0.0, rest_sq - work[i] ** 2) + work[top] ** 2
-            squares[i] = scale**2 * (others + (1.0 - work[i]) ** 2)
+        values[i] = scale * (high - theta[i] + excess)
+        less, miss = rest_sq - work[i] * work[i], 1.0 - work[i]
+        others = where(less > 0.0, less, 0.0) + share * share
+        most = where(top == i, rest_sq + doubt * doubt, others + miss * miss)
+        squares[i] = scale * scale * most
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def logistic_binary(theta, target, params, work, grad):
     """Value and gradient in one score; the first number in the workspace is the mean label."""
     scale = params[0]
-    small = math.exp(-abs(theta[0]))
-    work[1 + TOP] = 1.0 if theta[0] > 0.0 else -1.0
-    work[1 + DOUBT] = small / (1.0 + small)
-    work[1 + EXCESS] = math.log1p(small)
-    work[0] = work[1 + TOP] * (1.0 - 2.0 * work[1 + DOUBT])
-
-    value = work[1 + EXCESS]
-    miss = work[1 + DOUBT]
-    if target[0] != work[1 + TOP]:
-        value += abs(theta[0])
-        miss = 1.0 - miss
-    grad[0] = -scale * target[0] * miss
-    return scale * value
+    size = abs(theta[0])
+    small = exp(-size)
+    sign = where(theta[0] > 0.0, 1.0, -1.0)
+    doubt, excess = small * (1.0 / (1.0 + small)), log1p(small)
+    work[0] = sign * (1.0 - 2.0 * doubt)
+    work[1 + TOP] = sign
+    work[1 + DOUBT] = doubt
+    work[1 + EXCESS] = excess
+    hit = target[0] == sign
+    grad[0] = -scale * target[0] * where(hit, doubt, 1.0 - doubt)
+    return scale * where(hit, excess, excess + size)
 
 
-@kernel(VALUES)
+@kernel(VALUES, packs=True)
 def values_binary(theta, params, work, values, squares):
     """Write loss and squared gradient for the labels -1 and +1, in this order."""
-    scale = params[0]
+    scale, doubt, excess = params[0], work[1 + DOUBT], work[1 + EXCESS]
     for k in range(2):
-        values[k] = work[1 + EXCESS]
-        miss = work[1 + DOUBT]
-        if work[1 + TOP] != 2.0 * k - 1.0:
-            values[k] += abs(theta[0])
-            miss = 1.0 - miss
-        values[k] *= scale
-        squares[k] = (scale * miss) ** 2
+        hit = work[1 + TOP] == 2.0 * k - 1.0
+        miss = scale * where(hit, doubt, 1.0 - doubt)
+        values[k] = scale * where(hit, excess, excess + abs(theta[0]))
+        squares[k] = miss * miss
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def logistic_tags(theta, target, params, work, grad):
     """Average the losses of all tags; the workspace has doubt and excess of each."""
     d = theta.size
     scale = params[0] / d
+    for i in range(d):
+        small = exp(-abs(theta[i]))
+        work[i] = small * (1.0 / (1.0 + small))
+        work[d + i] = log1p(small)
     total = 0.0
     for i in range(d):
-        small = math.exp(-abs(theta[i]))
-        doubt = small / (1.0 + small)
-        value = math.log1p(small)
-        work[i] = doubt
-        work[d + i] = value
-        if target[i] * theta[i] < 0.0 or (theta[i] == 0.0 and target[i] > 0.0):
-            value += abs(theta[i])
-            doubt = 1.0 - doubt
-        total += value
-        grad[i] = -scale * target[i] * doubt
+        missed = (target[i] * theta[i] < 0.0) | ((theta[i] == 0.0) & (target[i] > 0.0))
+        total += where(missed, work[d + i] + abs(theta[i]), work[d + i])
+        grad[i] = -scale * target[i] * where(missed, 1.0 - work[i], work[i])
     return scale * total
 
 

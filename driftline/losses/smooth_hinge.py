@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, VALUES, argmax, helper, kernel
+from driftline.kernels import LOSS, VALUES, alike, at_peak, helper, kernel, peak, where
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Task
 from driftline.typing import Label
@@ -31,62 +31,69 @@ __all__ = ["SmoothHinge"]
 
 
 @helper
-def runner_up(theta, top):
-    """Return the index of the second largest score, the lowest of several."""
-    best = 1 if top == 0 else 0
-    for i in range(best + 1, theta.size):
-        if i != top and theta[i] > theta[best]:
-            best = i
-    return best
-
-
-@helper
 def hinge_slope(margin):
     """Minus the derivative of the loss in the margin."""
-    return 2.0 * (1.0 - min(1.0, max(0.0, margin)))
+    inside = where(margin > 0.0, margin, 0.0)
+    return 2.0 * (1.0 - where(inside < 1.0, inside, 1.0))
 
 
 @helper
 def hinge_value(margin):
     """Return the loss as a function of the margin."""
-    return 1.0 - 2.0 * margin if margin <= 0.0 else max(0.0, 1.0 - margin) ** 2
+    slack = where(margin >= 1.0, 0.0, 1.0 - margin)
+    return where(margin <= 0.0, 1.0 - 2.0 * margin, slack * slack)
 
 
 @helper
-def find_rival(theta, label, work):
-    """Return the strongest other label; write the indices of the two largest scores."""
-    top = argmax(theta)
-    second = runner_up(theta, top)
+def two_peaks(theta):
+    """Return the two largest scores and their indices, the lowest of several."""
+    high, top = theta[0], alike(0.0, theta[0])
+    less, second = theta[1], alike(1.0, theta[0])
+    for i in range(1, theta.size):
+        above, between = theta[i] > high, theta[i] > less
+        second = where(above, top, where(between, i, second))
+        less = where(above, high, where(between, theta[i], less))
+        top = where(above, i, top)
+        high = where(above, theta[i], high)
+    return high, top, less, second
+
+
+@helper
+def find_margin(theta, target, work):
+    """Return the label, its strongest rival and its margin; write the places of both peaks."""
+    high, top, less, second = two_peaks(theta)
+    label = peak(target)[1]
     work[0] = top
     work[1] = second
-    return second if label == top else top
+    margin = at_peak(target, theta) - where(label == top, less, high)
+    return label, where(label == top, second, top), margin
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def smooth_hinge(theta, target, params, work, grad):
     """Value and gradient: only the label and its strongest rival move."""
-    label = argmax(target)
-    rival = find_rival(theta, label, work)
-    margin = theta[label] - theta[rival]
+    label, rival, margin = find_margin(theta, target, work)
     slope = params[0] * hinge_slope(margin)
     for k in range(grad.size):
-        grad[k] = 0.0
-    grad[rival] = slope
-    grad[label] = -slope
+        grad[k] = where(label == k, -slope, where(rival == k, slope, 0.0))
     return params[0] * hinge_value(margin)
 
 
-@kernel(VALUES)
+@kernel(VALUES, packs=True)
 def values(theta, params, work, values, squares):
     """Write loss and squared gradient of every label."""
-    top = int(work[0])
+    high, less = theta[0], theta[1]
     for k in range(theta.size):
-        margin = theta[k] - theta[int(work[1]) if k == top else top]
+        high = where(work[0] == k, theta[k], high)
+        less = where(work[1] == k, theta[k], less)
+    for k in range(theta.size):
+        margin = theta[k] - where(work[0] == k, less, high)
+        slope = params[0] * hinge_slope(margin)
         values[k] = params[0] * hinge_value(margin)
-        squares[k] = 2.0 * (params[0] * hinge_slope(margin)) ** 2
+        squares[k] = 2.0 * (slope * slope)
 
 
-@kernel(LOSS)
+@kernel(LOSS, packs=True)
 def smooth_hinge_binary(theta, target, params, work, grad):
     """Value and gradient in one score."""
     margin = target[0] * theta[0]
@@ -94,13 +101,14 @@ def smooth_hinge_binary(theta, target, params, work, grad):
     return params[0] * hinge_value(margin)
 
 
-@kernel(VALUES)
+@kernel(VALUES, packs=True)
 def values_binary(theta, params, work, values, squares):
     """Write loss and squared gradient for the labels -1 and +1, in this order."""
     for k in range(2):
         margin = (2.0 * k - 1.0) * theta[0]
+        slope = params[0] * hinge_slope(margin)
         values[k] = params[0] * hinge_value(margin)
-        squares[k] = (params[0] * hinge_slope(margin)) ** 2
+        squares[k] = slope * slope
 
 
 def margin_and_ties(theta: np.ndarray, label: Label) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError, NoGuaranteeError
-from driftline.kernels import RATE, Kernel, kernel
+from driftline.kernels import RATE, Kernel, kernel, where
 from driftline.rates.base import Rate, Setting, StepRange
 
 __all__ = ["Polyak"]
@@ -25,7 +25,7 @@ __all__ = ["Polyak"]
 RESOLUTION = 1e-10
 
 
-@kernel(RATE)
+@kernel(RATE, packs=True)
 def polyak(loss, risk, grad_sq, input_sq, previous, params, memory):
     """Return twice the gap over the squared gradient, cut off at the smallest so far or the cap.
 
@@ -33,14 +33,15 @@ def polyak(loss, risk, grad_sq, input_sq, previous, params, memory):
     bound by no more than the rounding. Where no floor is known, such a gap may be truly negative,
     and then there is no step.
     """
-    floor, monotone = params[0], params[1]
+    floor, monotone, least = params[0], params[1], memory[0]
     gap = loss - risk
-    if gap <= RESOLUTION * loss:
-        return min(previous, memory[0]) if floor > 0.0 else 0.0
-    eta = min(memory[0], max(2.0 * gap / grad_sq, floor / input_sq))
-    if monotone == 1.0:
-        memory[0] = eta
-    return eta
+    lost = gap <= RESOLUTION * loss
+    eta, lowest = 2.0 * gap / grad_sq, floor / input_sq
+    eta = where(eta > lowest, eta, lowest)
+    eta = where(eta < least, eta, least)
+    memory[0] = where(lost | (monotone != 1.0), least, eta)
+    same = where(previous < least, previous, least)
+    return where(lost, where(floor > 0.0, same, 0.0), eta)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel, where
 from driftline.polytopes import Affine, Cube
 from driftline.tasks.base import Distribution, Task, TaskKernels, mean_rows, whole_numbers
 from driftline.typing import Label, Labels, Prediction
@@ -36,11 +36,12 @@ def encode_loss(prediction, params, out):
     out[0] = -0.5 * prediction[0]
 
 
-@kernel(DRAW)
+@kernel(DRAW, packs=True)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Predict -1 with probability 1/2 + mean."""
-    prediction[0] = -1 if uniforms[0] < 0.5 + mean[0] else 1
-    encoded[0] = -0.5 * prediction[0]
+    sign = where(uniforms[0] < 0.5 + mean[0], -1.0, 1.0)
+    prediction[0] = sign
+    encoded[0] = -0.5 * sign
 
 
 @dataclass(frozen=True)

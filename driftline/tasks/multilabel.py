@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, kernel, where
 from driftline.polytopes import Cube, Polytope
 from driftline.tasks.base import TaskKernels, mean_rows
 from driftline.tasks.structured import VectorTask, refuse_first
@@ -39,13 +39,14 @@ def encode_loss(prediction, params, out):
         out[i] = (1.0 - 2.0 * prediction[i]) / (2.0 * out.size)
 
 
-@kernel(DRAW)
+@kernel(DRAW, packs=True)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """One uniform number against the chance of every tag."""
     d = mean.size
     for i in range(d):
-        prediction[i] = 1 if uniforms[0] < 0.5 - d * mean[i] else 0
-        encoded[i] = (1.0 - 2.0 * prediction[i]) / (2.0 * d)
+        tag = where(uniforms[0] < 0.5 - d * mean[i], 1.0, 0.0)
+        prediction[i] = tag
+        encoded[i] = (1.0 - 2.0 * tag) / (2.0 * d)
 
 
 @dataclass(frozen=True)

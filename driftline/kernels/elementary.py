@@ -1,0 +1,77 @@
+r"""The exponential function and the logarithm, in a few operations without branches.
+
+Those of the C library are calls of functions, for one number at a time. These are compiled into
+kernels, for plain numbers and for packs, with the same bits for both. They are made of additions,
+multiplications and quotients that are rounded as IEEE 754 says, none of them fused: bits do not
+depend on the machine. Both are off by less than one unit in the last place.
+
+With :math:`k` the nearest whole number to :math:`x / \ln 2` and :math:`r = x - k \ln 2`, of which
+the parts of :math:`\ln 2` leave 33 bits more than a number has,
+
+.. math:: e^x = 2^k (1 + r + r^2 q(r)), \qquad \ln(1 + x) = k \ln 2 + \ln(1 + f),
+
+where :math:`q` interpolates at eleven Chebyshev nodes, and in the second
+:math:`2^k (1 + f) = 1 + x` with a series in :math:`f / (2 + f)`.
+
+References
+----------
+Sun Microsystems (1993), *Freely Distributable LIBM*, s_log1p.c.
+"""
+
+from __future__ import annotations
+
+import math
+
+from driftline.kernels.compile import helper
+from driftline.kernels.packs import SHIFT, exponent_of, mantissa_of, power_of_two, where
+
+__all__ = ["exp", "log1p"]
+
+#: ln 2 in two parts. Products of the first with whole numbers below 2^20 are exact.
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+
+#: 1 / ln 2.
+PER_LN2 = 1.44269504088896338700e00
+
+#: Where the exponential function is 0, and infinite, in double precision.
+LOWEST, HIGHEST = -746.0, 710.0
+
+
+@helper
+def exp(x):
+    """``e ** x``: exact at 0; 0 and infinite where that is the nearest number; NaN for NaN."""
+    k = (x * PER_LN2 + SHIFT) - SHIFT
+    high, low = x - k * LN2_HIGH, k * LN2_LOW
+    r = high - low
+    s = r * r
+    first = (0.5 + r * 0.1666666666666667) + s * (0.04166666666666667 + r * 0.008333333333325985)
+    second = (0.0013888888888883642 + r * 0.00019841269875342141) + s * (
+        2.4801587325920163e-05 + r * 2.7557254740405416e-06
+    )
+    third = (2.7557273171941026e-07 + r * 2.5105490906986696e-08) + s * 2.091488256348507e-09
+    q = first + (s * s) * (second + (s * s) * third)
+    y = 1.0 + (high + (s * q - low))
+    half = k * 0.5 + SHIFT
+    rest = (k - (half - SHIFT)) + SHIFT
+    value = y * power_of_two(half) * power_of_two(rest)
+    return where(x < LOWEST, 0.0, where(x > HIGHEST, math.inf, value))
+
+
+@helper
+def log1p(x):
+    """``log(1 + x)`` for x of 0 or more; infinity and NaN stay what they are."""
+    u = 1.0 + x
+    k = exponent_of(u)
+    near = k == 0.0
+    f = where(near, x, mantissa_of(u) - 1.0)
+    lost = where(near, 0.0, where(x < 1.0, x - (u - 1.0), 1.0 - (u - x)) * (1.0 / u))
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    odd = (6.666666666666735130e-01 + w * 2.857142874366239149e-01) + (w * w) * (
+        1.818357216161805012e-01 + w * 1.479819860511658591e-01
+    )
+    even = 3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)
+    half = 0.5 * f * f
+    value = k * LN2_HIGH - ((half - (s * (half + (z * odd + w * even)) + (k * LN2_LOW + lost))) - f)
+    return where(x < math.inf, value, x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from commands import call
 
 import driftline as dl
+from driftline.committee import named
 from driftline.sweeps import SweepTable, grid
 from driftline.sweeps.cells import Cell, units_of
 from driftline.sweeps.shared import packed_kernels, play_shared, sharing_of
@@ -229,6 +231,36 @@ def test_a_lane_that_refuses_a_round_does_not_stop_the_others():
     far = np.array(X)
     far[50] *= 1e150
     assert play_shared(settings, far, y, seed=0) == [None] * 5
+
+
+@pytest.mark.parametrize("task", [dl.tasks.Multiclass(2), MULTI, dl.tasks.Multilabel(3)], ids=repr)
+@pytest.mark.parametrize("scaling", [True, False])
+def test_committees_of_one_share_scaled_rows(task, scaling):
+    X, y = rows(task)
+    X = X * [1.0, 50.0, 1e-3, 7.0, 1e4] + 3.0
+    rates = ("polyak", "free", "constant", "adagrad", "decaying")
+    learners = {
+        f"{name} {diameter}": named(name, task, diameter=diameter, scaling=scaling)
+        for name in rates
+        for diameter in (2.0, 20.0, 200.0)
+    }
+    assert len({sharing_of(learner) for learner in learners.values()} - {None}) == 1
+    others = {name: named(name, task, scaling=scaling) for name in ("fast", "paper", "restart")}
+    assert {sharing_of(learner) for learner in others.values()} == {None}
+    for row in dl.sweep(learners | others, {"all": (X, y)}, seeds=[3]):
+        trace = (learners | others)[row.learner].copy().run(X, y, seed=3)
+        assert (row.target_loss, row.risk) == (trace.target_loss.sum(), trace.risk.sum())
+        assert math.isnan(row.surrogate_loss)
+
+
+def test_committees_that_have_learned_share_nothing():
+    learner = named("polyak", MULTI)
+    assert sharing_of(learner) is not None
+    learner.run(*rows(MULTI, 20))
+    assert sharing_of(learner) is None
+    asked = named("polyak", MULTI)
+    asked.ask(rows(MULTI)[0][0])
+    assert sharing_of(asked) is None
 
 
 def test_first_weights_are_shared_too():

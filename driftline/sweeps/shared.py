@@ -9,11 +9,14 @@ their states. Totals have the bits of single runs, and learners stay as they wer
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from driftline.committee import Committee
 from driftline.engines import CompiledEngine
 from driftline.engines.compiled import Apart
 from driftline.inputs import DenseRows
@@ -57,17 +60,34 @@ class Totals(NamedTuple):
 def sharing_of(learner: Learner) -> Hashable:
     """Return what learners must have in common to share passes over rows, None for none that may.
 
-    These are new learners whose rounds are those of the compiled loop over dense rows.
+    These are new learners whose rounds are those of the compiled loop over dense rows; committees
+    of one such member that draws nothing, too. Those with a scaling see the same scaled rows.
     """
-    if not isinstance(learner, OGD) or not isinstance(learner.engine, CompiledEngine):
+    own = _linear(learner)
+    if own is None or not isinstance(own.engine, CompiledEngine):
         return None
-    parts, task = learner.parts, learner.task
-    plain = learner.mapper is None and parts.restart is None and not parts.loss.inexact
+    parts, task = own.parts, own.task
+    plain = own.mapper is None and parts.restart is None and not parts.loss.inexact
     if not plain or task.layout.ragged or task.layout.extra_columns:
         return None
-    if learner.rounds or learner._tickets or learner._watch is not None:
+    if learner.rounds or own._tickets or own._watch is not None:
         return None
-    return repr(task), parts.intercept, learner.engine.dtype.name, learner.features
+    scaling = None
+    if isinstance(learner, Committee) and learner.scaling is not None:
+        if learner.scaling.features is not None:
+            return None
+        scaling = json.dumps(learner.scaling.config(), sort_keys=True)
+    return repr(task), parts.intercept, own.engine.dtype.name, own.features, scaling
+
+
+def _linear(learner: Learner) -> OGD | None:
+    """Return the learner whose rounds these are: itself, or the one member of a committee."""
+    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.combine == "vote":
+        (member,) = learner.members
+        if isinstance(member, OGD) and member.decoder.deterministic and not learner._tickets:
+            return member
+        return None
+    return learner if isinstance(learner, OGD) else None
 
 
 def play_shared(
@@ -77,11 +97,13 @@ def play_shared(
 
     Return the totals of each; None for one that refuses a round: a single run says why.
     """
-    own = [learner for learner in learners if isinstance(learner, OGD)]
-    first = own[0]
+    own = [linear for learner in learners if (linear := _linear(learner)) is not None]
+    first, leader = own[0], learners[0]
     rows, codes = checked_stream(first.task, inputs, labels)
     if type(rows) is not DenseRows or first.features not in (None, rows.features):
         return [None] * len(own)
+    if isinstance(leader, Committee) and leader.scaling is not None:
+        rows = DenseRows(leader.scaling.copy().transform_rows(rows))
     width = first.task.prediction_width(codes)
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
     alike: dict[tuple[Kernel | None, ...], list[int]] = {}
@@ -110,7 +132,15 @@ def play_shared(
         played = _play(states, rows, codes, uniforms, room, width)
         for place, count, found in zip(some, played.tolist(), room, strict=False):
             made[place] = _totals(found) if count == rows.rounds else None
-    return made
+    pairs = zip(learners, made, strict=True)
+    return [_of_vote(one) if isinstance(learner, Committee) else one for learner, one in pairs]
+
+
+def _of_vote(totals: Totals | None) -> Totals | None:
+    """Return the totals of a committee, which has no surrogate loss, from those of its member."""
+    if totals is None:
+        return None
+    return totals._replace(risk=totals.target_loss, surrogate_loss=math.nan)
 
 
 def packed_kernels(kernels: tuple[Kernel | None, ...]) -> list[int] | None:

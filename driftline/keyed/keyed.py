@@ -25,7 +25,6 @@ from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shell import checked_stream
-from driftline.learner.ticket import plain, unwrapped
 from driftline.state import archive
 from driftline.state.loading import learner_from
 from driftline.typing import Input, Inputs, Json, Label, Labels, Prediction, Saved
@@ -392,11 +391,22 @@ class Keyed:
                 for place, own in zip(known.tolist(), numbers, strict=True):
                     made[place] = self.task.prediction(own)
                 known = known[:0]
-            for place in {*known.tolist(), *np.flatnonzero(slots < 0).tolist()}:
-                (x,) = plain(take(rows, np.array([place])))
-                self._enter(named[place] if isinstance(named, list) else int(named[place]))
-                made[place] = self._worker.predict(unwrapped(x))
+            for places in _groups(slots, known):
+                self._store.enter(int(slots[places[0]]), asking=False)
+                self._predict(rows, places, made)
+            new, store = np.flatnonzero(slots < 0), self._store
+            alike = isinstance(store, Arrays) and store.certain  # where nothing is drawn
+            for places in [new] if alike and len(new) else _groups(_codes(named), new):
+                key = named[places[0]] if isinstance(named, list) else int(named[places[0]])
+                self._store.fresh(self.seed_of(key))
+                self._predict(rows, places, made)
             return made
+
+    def _predict(self, rows: Rows, places: np.ndarray, made: list[Prediction]) -> None:
+        """Let the worker predict some rows."""
+        found = self._worker._predict(take(rows, places))
+        for place, own in zip(places.tolist(), found, strict=True):
+            made[place] = own
 
     def outstanding(self, key: Any) -> int:
         """Return how many tickets of a key wait for their labels."""
@@ -569,3 +579,18 @@ class Keyed:
             made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen
         return made
+
+
+def _groups(codes: np.ndarray, places: np.ndarray) -> list[np.ndarray]:
+    """Return some places in groups of the same code."""
+    order = places[np.argsort(codes[places], kind="stable")]
+    cuts = np.flatnonzero(np.diff(codes[order])) + 1
+    return [group for group in np.split(order, cuts) if len(group)]
+
+
+def _codes(keys: np.ndarray | list[Key]) -> np.ndarray:
+    """Return a number for every key, the same for equal ones."""
+    if isinstance(keys, np.ndarray):
+        return keys
+    numbers: dict[Key, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)

@@ -112,18 +112,18 @@ def keys_section(table: KeyTable | None, of: str = "") -> str:
             x_name="per cent of keys",
         )
     names = list(table.losses)
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{_unbroken(name)}</th>" for name in names)
     rows = "".join(
         f"<tr><td class=text>{what}</td><th scope=row>{escape(row.key)}</th>"
         + f"<td>{number(row.rounds)}</td>"
         + "".join(f"<td>{row.mean_loss[name]:.1%}</td>" for name in names)
         + f"<td>{row.alarms}</td>"
-        + f"<td class=text>{escape('beaten by ' * bool(row.beaten_by) + row.beaten_by)}</td></tr>"
+        + f"<td class=text>{_unbroken(row.beaten_by)}</td></tr>"
         for what, part in table.parts.items()
         for row in part
     )
     columns = f"<th></th><th>{escape(table.column)}</th><th>rounds</th>{head}<th>alarms</th>"
-    body = f"<table><thead><tr>{columns}<th></th></tr></thead><tbody>{rows}</tbody></table>"
+    body = f"<table><thead><tr>{columns}<th class=text>beaten by</th></tr></thead><tbody>{rows}</tbody></table>"
     note = "Baselines are those of each key: its last label again, its most frequent one so far."
     if len(names) > 3:
         note += f" {names[3].capitalize()}: one learner that plays the rows of all keys."
@@ -131,3 +131,8 @@ def keys_section(table: KeyTable | None, of: str = "") -> str:
         f"<h2>Keys{escape(of)}</h2><p>{escape(told)}.</p>{chart}<div class=wide>{body}</div>"
         f"<p class=soft>{note} All keys are in keys.csv.</p>"
     )
+
+
+def _unbroken(text: str) -> str:
+    """Return a text for a narrow cell, which is to have one line."""
+    return escape(text).replace(" ", "\u00a0")

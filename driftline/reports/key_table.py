@@ -123,7 +123,8 @@ def keys_section(table: KeyTable | None, of: str = "") -> str:
         for row in part
     )
     columns = f"<th></th><th>{escape(table.column)}</th><th>rounds</th>{head}<th>alarms</th>"
-    body = f"<table><thead><tr>{columns}<th class=text>beaten by</th></tr></thead><tbody>{rows}</tbody></table>"
+    columns += "<th class=text>beaten by</th>"
+    body = f"<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table>"
     note = "Baselines are those of each key: its last label again, its most frequent one so far."
     if len(names) > 3:
         note += f" {names[3].capitalize()}: one learner that plays the rows of all keys."

@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 from _pytest.doctest import DoctestModule
 from howmany import PROFILE, chosen
@@ -35,6 +37,12 @@ def pytest_collect_file():
     """Look for no doctests in tests: there are none, and each file would be read twice."""
     found = yield
     return [one for one in found if not isinstance(one, DoctestModule)]
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over tests and modules, which stay to the end anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from howmany import number
 
 import driftline as dl
 
@@ -177,7 +178,7 @@ def members():
 def test_a_model_of_river_steps_as_it_runs_and_looking_writes_nothing(name):
     task = dl.tasks.Binary() if name == "no chances" else dl.tasks.Multiclass(3)
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 4))
+    X = rng.standard_normal((number(60, 150), 4))
     y = (X[:, 0] > 0.0).astype(int) + (X[:, 1] > 0.5)
     y = np.where(y > 0, 1, -1) if name == "no chances" else y
     ran, stepped = (dl.members.River(task, members()[name]) for _ in range(2))

@@ -182,36 +182,42 @@ def test_what_is_made_of_wrong_arguments_is_refused(make, words):
         make()
 
 
-TRACE = played().run(X, Y)
+@pytest.fixture(scope="module")
+def trace():
+    return played().run(X, Y)
 
 
 @pytest.mark.parametrize(
     "given, words",
     [
-        ((TRACE, None, X, Y), "expected a comparator, such as dl.comparators.Fixed.* got None"),
-        ((TRACE, np.zeros((3, 4)), X, Y), "expected a comparator"),
-        ((TRACE, dl.comparators.Sequence(["a"] * 40), X, Y), "weights in round 0 must be"),
-        ((TRACE, ZEROS, X, WORDS), "DriftClassifier"),
-        ((TRACE, ZEROS, X, 3), "labels"),
-        ((committee().run(X, Y), 3, X, Y), "expected a comparator"),
-        ((committee().run(X, Y), [ZEROS, 3], X, Y), "expected a comparator"),
+        ((None, X, Y), "expected a comparator, such as dl.comparators.Fixed.* got None"),
+        ((np.zeros((3, 4)), X, Y), "expected a comparator"),
+        ((dl.comparators.Sequence(["a"] * 40), X, Y), "weights in round 0 must be"),
+        ((ZEROS, X, WORDS), "DriftClassifier"),
+        ((ZEROS, X, 3), "labels"),
     ],
 )
-def test_certify_refuses_wrong_arguments(given, words):
+def test_certify_refuses_wrong_arguments(trace, given, words):
     with pytest.raises(dl.InputError, match=words):
-        dl.certify(*given)
+        dl.certify(trace, *given)
+
+
+@pytest.mark.parametrize("comparators", [3, [ZEROS, 3]])
+def test_certify_refuses_wrong_comparators_of_a_committee(comparators):
+    with pytest.raises(dl.InputError, match="expected a comparator"):
+        dl.certify(committee().run(X, Y), comparators, X, Y)
 
 
 @pytest.mark.parametrize("chance", ["a", -0.1, 0.0, 1.5, np.nan, None])
-def test_a_chance_is_a_share(chance):
+def test_a_chance_is_a_share(trace, chance):
     with pytest.raises(dl.InputError, match="chance must lie between 0 and 1"):
-        dl.certify(TRACE, ZEROS, X, Y, chance=chance)
+        dl.certify(trace, ZEROS, X, Y, chance=chance)
 
 
 @pytest.mark.parametrize("options", [{"keep": "no"}, {"progress": 3}])
-def test_certify_refuses_wrong_options(options):
+def test_certify_refuses_wrong_options(trace, options):
     with pytest.raises(dl.InputError, match="must be"):
-        dl.certify(TRACE, ZEROS, X, Y, **options)
+        dl.certify(trace, ZEROS, X, Y, **options)
 
 
 def test_seeds_of_numpy_are_seeds():

@@ -18,6 +18,7 @@ from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
 from driftline.kernels.compile import helper as helper
 from driftline.kernels.compile import kernel as kernel
+from driftline.kernels.compile import routine as routine
 from driftline.kernels.dense import play_dense as play_dense
 from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.elementary import exp as exp

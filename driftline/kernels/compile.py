@@ -16,7 +16,7 @@ from driftline.kernels.cache import Entry, cache_directory
 if TYPE_CHECKING:
     from numba.core.compiler_machinery import PassManager
 
-__all__ = ["Kernel", "helper", "kernel", "kernel_at"]
+__all__ = ["Kernel", "helper", "kernel", "kernel_at", "routine"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -100,6 +100,15 @@ INLINED: dict[str, Any] = {
 def helper(function: Function) -> Function:
     """Mark a function as a piece of kernels: compiled into each kernel that calls it."""
     return njit(**INLINED)(function)
+
+
+def routine(function: Function) -> Function:
+    """Mark a long function as a piece of kernels that they call, and that is not inlined.
+
+    One that is called in several places is then compiled once, and the compiler, whose time grows
+    faster than the length of a function, sees several short ones.
+    """
+    return njit(**INLINED | {"forceinline": False})(function)
 
 
 class Kernel:

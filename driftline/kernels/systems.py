@@ -8,7 +8,7 @@ is read: row j of the factor needs all rows before it, in one pass over them.
 
 from __future__ import annotations
 
-from driftline.kernels.compile import helper
+from driftline.kernels.compile import helper, routine
 from driftline.kernels.linalg import add_scaled, dot
 from driftline.kernels.products import padded, pitch_of, product_from
 
@@ -41,7 +41,7 @@ def factorise(system, m, first, last):
     eliminate(system, m, m, first, last)
 
 
-@helper
+@routine
 def eliminate(system, m, count, first, last):
     """Do the same for the first ``count`` unknowns; what is left of the others takes their place.
 

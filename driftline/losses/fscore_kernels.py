@@ -43,6 +43,7 @@ from driftline.kernels import (
     pitch_of,
     product,
     product_from,
+    routine,
     solve_factored,
     sort_decreasing,
     sorting_room,
@@ -94,7 +95,7 @@ def harmonic(first, second):
     return inverse, second * inverse
 
 
-@helper
+@routine
 def build(d, scale, shares, X, Z, factors, columns, system, row):
     """Write the factors of every tag's own system, and of what they have in common.
 
@@ -172,7 +173,7 @@ def build(d, scale, shares, X, Z, factors, columns, system, row):
     factorise(system, m, ys, t)
 
 
-@helper
+@routine
 def direct(theta, d, scale, shares, X, Z, goal, free, factors, columns, system, x, dX, dZ, bends):
     """Write the step that makes all products what ``goal`` says; common unknowns in ``x``."""
     D, m, pitch = d - 1, 4 * d + 2, pitch_of(4 * d + 2)
@@ -320,7 +321,7 @@ def begin(d, size, shares, X, Z, free):
     Z[o], Z[o + 1] = tau / chance, tau / chance
 
 
-@helper
+@routine
 def follow(theta, d, scale, shares, room):
     """Follow the path; the room begins with the mean label and what belongs to it then.
 

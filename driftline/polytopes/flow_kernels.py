@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.kernels import POINT, argmax, best_sums, dot, helper, kernel, loose
+from driftline.kernels import POINT, argmax, best_sums, dot, helper, kernel, loose, routine
 from driftline.polytopes.chain_kernels import unfolded_length
 from driftline.polytopes.flow_systems import newton_room, newton_step, newton_work, slope_along
 from driftline.polytopes.simplex import onto_simplex
@@ -72,7 +72,7 @@ def move_to_edges(point, n, tags, out):
     return size
 
 
-@helper
+@routine
 def reduce_edges(scores, n, tags, ahead, behind):
     """Replace the score of an edge by what the best sequence through it lacks.
 
@@ -116,7 +116,7 @@ def flow_from(edges, heads, tail, inward):
     return total, squares
 
 
-@helper
+@routine
 def balance(scores, n, tags, a, b, ga, gb):
     """Write how much more flows in than out, behind and before all tags; return the function.
 
@@ -149,7 +149,7 @@ def largest_lack(n, tags, ga, gb):
     return max(most, abs(end)), end
 
 
-@helper
+@routine
 def minimise(scores, n, tags, close, share, room):
     """Add the potentials to the scores, whose positive parts are then the flow.
 
@@ -221,7 +221,7 @@ def start_flow(scores, n, tags, flow):
         flow[i] = flow[i] / total if total > 0.0 else 1.0 / tags
 
 
-@helper
+@routine
 def settle(n, tags, room, out):
     """Replace scores by the flow, such that none is lost; return its duality gap.
 

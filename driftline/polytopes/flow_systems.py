@@ -28,6 +28,7 @@ from driftline.kernels import (
     padded,
     pitch_of,
     product_from,
+    routine,
     solve_backward,
     solve_forward,
     system_room,
@@ -167,7 +168,7 @@ def build(n, t, tags, before, ga, gb, more, w, x):
     return m
 
 
-@helper
+@routine
 def newton_step(scores, n, tags, a, b, ga, gb, more, least, w, da, db):
     """Write the step of all potentials; ``more`` is added to the diagonal.
 

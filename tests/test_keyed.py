@@ -1,5 +1,7 @@
 """One learner for every key: the bits of a dictionary of learners, whatever is played."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,7 +84,7 @@ every_learner = pytest.mark.parametrize("name", FAMILY)
 
 
 def saved(learner):
-    about, arrays = learner.to_saved()
+    about, arrays = learner if isinstance(learner, tuple) else learner.to_saved()
     return about, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -608,6 +610,24 @@ def test_wrong_arguments():
         fleet.state("a")
     with pytest.raises(dl.InputError, match="expected a ticket"):
         fleet.tell("a", 1)
+
+
+def test_a_file_of_states_is_read_in_one_pass():
+    class Counted(dict):
+        passes = 0
+
+        def items(self):
+            Counted.passes += 1
+            return super().items()
+
+    fleet = dl.Keyed(FAMILY["committee that draws"][0]())
+    fleet.learn_rows(KEYS, X, three())
+    about, arrays = fleet._store.to_saved(fleet._index.used)
+    again = dl.Keyed(FAMILY["committee that draws"][0]())
+    again._store.grow(len(fleet))
+    again._store.load(fleet._index.used, about, Counted(arrays))
+    assert Counted.passes == 1
+    assert saved(again._store.to_saved(fleet._index.used)) == saved((about, arrays))
 
 
 def test_the_index_is_a_dictionary():

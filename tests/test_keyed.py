@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import driftline as dl
+from driftline.detectors.alarms import FOUND, MOST
 from driftline.kernels.philox import draw_next
 from driftline.keyed import playing
 from driftline.keyed.blocks import words_of
@@ -628,6 +629,53 @@ def test_a_file_of_states_is_read_in_one_pass():
     again._store.load(fleet._index.used, about, Counted(arrays))
     assert Counted.passes == 1
     assert saved(again._store.to_saved(fleet._index.used)) == saved((about, arrays))
+
+
+def test_counts_of_a_file_of_committees_are_checked_at_once():
+    fleet = dl.Keyed(dl.auto(T.Multiclass(2), effort="fast"))
+    inputs, rows = np.random.default_rng(0).normal(size=(2400, 2)), np.arange(2400)
+    fleet.learn_rows(rows % 3, inputs, (inputs[:, 0] > 0) ^ (rows > 1200))
+    about, arrays = fleet.to_saved()
+    alarms, found = about["of keys"]["alarms"], arrays["keys.numbers"][:, FOUND]
+    assert len(alarms) == 3 and list(fleet.alarms.values()) == found.tolist()
+
+    def edited(told=None, held=None, **more):
+        keys = about["of keys"] | ({} if told is None else {"alarms": told})
+        numbers = arrays["keys.numbers"].copy()
+        numbers[2, FOUND] = more.get("found", numbers[2, FOUND])
+        tickets = arrays["keys.tickets"].copy()
+        tickets[2] = more.get("tickets", tickets[2])
+        log = arrays["keys.alarms"] if held is None else held
+        part = {"keys.numbers": numbers, "keys.tickets": tickets, "keys.alarms": log}
+        return dl.Keyed.from_saved(about | {"of keys": keys}, arrays | part)
+
+    assert saved(edited()) == saved(fleet)
+    for wrong in (
+        lambda: edited([[2, MOST + 50]], np.arange(MOST + 50.0)),
+        lambda: edited([], np.zeros(0)),  # those of another key would be told as its own
+        lambda: edited([*alarms[:2], [2, -1]]),
+        lambda: edited(held=arrays["keys.alarms"][:-1]),
+        lambda: edited(held=arrays["keys.alarms"].astype(np.int64)),
+        lambda: edited(found=np.nan),
+        lambda: edited(found=-1.0),
+        lambda: edited(found=1e30),
+        lambda: edited(found=found[2] + 0.5),
+        lambda: edited(tickets=-5),
+        lambda: edited(tickets=2**60),
+    ):
+        with pytest.raises(dl.InputError, match="counts of alarms or of tickets"):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_a_file_has_the_shared_learner_or_is_refused(name):
+    fleet = dl.Keyed(FAMILY[name][0](), start="shared")
+    fleet.learn_rows(KEYS, X, FAMILY[name][1]())
+    about, arrays = fleet.to_saved()
+    without = {what: own for what, own in about.items() if what != "of shared"}
+    for wrong in (without, about | {"shares": False}):
+        with pytest.raises(dl.InputError, match="a learner over all keys"):
+            dl.Keyed.from_saved(wrong, arrays)
 
 
 def test_the_index_is_a_dictionary():

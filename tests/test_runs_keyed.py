@@ -330,3 +330,11 @@ def test_keys_that_are_alike_are_said_to_be(tmp_path):
     done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     assert "one learner for all keys does as well or better" in done.output
     assert "leave --key out" in done.output
+
+
+def test_losses_of_other_members_are_refused(tmp_path, table):
+    good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    about, arrays = archive.read(tmp_path / "out" / "model.driftline")
+    edited = arrays | {"scores.risks": arrays["scores.risks"][:, :3]}
+    with pytest.raises(dl.InputError, match="3 losses a key are not of 7 members"):
+        load_model(archive.write(tmp_path / "edited", about, edited))

@@ -565,6 +565,8 @@ class Keyed:
             made._store = made._plain_store()
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
+        if ("of shared" in about) != (made._store.shared_state() is not None):
+            raise InputError("it has to have a learner over all keys where these begin as it is")
         if "of shared" in about:
             made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen

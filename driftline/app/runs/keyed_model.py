@@ -182,6 +182,9 @@ class KeyedModel(Model):
             made._resume(run)
             if made.encoder.key is None or {*keys} != {*learner}:
                 raise InputError("its keys are not those of its learners")
+            members = len(learner.learner(keys[0]).members) if keys else made.scores.members
+            if made.scores.members != members:
+                raise InputError(f"{made.scores.members} losses a key are not of {members} members")
         except DAMAGE as error:
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         return made

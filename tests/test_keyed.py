@@ -613,6 +613,25 @@ def test_wrong_arguments():
         fleet.tell("a", 1)
 
 
+@pytest.mark.parametrize("start", ["zero", "shared"])
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_first_rows_that_are_refused_leave_nothing(name, start):
+    fleet, bad = dl.Keyed(FAMILY[name][0](), start=start), np.full((1, 7), np.nan)
+    for wrong in (
+        lambda: fleet.run(["a"], bad, [0]),
+        lambda: fleet.step("a", bad[0], 0),
+        lambda: fleet.ask("a", bad[0]),
+        lambda: fleet.run(["a"], sp.csr_array(bad), [0]),
+    ):
+        with pytest.raises(dl.InputError):
+            wrong()
+        assert not len(fleet)
+    other, y = dl.Keyed(FAMILY[name][0](), start=start), FAMILY[name][1]()
+    made, wanted = fleet.run(KEYS, X, y), other.run(KEYS, X, y)  # of another width
+    assert np.array_equal(made.target_loss, wanted.target_loss)
+    assert saved(fleet) == saved(other)
+
+
 def test_a_file_of_states_is_read_in_one_pass():
     class Counted(dict):
         passes = 0

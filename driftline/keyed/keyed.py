@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -241,6 +242,20 @@ class Keyed:
             self._store = self._store_for(self._given, rows)
         self._store.meet(rows)
 
+    @contextmanager
+    def _unless_refused(self, rows: Rows) -> Iterator[None]:
+        """Learn what rows are like, and forget it if the first ones are refused."""
+        first = isinstance(self._store, Flat | Blocks) and self._store.features is None
+        try:
+            self._meet(rows)
+            yield
+        except BaseException:
+            if first:
+                self._worker.restore(self._first)
+                self._store = self._store_for(self._given)
+                self._store.grow(self._index.size)
+            raise
+
     def _slot_for(self, key: Key) -> int:
         """Return the slot of a key, a new one if it is new."""
         keys = keys_of([key])
@@ -313,8 +328,7 @@ class Keyed:
         weights, named = checked_weights(sample_weight, rows.rounds), keys_of(keys)
         if len(named) != rows.rounds:
             raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
-        with self._lock:
-            self._meet(rows)
+        with self._lock, self._unless_refused(rows):
             slots = self._index.slots(named, add=True)
             self._make_room()
             touched, first = self._index.first_rows(slots)
@@ -409,15 +423,19 @@ class Keyed:
         """Let the worker do something in the place of a key's learner; if refused, nothing is."""
         key = check_key(key)
         with self._lock:
-            if x is not None:
-                self._meet(self._worker._row(x))
-            self._enter(key)
-            made = work(self._worker)
-            slot = self._slot_for(key)
-            self._store.leave(slot)
-            self._seen[slot] = self._rows
-            self._rows += 1
-            return made
+            if x is None:
+                return self._done(key, work)
+            with self._unless_refused(self._worker._row(x)):
+                return self._done(key, work)
+
+    def _done(self, key: Key, work: Callable[[Any], Any]) -> Any:
+        self._enter(key)
+        made = work(self._worker)
+        slot = self._slot_for(key)
+        self._store.leave(slot)
+        self._seen[slot] = self._rows
+        self._rows += 1
+        return made
 
     # -- keys that go
 

@@ -632,6 +632,18 @@ def test_first_rows_that_are_refused_leave_nothing(name, start):
     assert saved(fleet) == saved(other)
 
 
+@pytest.mark.parametrize("name", ["committee", "committee that draws", "map"])
+def test_rows_of_a_key_are_predicted_together(name, monkeypatch):
+    fleet = dl.Keyed(FAMILY[name][0]())
+    fleet.learn_rows(KEYS, X, three())
+    keys = np.where(np.arange(ROWS) % 5 == 0, 77, KEYS)  # nobody has seen 77
+    wanted = [fleet.predict(int(key), x) for key, x in zip(keys, X, strict=True)]
+    enter, entered = fleet._enter, []
+    monkeypatch.setattr(fleet, "_enter", lambda key: (entered.append(key), enter(key)))
+    assert fleet.predict_rows(keys, X) == wanted
+    assert sorted(entered) == sorted({*keys.tolist()})
+
+
 def test_a_file_of_states_is_read_in_one_pass():
     class Counted(dict):
         passes = 0

@@ -26,7 +26,6 @@ from driftline.keyed.trace import KeyedTrace
 from driftline.learner import Learner, Ticket
 from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shell import checked_stream
-from driftline.learner.ticket import plain, unwrapped
 from driftline.state import archive
 from driftline.state.loading import learner_from
 from driftline.typing import Input, Inputs, Json, Label, Labels, Prediction, Saved
@@ -406,10 +405,15 @@ class Keyed:
                 for place, own in zip(known.tolist(), numbers, strict=True):
                     made[place] = self.task.prediction(own)
                 known = known[:0]
-            for place in {*known.tolist(), *np.flatnonzero(slots < 0).tolist()}:
-                (x,) = plain(take(rows, np.array([place])))
-                self._enter(named[place] if isinstance(named, list) else int(named[place]))
-                made[place] = self._worker.predict(unwrapped(x))
+            groups: dict[Key, list[int]] = {}
+            for place in (*known.tolist(), *np.flatnonzero(slots < 0).tolist()):
+                key = named[place] if isinstance(named, list) else int(named[place])
+                groups.setdefault(key, []).append(place)
+            for key, places in groups.items():
+                self._enter(key)
+                predicted = self._worker._predict(take(rows, np.array(places)))
+                for place, prediction in zip(places, predicted, strict=True):
+                    made[place] = prediction
             return made
 
     def outstanding(self, key: Any) -> int:

@@ -1,6 +1,7 @@
 """One learner for every key: the bits of a dictionary of learners, whatever is played."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -630,6 +631,18 @@ def test_first_rows_that_are_refused_leave_nothing(name, start):
     made, wanted = fleet.run(KEYS, X, y), other.run(KEYS, X, y)  # of another width
     assert np.array_equal(made.target_loss, wanted.target_loss)
     assert saved(fleet) == saved(other)
+
+
+@pytest.mark.parametrize("start", ["zero", "shared"])
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_copies_and_pickles_go_on_by_themselves(name, start):
+    fleet, y = dl.Keyed(FAMILY[name][0](), start=start), FAMILY[name][1]()
+    fleet.learn_rows(KEYS[:100], X[:100], y[:100])
+    copies = [copy.deepcopy(fleet), pickle.loads(pickle.dumps(fleet))]
+    fleet.learn_rows(KEYS[100:], X[100:], y[100:])
+    for own in copies:
+        own.learn_rows(KEYS[100:], X[100:], y[100:])
+        assert saved(own) == saved(fleet)
 
 
 @pytest.mark.parametrize("name", ["committee", "committee that draws", "map"])

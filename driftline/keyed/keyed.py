@@ -563,6 +563,10 @@ class Keyed:
                 made |= {f"{name}.{key}": array.copy() for key, array in arrays.items()}
             return about, made
 
+    def __reduce__(self) -> tuple[Callable[..., Self], Saved]:
+        """Pickle and copy the saved form, as learners do."""
+        return type(self).from_saved, self.to_saved()
+
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return all from what :meth:`to_saved` returned, or refuse it."""

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -643,6 +644,27 @@ def test_copies_and_pickles_go_on_by_themselves(name, start):
     for own in copies:
         own.learn_rows(KEYS[100:], X[100:], y[100:])
         assert saved(own) == saved(fleet)
+
+
+def test_a_key_that_is_refused_is_never_seen_by_other_threads():
+    fleet, seen, told = dl.Keyed(FAMILY["committee"][0]()), [], threading.Event()
+    fleet.learn_rows(["a"], X[:1], [0])
+
+    def look():
+        seen.append((len(fleet), "b" in fleet, list(fleet)))
+        told.set()
+
+    watching = threading.Thread(target=look)
+
+    def refuse(_):
+        watching.start()
+        told.wait(0.5)  # who need not wait for the run has looked by then
+        raise dl.InputError("no more of it")
+
+    with pytest.raises(dl.InputError):
+        fleet.run(["b"], X[:1], [0], progress=refuse)
+    watching.join()
+    assert seen == [(1, False, ["a"])]
 
 
 @pytest.mark.parametrize("name", ["committee", "committee that draws", "map"])

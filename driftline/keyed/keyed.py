@@ -138,15 +138,18 @@ class Keyed:
 
     def __len__(self) -> int:
         """Return how many keys there are."""
-        return len(self._index)
+        with self._lock:
+            return len(self._index)
 
     def __contains__(self, key: Any) -> bool:
         """Say whether there is a learner for a key."""
-        return self._index.slot(check_key(key)) >= 0
+        with self._lock:
+            return self._index.slot(check_key(key)) >= 0
 
     def __iter__(self) -> Iterator[Key]:
         """Iterate over the keys."""
-        return iter(list(self._index))
+        with self._lock:
+            return iter(list(self._index))
 
     def __repr__(self) -> str:
         """Name the learner and how many keys there are."""
@@ -379,8 +382,11 @@ class Keyed:
 
     def forget(self, ticket: KeyedTicket) -> None:
         """Say that no label will come for a ticket."""
-        self._known(ticket.key)
-        self._with(ticket.key, lambda worker: worker.forget(ticket.ticket))
+        if not isinstance(ticket, KeyedTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        with self._lock:
+            self._known(ticket.key)
+            self._with(ticket.key, lambda worker: worker.forget(ticket.ticket))
 
     def predict(self, key: Any, x: Input) -> Prediction:
         """Return what :meth:`step` would predict now, and change nothing."""

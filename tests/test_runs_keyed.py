@@ -332,6 +332,32 @@ def test_keys_that_are_alike_are_said_to_be(tmp_path):
     assert "leave --key out" in done.output
 
 
+def test_weights_count_for_baselines_too(tmp_path, table):
+    random, out = np.random.default_rng(3), tmp_path / "out"
+    weights = random.choice([0.0, 0.5, 2.0], ROWS)
+    lines = table.read_text().splitlines()
+    cells = ["count", *weights.tolist()]
+    table.write_text("\n".join(f"{c},{line}" for c, line in zip(cells, lines, strict=True)) + "\n")
+    good(call("run", table, "--key", "who", "--weight", "count", "--out", out))
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    model = dl.TableModel.new(rows, label="label", key="who", weight="count")
+    for start in range(0, ROWS, 70):
+        model.learn(rows[start : start + 70])
+    summary = json.loads((out / "summary.json").read_text())
+    means = {name: paid / weights.sum() for name, paid in model.baselines_paid.items()}
+    assert means == pytest.approx({name: summary["mean_loss"][name] for name in means})
+    again = load_model(model.save(tmp_path / "model"))
+    wanted = load_model(out / "model.driftline")
+    assert again.scores.sums == pytest.approx(wanted.scores.sums)
+    alone = dl.TableModel.new(rows, label="label", ignore=["who"], weight="count", learner="fast")
+    alone.learn(rows)
+    labels = np.array([row["label"] for row in rows])
+    last = np.r_[alone.classes[:1], labels[:-1]]
+    paid = float(weights @ (labels != last))
+    assert alone.baselines_paid["no change"] == pytest.approx(paid)
+
+
 def test_losses_of_other_members_are_refused(tmp_path, table):
     good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     about, arrays = archive.read(tmp_path / "out" / "model.driftline")

@@ -358,6 +358,13 @@ def test_weights_count_for_baselines_too(tmp_path, table):
     assert alone.baselines_paid["no change"] == pytest.approx(paid)
 
 
+def test_a_row_that_says_nothing_has_a_key(table):
+    with table.open(newline="") as file:
+        model = dl.TableModel.new(list(csv.DictReader(file)), label="label", key="who")
+    assert model.predict(model.blank_row) in ("u", "v")
+    assert not len(model.learner)
+
+
 def test_losses_of_other_members_are_refused(tmp_path, table):
     good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     about, arrays = archive.read(tmp_path / "out" / "model.driftline")

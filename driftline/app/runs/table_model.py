@@ -324,8 +324,8 @@ class TableModel:
             raise InputError("rows of index:value pairs have no columns")
         texts = {"number": "0", "amount": "0", "flag": "false"}
         made = {c.name: texts.get(c.kind, (*c.categories, "")[0]) for c in columns.columns}
-        query = self._model.encoder.query
-        return made if query is None else made | {query: "0"}
+        encoder = self._model.encoder
+        return made | {name: "0" for name in (encoder.query, encoder.key) if name is not None}
 
     def check(self, rows: Any) -> None:
         """Refuse rows that :meth:`ask` would refuse."""

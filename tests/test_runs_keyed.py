@@ -365,6 +365,38 @@ def test_a_row_that_says_nothing_has_a_key(table):
     assert not len(model.learner)
 
 
+def test_queries_of_index_value_pairs_may_be_keys(tmp_path):
+    lines = [f"{i % 2} qid:{i // 20} 1:{i % 2 - 0.5} 3:{i * 7 % 5}" for i in range(80)]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "out"
+    good(call("run", tmp_path / "t.svm", "--key", "qid", "--out", out))
+    assert {key: row["rounds"] for key, row in keys_of(out).items()} == dict.fromkeys("0123", "20")
+    told = good(call("inspect", out / "model.driftline")).output
+    assert "key        qid" in told and "left out" not in told
+    begin = ("--start", "shared", "--fresh", "--out", out)
+    done = call("run", tmp_path / "t.svm", "--key", "qid", *begin)
+    refused(done, "--start shared is for dense rows", "say --start zero")
+
+
+def test_what_was_seen_in_place_of_a_key(tmp_path, table):
+    lines = table.read_text().splitlines()
+    lines[3] = "NA," + lines[3].split(",", 1)[1]
+    table.write_text("\n".join(lines) + "\n")
+    done = call("run", table, "--key", "who", "--out", tmp_path / "out")
+    refused(done, "line 4, column who: the key is missing: 'NA' stands for no value")
+
+
+def test_a_key_is_nothing_else(tmp_path, table):
+    out = ("--out", tmp_path / "out")
+    done = call("run", table, "--key", "who", "--label", "who,label", *out)
+    refused(done, "'who' is named by --key, and named by --label")
+    done = call("run", table, "--key", "who", "--text", "who", *out)
+    refused(done, "'who' is named by --key, and named by --text")
+    done = call("run", table, "--key", "who", "--start", "shared", "--learner", "paper", *out)
+    refused(done, "--start shared", "not for paper", "say --start zero")
+    assert not (tmp_path / "out").exists()
+
+
 def test_losses_of_other_members_are_refused(tmp_path, table):
     good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     about, arrays = archive.read(tmp_path / "out" / "model.driftline")

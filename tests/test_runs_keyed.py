@@ -397,6 +397,30 @@ def test_a_key_is_nothing_else(tmp_path, table):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_run_that_goes_on_elsewhere_says_since_when_keys_are_told(tmp_path, table):
+    lines = table.read_text().splitlines(keepends=True)
+    (tmp_path / "a.csv").write_text("".join(lines[:150]))
+    (tmp_path / "b.csv").write_text("".join([lines[0], *lines[150:]]))
+    first = good(call("run", tmp_path / "a.csv", "--key", "who", "--out", tmp_path / "a"))
+    assert "since the first" not in first.output
+    model = tmp_path / "a" / "model.driftline"
+    done = good(call("run", tmp_path / "b.csv", "--resume", model, "--out", tmp_path / "b"))
+    assert "rounds since the first of the model" in done.output
+
+
+def test_a_key_is_shown_in_one_line(tmp_path, table):
+    table.write_text(table.read_text().replace("k0,", '"k\n0",'))
+    done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    assert "k?0 " in done.output and "k\n0" in keys_of(tmp_path / "out")
+
+
+def test_there_is_no_way_to_a_trace_of_keys(tmp_path, table):
+    good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    done = call("certify", tmp_path / "out")
+    assert done.exit_code == 1 and "rounds of keys are not kept" in done.output
+    assert "--trace" not in done.output and "summary.json" in done.output
+
+
 def test_losses_of_other_members_are_refused(tmp_path, table):
     good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     about, arrays = archive.read(tmp_path / "out" / "model.driftline")

@@ -427,3 +427,21 @@ def test_losses_of_other_members_are_refused(tmp_path, table):
     edited = arrays | {"scores.risks": arrays["scores.risks"][:, :3]}
     with pytest.raises(dl.InputError, match="3 losses a key are not of 7 members"):
         load_model(archive.write(tmp_path / "edited", about, edited))
+
+
+def test_keys_and_labels_with_half_a_character(tmp_path):
+    keys, classes = ["\\ud800x", "a\\u0000b", "q\\u2028q"], ["u\\udfff", "v"]
+    lines = [
+        f'{{"who": "{keys[i % 3]}", "a": {i % 7}, "y": "{classes[i % 2]}"}}' for i in range(60)
+    ]
+    table, out = tmp_path / "t.jsonl", tmp_path / "out"
+    table.write_text("\n".join(lines) + "\n")
+    good(call("run", table, "--label", "y", "--key", "who", "--out", out))
+    content = (out / "keys.csv").read_bytes().decode("utf-8", "surrogatepass")
+    assert {row["key"] for row in csv.DictReader(content.split("\n"))} >= {"\ud800x"}
+    assert "?x" in (out / "report.html").read_text()
+    good(call("predict", out / "model.driftline", table, "--out", tmp_path / "p.csv"))
+    content = (tmp_path / "p.csv").read_bytes().decode("utf-8", "surrogatepass")
+    assert content.count("\ud800x") == 20 and content.count("u\udfff") >= 30
+    assert "\\ud800x" in good(call("predict", out / "model.driftline", table)).output
+    assert len(load_model(out / "model.driftline").learner) == 3

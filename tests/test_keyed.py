@@ -1,10 +1,15 @@
 """One learner for every key: the bits of a dictionary of learners, whatever is played."""
 
+import copy
+import pickle
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import driftline as dl
+from driftline.detectors.alarms import FOUND, MOST
 from driftline.kernels.philox import draw_next
 from driftline.keyed import playing
 from driftline.keyed.blocks import words_of
@@ -82,7 +87,7 @@ every_learner = pytest.mark.parametrize("name", FAMILY)
 
 
 def saved(learner):
-    about, arrays = learner.to_saved()
+    about, arrays = learner if isinstance(learner, tuple) else learner.to_saved()
     return about, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -608,6 +613,137 @@ def test_wrong_arguments():
         fleet.state("a")
     with pytest.raises(dl.InputError, match="expected a ticket"):
         fleet.tell("a", 1)
+
+
+@pytest.mark.parametrize("start", ["zero", "shared"])
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_first_rows_that_are_refused_leave_nothing(name, start):
+    fleet, bad = dl.Keyed(FAMILY[name][0](), start=start), np.full((1, 7), np.nan)
+    for wrong in (
+        lambda: fleet.run(["a"], bad, [0]),
+        lambda: fleet.step("a", bad[0], 0),
+        lambda: fleet.ask("a", bad[0]),
+        lambda: fleet.run(["a"], sp.csr_array(bad), [0]),
+    ):
+        with pytest.raises(dl.InputError):
+            wrong()
+        assert not len(fleet)
+    other, y = dl.Keyed(FAMILY[name][0](), start=start), FAMILY[name][1]()
+    made, wanted = fleet.run(KEYS, X, y), other.run(KEYS, X, y)  # of another width
+    assert np.array_equal(made.target_loss, wanted.target_loss)
+    assert saved(fleet) == saved(other)
+
+
+@pytest.mark.parametrize("start", ["zero", "shared"])
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_copies_and_pickles_go_on_by_themselves(name, start):
+    fleet, y = dl.Keyed(FAMILY[name][0](), start=start), FAMILY[name][1]()
+    fleet.learn_rows(KEYS[:100], X[:100], y[:100])
+    copies = [copy.deepcopy(fleet), pickle.loads(pickle.dumps(fleet))]
+    fleet.learn_rows(KEYS[100:], X[100:], y[100:])
+    for own in copies:
+        own.learn_rows(KEYS[100:], X[100:], y[100:])
+        assert saved(own) == saved(fleet)
+
+
+def test_a_key_that_is_refused_is_never_seen_by_other_threads():
+    fleet, seen, told = dl.Keyed(FAMILY["committee"][0]()), [], threading.Event()
+    fleet.learn_rows(["a"], X[:1], [0])
+
+    def look():
+        seen.append((len(fleet), "b" in fleet, list(fleet)))
+        told.set()
+
+    watching = threading.Thread(target=look)
+
+    def refuse(_):
+        watching.start()
+        told.wait(0.5)  # who need not wait for the run has looked by then
+        raise dl.InputError("no more of it")
+
+    with pytest.raises(dl.InputError):
+        fleet.run(["b"], X[:1], [0], progress=refuse)
+    watching.join()
+    assert seen == [(1, False, ["a"])]
+
+
+@pytest.mark.parametrize("name", ["committee", "committee that draws", "map"])
+def test_rows_of_a_key_are_predicted_together(name, monkeypatch):
+    fleet = dl.Keyed(FAMILY[name][0]())
+    fleet.learn_rows(KEYS, X, three())
+    keys = np.where(np.arange(ROWS) % 5 == 0, 77, KEYS)  # nobody has seen 77
+    wanted = [fleet.predict(int(key), x) for key, x in zip(keys, X, strict=True)]
+    predict, counts = fleet._worker._predict, []
+    monkeypatch.setattr(
+        fleet._worker, "_predict", lambda rows: (counts.append(rows.rounds), predict(rows))[1]
+    )
+    assert fleet.predict_rows(keys, X) == wanted
+    assert sorted(counts) == sorted(np.unique(keys, return_counts=True)[1].tolist())
+
+
+def test_a_file_of_states_is_read_in_one_pass():
+    class Counted(dict):
+        passes = 0
+
+        def items(self):
+            Counted.passes += 1
+            return super().items()
+
+    fleet = dl.Keyed(FAMILY["committee that draws"][0]())
+    fleet.learn_rows(KEYS, X, three())
+    about, arrays = fleet._store.to_saved(fleet._index.used)
+    again = dl.Keyed(FAMILY["committee that draws"][0]())
+    again._store.grow(len(fleet))
+    again._store.load(fleet._index.used, about, Counted(arrays))
+    assert Counted.passes == 1
+    assert saved(again._store.to_saved(fleet._index.used)) == saved((about, arrays))
+
+
+def test_counts_of_a_file_of_committees_are_checked_at_once():
+    fleet = dl.Keyed(dl.auto(T.Multiclass(2), effort="fast"))
+    inputs, rows = np.random.default_rng(0).normal(size=(2400, 2)), np.arange(2400)
+    fleet.learn_rows(rows % 3, inputs, (inputs[:, 0] > 0) ^ (rows > 1200))
+    about, arrays = fleet.to_saved()
+    alarms, found = about["of keys"]["alarms"], arrays["keys.numbers"][:, FOUND]
+    assert len(alarms) == 3 and list(fleet.alarms.values()) == found.tolist()
+
+    def edited(told=None, held=None, **more):
+        keys = about["of keys"] | ({} if told is None else {"alarms": told})
+        numbers = arrays["keys.numbers"].copy()
+        numbers[2, FOUND] = more.get("found", numbers[2, FOUND])
+        tickets = arrays["keys.tickets"].copy()
+        tickets[2] = more.get("tickets", tickets[2])
+        log = arrays["keys.alarms"] if held is None else held
+        part = {"keys.numbers": numbers, "keys.tickets": tickets, "keys.alarms": log}
+        return dl.Keyed.from_saved(about | {"of keys": keys}, arrays | part)
+
+    assert saved(edited()) == saved(fleet)
+    for wrong in (
+        lambda: edited([[2, MOST + 50]], np.arange(MOST + 50.0)),
+        lambda: edited([], np.zeros(0)),  # those of another key would be told as its own
+        lambda: edited([*alarms[:2], [2, -1]]),
+        lambda: edited(held=arrays["keys.alarms"][:-1]),
+        lambda: edited(held=arrays["keys.alarms"].astype(np.int64)),
+        lambda: edited(found=np.nan),
+        lambda: edited(found=-1.0),
+        lambda: edited(found=1e30),
+        lambda: edited(found=found[2] + 0.5),
+        lambda: edited(tickets=-5),
+        lambda: edited(tickets=2**60),
+    ):
+        with pytest.raises(dl.InputError, match="counts of alarms or of tickets"):
+            wrong()
+
+
+@pytest.mark.parametrize("name", ["classes", "committee"])
+def test_a_file_has_the_shared_learner_or_is_refused(name):
+    fleet = dl.Keyed(FAMILY[name][0](), start="shared")
+    fleet.learn_rows(KEYS, X, FAMILY[name][1]())
+    about, arrays = fleet.to_saved()
+    without = {what: own for what, own in about.items() if what != "of shared"}
+    for wrong in (without, about | {"shares": False}):
+        with pytest.raises(dl.InputError, match="a learner over all keys"):
+            dl.Keyed.from_saved(wrong, arrays)
 
 
 def test_the_index_is_a_dictionary():

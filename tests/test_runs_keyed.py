@@ -330,3 +330,118 @@ def test_keys_that_are_alike_are_said_to_be(tmp_path):
     done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
     assert "one learner for all keys does as well or better" in done.output
     assert "leave --key out" in done.output
+
+
+def test_weights_count_for_baselines_too(tmp_path, table):
+    random, out = np.random.default_rng(3), tmp_path / "out"
+    weights = random.choice([0.0, 0.5, 2.0], ROWS)
+    lines = table.read_text().splitlines()
+    cells = ["count", *weights.tolist()]
+    table.write_text("\n".join(f"{c},{line}" for c, line in zip(cells, lines, strict=True)) + "\n")
+    good(call("run", table, "--key", "who", "--weight", "count", "--out", out))
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    model = dl.TableModel.new(rows, label="label", key="who", weight="count")
+    for start in range(0, ROWS, 70):
+        model.learn(rows[start : start + 70])
+    summary = json.loads((out / "summary.json").read_text())
+    means = {name: paid / weights.sum() for name, paid in model.baselines_paid.items()}
+    assert means == pytest.approx({name: summary["mean_loss"][name] for name in means})
+    again = load_model(model.save(tmp_path / "model"))
+    wanted = load_model(out / "model.driftline")
+    assert again.scores.sums == pytest.approx(wanted.scores.sums)
+    alone = dl.TableModel.new(rows, label="label", ignore=["who"], weight="count", learner="fast")
+    alone.learn(rows)
+    labels = np.array([row["label"] for row in rows])
+    last = np.r_[alone.classes[:1], labels[:-1]]
+    paid = float(weights @ (labels != last))
+    assert alone.baselines_paid["no change"] == pytest.approx(paid)
+
+
+def test_a_row_that_says_nothing_has_a_key(table):
+    with table.open(newline="") as file:
+        model = dl.TableModel.new(list(csv.DictReader(file)), label="label", key="who")
+    assert model.predict(model.blank_row) in ("u", "v")
+    assert not len(model.learner)
+
+
+def test_queries_of_index_value_pairs_may_be_keys(tmp_path):
+    lines = [f"{i % 2} qid:{i // 20} 1:{i % 2 - 0.5} 3:{i * 7 % 5}" for i in range(80)]
+    (tmp_path / "t.svm").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "out"
+    good(call("run", tmp_path / "t.svm", "--key", "qid", "--out", out))
+    assert {key: row["rounds"] for key, row in keys_of(out).items()} == dict.fromkeys("0123", "20")
+    told = good(call("inspect", out / "model.driftline")).output
+    assert "key        qid" in told and "left out" not in told
+    begin = ("--start", "shared", "--fresh", "--out", out)
+    done = call("run", tmp_path / "t.svm", "--key", "qid", *begin)
+    refused(done, "--start shared is for dense rows", "say --start zero")
+
+
+def test_what_was_seen_in_place_of_a_key(tmp_path, table):
+    lines = table.read_text().splitlines()
+    lines[3] = "NA," + lines[3].split(",", 1)[1]
+    table.write_text("\n".join(lines) + "\n")
+    done = call("run", table, "--key", "who", "--out", tmp_path / "out")
+    refused(done, "line 4, column who: the key is missing: 'NA' stands for no value")
+
+
+def test_a_key_is_nothing_else(tmp_path, table):
+    out = ("--out", tmp_path / "out")
+    done = call("run", table, "--key", "who", "--label", "who,label", *out)
+    refused(done, "'who' is named by --key, and named by --label")
+    done = call("run", table, "--key", "who", "--text", "who", *out)
+    refused(done, "'who' is named by --key, and named by --text")
+    done = call("run", table, "--key", "who", "--start", "shared", "--learner", "paper", *out)
+    refused(done, "--start shared", "not for paper", "say --start zero")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_goes_on_elsewhere_says_since_when_keys_are_told(tmp_path, table):
+    lines = table.read_text().splitlines(keepends=True)
+    (tmp_path / "a.csv").write_text("".join(lines[:150]))
+    (tmp_path / "b.csv").write_text("".join([lines[0], *lines[150:]]))
+    first = good(call("run", tmp_path / "a.csv", "--key", "who", "--out", tmp_path / "a"))
+    assert "since the first" not in first.output
+    model = tmp_path / "a" / "model.driftline"
+    done = good(call("run", tmp_path / "b.csv", "--resume", model, "--out", tmp_path / "b"))
+    assert "rounds since the first of the model" in done.output
+
+
+def test_a_key_is_shown_in_one_line(tmp_path, table):
+    table.write_text(table.read_text().replace("k0,", '"k\n0",'))
+    done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    assert "k?0 " in done.output and "k\n0" in keys_of(tmp_path / "out")
+
+
+def test_there_is_no_way_to_a_trace_of_keys(tmp_path, table):
+    good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    done = call("certify", tmp_path / "out")
+    assert done.exit_code == 1 and "rounds of keys are not kept" in done.output
+    assert "--trace" not in done.output and "summary.json" in done.output
+
+
+def test_losses_of_other_members_are_refused(tmp_path, table):
+    good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
+    about, arrays = archive.read(tmp_path / "out" / "model.driftline")
+    edited = arrays | {"scores.risks": arrays["scores.risks"][:, :3]}
+    with pytest.raises(dl.InputError, match="3 losses a key are not of 7 members"):
+        load_model(archive.write(tmp_path / "edited", about, edited))
+
+
+def test_keys_and_labels_with_half_a_character(tmp_path):
+    keys, classes = ["\\ud800x", "a\\u0000b", "q\\u2028q"], ["u\\udfff", "v"]
+    lines = [
+        f'{{"who": "{keys[i % 3]}", "a": {i % 7}, "y": "{classes[i % 2]}"}}' for i in range(60)
+    ]
+    table, out = tmp_path / "t.jsonl", tmp_path / "out"
+    table.write_text("\n".join(lines) + "\n")
+    good(call("run", table, "--label", "y", "--key", "who", "--out", out))
+    content = (out / "keys.csv").read_bytes().decode("utf-8", "surrogatepass")
+    assert {row["key"] for row in csv.DictReader(content.split("\n"))} >= {"\ud800x"}
+    assert "?x" in (out / "report.html").read_text()
+    good(call("predict", out / "model.driftline", table, "--out", tmp_path / "p.csv"))
+    content = (tmp_path / "p.csv").read_bytes().decode("utf-8", "surrogatepass")
+    assert content.count("\ud800x") == 20 and content.count("u\udfff") >= 30
+    assert "\\ud800x" in good(call("predict", out / "model.driftline", table)).output
+    assert len(load_model(out / "model.driftline").learner) == 3

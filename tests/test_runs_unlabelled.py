@@ -134,3 +134,19 @@ def test_compare_leaves_them_out(tmp_path, table):
         for d in (expected, done)
     ]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("key", [[], ["--key", "x2"]])
+def test_a_run_elsewhere_of_rows_that_are_only_predicted_has_no_report(tmp_path, table, key):
+    out, other, more = tmp_path / "out", tmp_path / "other", tmp_path / "more.csv"
+    run(table, out, "--unlabelled", "predict", *key)
+    lines = table.read_text().splitlines()
+    more.write_text("\n".join([lines[0], *(lines[i + 1] for i in ABSENT)]) + "\n")
+    resume = ("--unlabelled", "predict", "--resume", out / "model.driftline")
+    done = run(more, other, *resume)
+    assert "no score" in done.output and "report.html" not in done.output
+    assert len(predictions(other)) == len(ABSENT) and not (other / "report.html").exists()
+    again = table.with_name("again.csv")
+    again.write_text("\n".join([lines[0], *lines[40:]]) + "\n")
+    run(again, other, *resume[:3], other / "model.driftline")
+    assert (other / "report.html").exists()

@@ -238,14 +238,22 @@ class Flat(Arrays):
     def load(self, slots: np.ndarray, about: Json, arrays: Mapping[str, np.ndarray]) -> None:
         """Write the arrays to slots.
 
-        The first committee is checked at once, and each other before it is first used: a check
-        takes a millisecond, and there may be a hundred thousand.
+        Counts are checked at once, and so is the first committee; each other is before it is first
+        used: a check takes a millisecond, and there may be a hundred thousand.
         """
         super().load(slots, about, arrays)
         place, rounds = 0, arrays["alarms"]
+        kept = np.zeros(len(slots))
         for which, count in about["alarms"]:
             self._alarms[int(slots[which])] = rounds[place : place + count]
-            place += count
+            place, kept[which] = place + count, count
+        if len(slots):
+            found, tickets = self.numbers[slots, FOUND], self.tickets[slots]
+            with np.errstate(invalid="ignore"):
+                good = (kept == np.minimum(found, MOST)) & (found == np.floor(found))
+            good &= (kept >= 0.0) & (found < 2.0**53) & (tickets >= 0) & (tickets < 2**53)
+            if not good.all() or rounds.shape != (kept.sum(),) or rounds.dtype != np.float64:
+                raise InputError("counts of alarms or of tickets are not those of its learners")
         self._unchecked = {*slots.tolist()}
         for slot in slots[:1].tolist():
             self.enter(slot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -137,15 +138,18 @@ class Keyed:
 
     def __len__(self) -> int:
         """Return how many keys there are."""
-        return len(self._index)
+        with self._lock:
+            return len(self._index)
 
     def __contains__(self, key: Any) -> bool:
         """Say whether there is a learner for a key."""
-        return self._index.slot(check_key(key)) >= 0
+        with self._lock:
+            return self._index.slot(check_key(key)) >= 0
 
     def __iter__(self) -> Iterator[Key]:
         """Iterate over the keys."""
-        return iter(list(self._index))
+        with self._lock:
+            return iter(list(self._index))
 
     def __repr__(self) -> str:
         """Name the learner and how many keys there are."""
@@ -240,6 +244,20 @@ class Keyed:
             self._store = self._store_for(self._given, rows)
         self._store.meet(rows)
 
+    @contextmanager
+    def _unless_refused(self, rows: Rows) -> Iterator[None]:
+        """Learn what rows are like, and forget it if the first ones are refused."""
+        first = isinstance(self._store, Flat | Blocks) and self._store.features is None
+        try:
+            self._meet(rows)
+            yield
+        except BaseException:
+            if first:
+                self._worker.restore(self._first)
+                self._store = self._store_for(self._given)
+                self._store.grow(self._index.size)
+            raise
+
     def _slot_for(self, key: Key) -> int:
         """Return the slot of a key, a new one if it is new."""
         keys = keys_of([key])
@@ -312,8 +330,7 @@ class Keyed:
         weights, named = checked_weights(sample_weight, rows.rounds), keys_of(keys)
         if len(named) != rows.rounds:
             raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
-        with self._lock:
-            self._meet(rows)
+        with self._lock, self._unless_refused(rows):
             slots = self._index.slots(named, add=True)
             self._make_room()
             touched, first = self._index.first_rows(slots)
@@ -365,8 +382,11 @@ class Keyed:
 
     def forget(self, ticket: KeyedTicket) -> None:
         """Say that no label will come for a ticket."""
-        self._known(ticket.key)
-        self._with(ticket.key, lambda worker: worker.forget(ticket.ticket))
+        if not isinstance(ticket, KeyedTicket):
+            raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
+        with self._lock:
+            self._known(ticket.key)
+            self._with(ticket.key, lambda worker: worker.forget(ticket.ticket))
 
     def predict(self, key: Any, x: Input) -> Prediction:
         """Return what :meth:`step` would predict now, and change nothing."""
@@ -419,15 +439,19 @@ class Keyed:
         """Let the worker do something in the place of a key's learner; if refused, nothing is."""
         key = check_key(key)
         with self._lock:
-            if x is not None:
-                self._meet(self._worker._row(x))
-            self._enter(key)
-            made = work(self._worker)
-            slot = self._slot_for(key)
-            self._store.leave(slot)
-            self._seen[slot] = self._rows
-            self._rows += 1
-            return made
+            if x is None:
+                return self._done(key, work)
+            with self._unless_refused(self._worker._row(x)):
+                return self._done(key, work)
+
+    def _done(self, key: Key, work: Callable[[Any], Any]) -> Any:
+        self._enter(key)
+        made = work(self._worker)
+        slot = self._slot_for(key)
+        self._store.leave(slot)
+        self._seen[slot] = self._rows
+        self._rows += 1
+        return made
 
     # -- keys that go
 
@@ -551,6 +575,10 @@ class Keyed:
                 made |= {f"{name}.{key}": array.copy() for key, array in arrays.items()}
             return about, made
 
+    def __reduce__(self) -> tuple[Callable[..., Self], Saved]:
+        """Pickle and copy the saved form, as learners do."""
+        return type(self).from_saved, self.to_saved()
+
     @classmethod
     def from_saved(cls, about: Json, arrays: Mapping[str, np.ndarray]) -> Self:
         """Return all from what :meth:`to_saved` returned, or refuse it."""
@@ -575,6 +603,8 @@ class Keyed:
             made._store = made._plain_store()
         made._make_room()
         made._store.load(slots, about["of keys"], part_of(arrays, "keys"))
+        if ("of shared" in about) != (made._store.shared_state() is not None):
+            raise InputError("it has to have a learner over all keys where these begin as it is")
         if "of shared" in about:
             made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen

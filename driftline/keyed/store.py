@@ -178,8 +178,12 @@ class States(Store):
         states = about.get("states")
         if not isinstance(states, list) or len(states) != len(slots):
             raise InputError("there is not one state for every key")
-        for place, (slot, own) in enumerate(zip(slots.tolist(), states, strict=True)):
-            self.put(slot, learner_from(own, part_of(arrays, str(place))).state)
+        parts: dict[str, dict[str, np.ndarray]] = {}
+        for name, array in arrays.items():  # once: there are dozens of each of many keys
+            place, _, rest = name.partition(".")
+            parts.setdefault(place, {})[rest] = array
+        for i, (slot, own) in enumerate(zip(slots.tolist(), states, strict=True)):
+            self.put(slot, learner_from(own, parts.get(str(i), {})).state)
 
     def copy(self, slots: np.ndarray) -> list[Any]:
         """Return some states."""

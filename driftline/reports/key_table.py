@@ -79,17 +79,25 @@ def keys_in_words(
         lines.append(f"in {number(table.beaten)} of {where} {who} pays as little or less")
     times = f"{number(table.alarms)} time{'s' * (table.alarms != 1)} in all"
     lines.append(f"losses were seen to rise in {number(table.risen)} of them, {times}")
-    names = [row.key[:30] for rows in table.parts.values() for row in rows[:shown]]
+    names = [_short(row.key) for rows in table.parts.values() for row in rows[:shown]]
     wide = max(map(len, names), default=0)
     for what, rows in table.parts.items():
         for row in rows[:shown]:
-            said = (
-                f"{what:<8} {row.key[:30]:<{wide}}  {row.own:6.1%} of {number(row.rounds)} rounds"
-            )
+            name = _short(row.key)
+            said = f"{what:<8} {name:<{wide}}  {row.own:6.1%} of {number(row.rounds)} rounds"
             if row.beaten_by:
                 said += f"  ({row.beaten_by} {row.mean_loss[row.beaten_by]:.1%})"
             lines.append(said)
     return lines
+
+
+def _short(key: str) -> str:
+    r"""Return the beginning of a key, in one line.
+
+    >>> _short("a\nb"), _short("x" * 99) == "x" * 30
+    ('a?b', True)
+    """
+    return "".join(c if c.isprintable() else "?" for c in key[:30])
 
 
 def keys_section(table: KeyTable | None, of: str = "") -> str:

@@ -74,7 +74,8 @@ def write_report(
     parts.append(_settings(every if len(sections) == 1 else every[:1]))
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    return files.replace(path, page(title, "".join(parts)).encode())
+    whole = page(title, "".join(parts))
+    return files.replace(path, whole.encode("utf-8", "replace"))  # halves of characters are "?"
 
 
 def _of(data: ReportData, told: list[ReportData]) -> str:

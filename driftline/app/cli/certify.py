@@ -164,6 +164,8 @@ def _recorded(folder: Path, as_json: bool) -> None:
         lines += [f"  {form}: at most {b:,.6g}" for form, b in bounds.items() if b is not None]
         lines += list(found["findings"]) or ["audit: every round replayed, nothing to object to"]
         is_audited, valid, reason = found["audited"], found["valid"], found["reason"]
+        if found.get("keys"):  # no run by key has a trace
+            again = f"what is known of their bounds is in {folder / SUMMARY}"
     except FileNotFoundError:
         raise InputError(
             f"{folder} holds no finished run: expected the folder that driftline run wrote to"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -63,6 +64,8 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
     from driftline.files import drafted
 
     if out is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         problems = _predict(model, file, sys.stdout, quiet, options)
     else:
         with ResultFolder(out.parent):
@@ -77,7 +80,8 @@ def predict(model: Path, file: Path, out: Path | None, quiet: bool, **options: A
 
 
 def _write(out: Path, model: Path, file: Path, quiet: bool, options: dict[str, Any]) -> int:
-    with out.open("w", encoding="utf-8", newline="") as target:
+    # As in a run: JSON may have halves of characters.
+    with out.open("w", encoding="utf-8", errors="surrogatepass", newline="") as target:
         return _predict(model, file, target, quiet, options)
 
 

@@ -477,7 +477,9 @@ def _tell(file: Path, started: Started, stopped: bool, options: dict[str, Any]) 
     lines = beaten_lines(run) + score_lines(run) + set_lines(run)
     width = screen.width if screen.is_terminal else None
     if isinstance(run.model, KeyedModel):
-        lines += told_lines("keys", keys_in_words(run.model.table()), None)
+        told = keys_in_words(run.model.table())
+        told[0] += " since the first of the model" * (run.model.rounds != run.rounds)
+        lines += told_lines("keys", told, None)
     else:
         said = alarms_in_words(run.alarms, run.alarm_times)
         lines += told_lines("alarms", [said[0].lower() + said[1:]], width)

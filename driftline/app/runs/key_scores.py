@@ -52,6 +52,11 @@ class KeyScores:
         """All keys, in the order in which they came."""
         return [str(key) for key in self._index]
 
+    @property
+    def members(self) -> int:
+        """How many members the committee of a key has, 0 before the first round."""
+        return self.risks.shape[1]
+
     def places(self, keys: Sequence[str]) -> np.ndarray:
         """Return the places of keys; new ones are added."""
         made = self._index.slots(keys_of(list(keys)), add=True)

@@ -55,6 +55,15 @@ class KeyedModel(Model):
         learner = named(LIGHT if name == "auto" else name, encoder.labels.task, seed=seed)
         if start is None:
             start = "shared" if fits_flat(learner) and not encoder.sparse else "zero"
+        if start == "shared" and encoder.sparse:
+            raise InputError(
+                "--start shared is for dense rows, and these are sparse: say --start zero"
+            )
+        if start == "shared" and not fits_flat(learner):
+            raise InputError(
+                f"--start shared is for learners that are all weights, as fast is, and not for "
+                f"{name}: say --start zero, or --learner fast"
+            )
         return cls(Keyed(learner, start=start), encoder, name)
 
     # -- facts
@@ -182,6 +191,9 @@ class KeyedModel(Model):
             made._resume(run)
             if made.encoder.key is None or {*keys} != {*learner}:
                 raise InputError("its keys are not those of its learners")
+            members = len(learner.learner(keys[0]).members) if keys else made.scores.members
+            if made.scores.members != members:
+                raise InputError(f"{made.scores.members} losses a key are not of {members} members")
         except DAMAGE as error:
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         return made

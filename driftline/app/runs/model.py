@@ -170,9 +170,15 @@ class Model(ABC):
         made = self.baselines.losses(labels)
         return made if weights is None else made * weights[:, np.newaxis]
 
-    def count_labels(self, labels: Labels, keys: Sequence[str] | None = None) -> None:
-        """Let baselines predict labels, and then learn of them."""
-        losses = self.beside(labels, None, keys)  # added one by one: groups of any size, same bits
+    def count_labels(
+        self,
+        labels: Labels,
+        keys: Sequence[str] | None = None,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        """Let baselines predict labels, and then learn of them; losses count by weights."""
+        losses = self.beside(labels, weights, keys)
+        # Added one by one: groups of any size, same bits.
         self.baseline_losses = np.cumsum(np.vstack([self.baseline_losses, losses]), axis=0)[-1]
 
     def scaled(self, inputs: Inputs) -> Inputs:

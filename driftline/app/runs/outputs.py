@@ -241,6 +241,9 @@ class Outputs:
             table = run.model.scores.to_csv(run.model.learner.alarms)
             encoded = table.encode("utf-8", "surrogatepass")
             made.append(files.replace(self.folder / KEYS, encoded))
+        if not run.journal.rounds:  # rows were predicted, and there is no round to draw
+            files.remove(self.folder / REPORT)
+            return made
         return [*made, write_report(report_data_of(run, summary, inputs), self.folder / REPORT)]
 
     def __enter__(self) -> Outputs:

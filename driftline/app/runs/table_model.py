@@ -297,6 +297,7 @@ class TableModel:
         before_rows = None if model.sets is None else RowChances(learner)
         if scaling is not None:
             model.scaling = scaling.copy()
+        weights = None
         try:
             with self._unless_refused():
                 batch = self._batch(given, labelled=True, learning=True)
@@ -309,7 +310,7 @@ class TableModel:
         except BaseException:
             model.learner, model.scaling = learner, scaling  # from before new classes and rows
             raise
-        model.count_labels(grades, batch.keys)
+        model.count_labels(grades, batch.keys, weights)
         if model.sets is not None and before_rows is not None:
             chances = before_rows.before(inputs, grades, weights)
             model.sets.play(chances, np.asarray(grades), known=before_rows.known)
@@ -323,8 +324,8 @@ class TableModel:
             raise InputError("rows of index:value pairs have no columns")
         texts = {"number": "0", "amount": "0", "flag": "false"}
         made = {c.name: texts.get(c.kind, (*c.categories, "")[0]) for c in columns.columns}
-        query = self._model.encoder.query
-        return made if query is None else made | {query: "0"}
+        encoder = self._model.encoder
+        return made | {name: "0" for name in (encoder.query, encoder.key) if name is not None}
 
     def check(self, rows: Any) -> None:
         """Refuse rows that :meth:`ask` would refuse."""

@@ -236,7 +236,9 @@ class Bound(NamedTuple):
         texts = [text.strip() for text in piece.texts(self.positions[name])]
         for row, text in enumerate(texts):
             if is_missing(text):
-                raise piece.error(row, name, "the key is missing", "mend it, or leave the row out")
+                seen = f": {text!r} stands for no value" * bool(text)
+                advice = "mend it, or leave the row out"
+                raise piece.error(row, name, f"the key is missing{seen}", advice)
         return texts
 
     def _weights(self, piece: Piece, absent: np.ndarray | None) -> np.ndarray | None:

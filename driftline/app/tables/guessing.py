@@ -27,7 +27,7 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     names, notes = table.columns, [*table.notes]
     ignored = _named(table, options.ignore, "--ignore")
     query = options.query
-    if query is None and table.width is not None and "qid" in names:
+    if query is None and table.width is not None and "qid" in names and options.key != "qid":
         query = "qid"
     if query is not None and query not in names:
         raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
@@ -113,6 +113,7 @@ def _single(
             f"{table.name} has no column {name!r}, named by --{said}{close_to(name, names)}"
         )
     before = [one for one in others[: others.index(option)] if getattr(options, one) == name]
+    before += [one for one in ("label", "text") if name in getattr(options, one)]
     if name in ignored or name == options.query or before:
         other = "left out by --ignore" if name in ignored else "named by --query"
         other = f"named by --{before[0].replace('_', '-')}" if before else other

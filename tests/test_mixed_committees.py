@@ -211,7 +211,7 @@ def test_a_run_of_the_command_line_is_audited_and_goes_on(tmp_path, monkeypatch)
         members = [ogd(task), ogd(task, Hats(4)), *others(task), NaiveBayes(task, features=None)]
         return dl.Committee(members, scaling=Standardiser(), seed=seed)
 
-    monkeypatch.setattr("driftline.app.runs.model.named", mixed)
+    monkeypatch.setattr("driftline.app.runs.committee_model.named", mixed)
     monkeypatch.chdir(tmp_path)
     X, y = stream(TASK, rounds=240)
     words = np.array(["dry", "rain", "snow"])[np.where(np.arange(240) < 100, y % 2, y)]

@@ -247,7 +247,10 @@ def test_predict_needs_no_weights(tmp_path):
 REFUSED = {
     "no such column": (("--weight", "costs"), "did you mean 'cost'"),
     "left out": (("--weight", "cost", "--ignore", "cost"), "named by --weight, and left out"),
-    "label": (("--weight", "cost", "--label", "cost"), "it can be one of these only"),
+    "label": (
+        ("--weight", "cost", "--label", "cost"),
+        "named by --weight, and named by --label: it can be one only",
+    ),
     "tags": (("--balance", "--label", "label,a", "--task", "tags"), "--balance is for classes"),
 }
 

@@ -99,7 +99,7 @@ def test_ordered_dates_are_suggested_as_the_time(tmp_path):
     [
         (("--time", "wen"), r"no column 'wen', named by --time: did you mean 'when'\?"),
         (("--time", "when", "--ignore", "when"), "named by --time, and left out by --ignore"),
-        (("--time", "label", "--label", "label"), "taken for the query, the time, the weight"),
+        (("--time", "label", "--label", "label"), "named by --time, and named by --label"),
     ],
 )
 def test_a_time_that_cannot_be_is_refused(tmp_path, options, message):

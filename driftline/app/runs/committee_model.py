@@ -38,7 +38,6 @@ class CommitteeModel(Model):
     """A committee, and the encoder that makes inputs and labels for it.
 
     ``totals`` are the expected losses of the members since the first round.
-    :func:`driftline.load` reads only the learner from the file.
     """
 
     learner: Committee

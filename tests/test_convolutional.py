@@ -606,3 +606,17 @@ def test_a_convolutional_learner_is_described_and_read_back():
 
     assert from_config(learner.loss.config()) == learner.loss
     assert from_config(learner.decoder.config()) == learner.decoder
+
+
+SOLVED = [CFY(T.FScore(3)), CFY(T.FScore(4)), CFY(T.CostSensitive(COSTS)), CFY(T.Matching(3))]
+
+
+@pytest.mark.parametrize("loss", SOLVED, ids=repr)
+def test_runs_of_a_solver_pass_their_audit(loss):
+    """A step may lie above its range by the solver's gap, which the bound adds."""
+    for seed in range(12):
+        stream = dl.streams.Planted(loss.task, rounds=60, flips=0, seed=seed)
+        trace = dl.OGD(loss).run(stream)
+        weights = np.zeros((loss.task.dim, stream.inputs.shape[1]))
+        certificate = dl.certify(trace, dl.comparators.Fixed(weights), stream.inputs, stream.labels)
+        assert trace.admissible.all() and certificate.findings == (), seed

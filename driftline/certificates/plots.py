@@ -13,7 +13,7 @@ from driftline.certificates.certificate import Certificate
 from driftline.errors import InputError
 from driftline.plotting import COLOURS, new_figure
 from driftline.regret import Tally, Watched
-from driftline.trace import Trace
+from driftline.trace import Trace, at_most_rounding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,7 +167,8 @@ def _draw_steps(panel: Axes, certificate: Certificate, seen: Trace | Watched) ->
     eta, moved = seen.eta, seen.grad_sq > 0.0
     gap = seen.loss - seen.risk
     upper = np.divide(2.0 * gap, seen.grad_sq, out=np.full(len(eta), np.inf), where=moved)
-    outside = np.flatnonzero(0.5 * eta * seen.grad_sq - gap > 1e-9 * np.maximum(seen.loss, 1e-9))
+    residual = 0.5 * eta * seen.grad_sq - gap
+    outside = np.flatnonzero(~at_most_rounding(residual, seen.loss, seen.gap))
     rounds = np.flatnonzero(moved & (gap > 0.0))
     t = certificate.start + np.arange(len(eta))
     dots = rounds[:: max(1, -(-len(rounds) // DOTS))]

@@ -143,7 +143,8 @@ class Replay:
         residual[~stepped] = 0.0
         if not self.whole and self.learner.engine.dtype == np.float32:
             residual = residual - self.rounding * seen.loss
-        wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss))
+        own = seen.gap if self.learner.loss.overestimates else None  # else the comparator's
+        wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss, own))
         self._note("steps lie above the admissible range", wrong + start)
 
     def _compare_restarts(self, alarms: np.ndarray, start: int) -> None:

@@ -159,8 +159,11 @@ class Trace:
 
     @property
     def admissible(self) -> np.ndarray:
-        """Whether each round's step was at most the upper end of its range, up to rounding."""
-        return at_most_rounding(self.residual, self.loss)
+        """Whether each round's step was at most the upper end of its range.
+
+        Up to rounding and the solver's ``gap``, by which a loss may be too large or too small.
+        """
+        return at_most_rounding(self.residual, self.loss, self.gap)
 
     @property
     def task(self) -> Any:
@@ -300,12 +303,15 @@ class Trace:
         return read_file(path, "Trace", cls.from_saved)
 
 
-def at_most_rounding(residual: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """Return where residuals are at most 0, up to the rounding of the losses.
+def at_most_rounding(
+    residual: np.ndarray, loss: np.ndarray, gap: np.ndarray | None = None
+) -> np.ndarray:
+    """Return where residuals are at most 0, up to the rounding of the losses and solver gaps.
 
-    A small loss is a difference of larger scores, and has their rounding error.
+    A small loss is a difference of larger scores, and has their rounding error. A bound adds the
+    gaps of losses that may be too large, so that an allowance for them costs it nothing.
     """
-    return residual <= 1e-9 * np.maximum(loss, 1e-3)
+    return residual <= 1e-9 * np.maximum(loss, 1e-3) + (0.0 if gap is None else gap)
 
 
 def column(

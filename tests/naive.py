@@ -803,7 +803,12 @@ def forest(
 
 
 def exploring(values, costs):
-    """Return the chances of labels that need the least slack, by bisection on it."""
+    """Return the chances of labels that need the least slack."""
+    return explored(values, costs)[0]
+
+
+def explored(values, costs):
+    """Return the chances of labels that need the least slack, and that slack, by bisection."""
     lo, hi = -values.max() - 2.0, 10.0 + costs.sum()
     for _ in range(300):
         s = (lo + hi) / 2.0
@@ -813,7 +818,7 @@ def exploring(values, costs):
             room > 0.0, (room + root) / 2.0, 2.0 * costs / np.maximum(root - room, 1e-300)
         )
         lo, hi = (s, hi) if chances.sum() > 1.0 else (lo, s)
-    return chances / chances.sum()
+    return chances / chances.sum(), s
 
 
 def bandit(Z, y, uniforms, classes, policies, rate, share, floor):

@@ -70,6 +70,17 @@ def test_no_chances_have_a_smaller_slack(classes):
             assert (1.0 - other + costs / other - values).max() >= slack - 1e-9
 
 
+@pytest.mark.parametrize("step", [1e-4, 0.3, 3.0, 30.0, 1e4])
+def test_slack_loses_no_digits(step):
+    rng = np.random.default_rng(3)
+    decoder = dl.decoders.Exploring(dl.losses.Logistic(dl.tasks.Multiclass(4)), step=step)
+    for scale in (0.1, 3.0, 30.0, 300.0):
+        theta = scale * rng.normal(size=4)
+        values, squares = decoder.loss.values(theta)
+        slack = naive.explored(values, decoder.params[0] * squares)[1]
+        assert decoder.slack(theta) == pytest.approx(slack, rel=1e-9, abs=1e-12)
+
+
 def test_slack_is_that_of_the_theory_at_most():
     """Found by search: sup s / ((K-1) step) is .12, .24 at steps .001, .1, and below .66 at .5."""
     rng = np.random.default_rng(1)

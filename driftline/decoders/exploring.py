@@ -141,7 +141,10 @@ class Exploring(ValueDecoder):
         return (0.5 * self.step * self.input_norm**2,)
 
     def slack(self, theta: np.ndarray) -> float:
-        """Return by how much expected losses and the price of steps may exceed the surrogate."""
-        losses, squares = self.loss.values(theta)
-        chances = np.maximum(1.0 - self._wrong(theta), np.finfo(np.float64).tiny)
-        return float((1.0 - chances + self.params[0] * squares / chances - losses).max())
+        """Return by how much expected losses and the price of steps may exceed the surrogate.
+
+        The excess of all labels with a chance is equal; that of the likeliest loses no digits.
+        """
+        (losses, squares), wrong = self.loss.values(theta), self._wrong(theta)
+        k = int(wrong.argmin())
+        return float(wrong[k] + self.params[0] * squares[k] / (1.0 - wrong[k]) - losses[k])

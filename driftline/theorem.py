@@ -156,22 +156,25 @@ def _bound(parts: Parts) -> str:
     if reason:
         return f"none beforehand: {reason}; a run can be certified"
     steps, named = parts.rate.step_range(parts.setting), _input(parts)
-    eta, largest = steps.least(1.0), f"B >= 1 the largest norm of {named}"
-    if math.isfinite(steps.norm):
-        eta, factor = steps.least(steps.norm**2), ""
-        where = f" up to norm {steps.norm:.4g} of {named}"
+    norm, over, where = steps.norm, "", ""  # where the least step falls with the input
+    if math.isfinite(norm):
+        where = f" up to norm {norm:.4g} of {named}"
     elif named == "an input":
-        factor, where = "", " for inputs up to norm 1"
+        norm = max(1.0, math.sqrt(steps.floor / steps.most))
+        where = f" for inputs up to norm {norm:.4g}"
     else:
-        factor, where = "B^2 ", f", {largest}"
+        norm, over, where = 1.0, "B^2", f", B >= 1 the largest norm of {named}"
+    eta = steps.least(norm**2)
+    capped = f"min({steps.floor:.4g} / B^2, {eta:.4g})" if over and eta < steps.floor else ""
     if not steps.monotone:
-        where = f" over {factor.strip()}{where}" if factor else where
+        least = capped or f"{eta:.4g}" + (f" over {over}" if over else "")
         return (
             f"sum of eta_t E[loss_t] <= sum of eta_t L_t(U_t) + {diameter:g} "
-            f"({diameter / 2:g} + P_T), with eta_t >= {eta:.4g}{where}"
+            f"({diameter / 2:g} + P_T), with eta_t >= {least}{where}"
         )
-    price = f"{diameter**2 / (2.0 * eta):.5g} + {diameter / eta:.5g} P_T"
-    price = f"{factor}({price})" if factor else price
+    unit = 1.0 if capped else eta
+    price = f"{diameter**2 / (2.0 * unit):.5g} + {diameter / unit:.5g} P_T"
+    price = f"({price}) / {capped}" if capped else f"{over} ({price})" if over else price
     return f"E[total target loss] <= F_T + {price}{where}, by {parts.decoder.theorem}"
 
 

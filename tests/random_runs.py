@@ -52,7 +52,7 @@ class Run:
 
 def _rate(random, floor):
     kind = random.integers(9)
-    cap = floor * float(random.choice([1.0, 1.0 + 1e-9, 2.0, 10.0, 1e3]))
+    cap = floor * float(random.choice([0.05, 0.7, 1.0, 2.0, 10.0, 1e3]))
     return [
         R.Polyak(),
         R.Polyak(cap=cap),

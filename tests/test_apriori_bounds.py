@@ -131,7 +131,11 @@ def test_a_vote_pays_its_factor_times_that_at_most(name):
 
 
 @pytest.mark.parametrize(
-    "rate", [R.Polyak(), R.Polyak(monotone=False, cap=3.0), R.Constant(), R.Polyak(cap=1.0)]
+    "rate",
+    [
+        *(R.Polyak(), R.Polyak(cap=1.0), R.Polyak(cap=0.1), R.Constant()),
+        *(R.Polyak(monotone=False, cap=3.0), R.Polyak(monotone=False, cap=0.1)),
+    ],
 )
 @pytest.mark.parametrize("size", [0.3, 1.0, 2.0])
 def test_a_learners_promise_is_the_worst_case_of_its_certificate(rate, size):

@@ -130,11 +130,6 @@ HINGE = dl.losses.SmoothHinge(TASK)
         (lambda: dl.rates.Polyak(cap=0.0), dl.InputError, "cap"),
         (lambda: dl.rates.Polyak(cap=math.nan), dl.InputError, "cap"),
         (
-            lambda: dl.OGD(LOSS, rate=dl.rates.Polyak(cap=0.1)),
-            dl.InputError,
-            "may not lie below the rate floor",
-        ),
-        (
             lambda: dl.OGD(LOSS, dl.decoders.Argmax(LOSS)),
             dl.NoGuaranteeError,
             "Scale the loss above",

@@ -53,13 +53,17 @@ def test_the_norm_of_the_bound_is_one_that_inputs_can_have(learner, words):
 def stated(learner, path, largest_sq):
     """Return the number that a learner's words come to."""
     words = bound_of(learner)
-    price = re.search(r"F_T \+ (B\^2 \()?([0-9.e+]+) \+ ([0-9.e+]+) P_T", words)
+    price = re.search(r"F_T \+ (B\^2 )?\(?([0-9.e+]+) \+ ([0-9.e+]+) P_T", words)
     factor = max(1.0, largest_sq) if price.group(1) else 1.0
+    if least := re.search(r"/ min\(([0-9.e-]+) / B\^2, ([0-9.e-]+)\)", words):
+        factor = 1.0 / min(float(least.group(1)) / max(1.0, largest_sq), float(least.group(2)))
     return factor * (float(price.group(2)) + float(price.group(3)) * path)
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("rate", [dl.rates.Polyak(), dl.rates.Constant(input_norm=1.5)])
+@pytest.mark.parametrize(
+    "rate", [dl.rates.Polyak(), dl.rates.Polyak(cap=0.05), dl.rates.Constant(input_norm=1.5)]
+)
 def test_the_stated_bound_is_at_least_the_worst_case_of_a_run(intercept, rate):
     stream = dl.streams.LabelFlips(rounds=500, flips=3, seed=1)
     learner = argmax(stream.task, rate=rate, intercept=intercept)

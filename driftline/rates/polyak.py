@@ -49,7 +49,8 @@ class Polyak(Rate):
     """The paper's rate (``monotone=True``), or its free variant.
 
     Every step lies in the admissible range of the theorem whatever the scale of the inputs,
-    with nothing to tune. ``cap`` is the paper's eta_0. The monotone rate never grows again, as its
+    with nothing to tune. ``cap`` is the paper's eta_0: no step is below the smaller one of the cap
+    and the floor over the squared norm of the input, and bounds are stated by it. The monotone rate never grows again, as its
     theorem requires: one row a thousand times as long as others makes all later steps a million
     times smaller, so scale rows first. The free rate follows abrupt changes faster, and needs a
     finite cap with losses whose gradient vanishes faster than the loss, such as the logistic.
@@ -69,17 +70,12 @@ class Polyak(Rate):
             raise InputError(f"the cap of a Polyak rate must be positive, but is {self.cap}")
 
     def check(self, setting: Setting) -> None:
-        """Refuse parts without a gap, a cap below the floor, a free rate that may explode."""
+        """Refuse parts without a gap, and a free rate that may explode."""
         if not setting.rate_floor > 0.0 and not setting.allow_no_gap:
             raise NoGuaranteeError(
                 "a Polyak rate needs a surrogate gap, and this loss and decoder have none: one "
                 "wrong round could stop the learner for good. Scale the loss above the "
                 "decoder's kappa, as in Argmax(Scaled(loss, 2.0)), or use another decoder"
-            )
-        if self.cap < setting.rate_floor:
-            raise InputError(
-                f"the cap of a Polyak rate may not lie below the rate floor, but {self.cap:g} < "
-                f"{setting.rate_floor:g}"
             )
         if not self.monotone and math.isinf(self.cap) and not setting.bounded_rate:
             raise NoGuaranteeError(
@@ -91,6 +87,10 @@ class Polyak(Rate):
     def params(self, setting: Setting) -> tuple[float, ...]:
         """Return the floor, and whether the minimum over the past is taken."""
         return (setting.rate_floor, float(self.monotone))
+
+    def first(self, setting: Setting) -> float:
+        """Return the floor, or the cap if that is below."""
+        return min(self.cap, super().first(setting))
 
     def memory(self, setting: Setting) -> tuple[float, ...]:
         """Return the smallest step so far, at first the cap."""

@@ -199,6 +199,15 @@ def test_a_placewise_map_may_follow_one_that_grows_in_the_middle():
         after(Chain(Standardise(), Shorten(), Hats(3)), table()).grown(8)
 
 
+@pytest.mark.parametrize("part", [Crosses(4), Union(Standardise(), Crosses(4))])
+def test_pairs_of_one_feature_are_refused_in_words(part):
+    loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(2)), 2.0)
+    learner = dl.OGD(loss, dl.decoders.Argmax(loss), features=part)
+    for play in (learner.run, learner.learn_rows):
+        with pytest.raises(dl.InputError, match="rows of 2 features or more, not 1"):
+            play(np.ones((3, 1)), [0, 1, 0])
+
+
 def test_what_is_known_of_norms_before_the_first_row():
     assert Chain(Standardise(), Shorten(2.0)).longest == Narrow(Shorten(2.0)).longest == 2.0
     assert Standardise().longest == np.inf

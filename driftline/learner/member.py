@@ -299,7 +299,7 @@ class Member(Shell):
     def _batch_size(self, rows: Rows) -> int:
         if self.map is None or self.map.same_entries:
             return rows.block
-        return min(rows.block, max(1, MOST_NUMBERS // self.map.entries(rows.features)))
+        return min(rows.block, max(1, MOST_NUMBERS // max(1, self.map.entries(rows.features))))
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

@@ -519,7 +519,7 @@ def test_keys_that_start_from_a_state():
 def test_certificates(name):
     make, labels = FAMILY[name]
     fleet, y = dl.Keyed(make()), labels()
-    fleet.run(KEYS[:100], X[:100], y[:100])
+    first = fleet.run(KEYS[:100], X[:100], y[:100], audit=True)
     trace = fleet.run(KEYS[100:], X[100:], y[100:], audit=True)
     weights = np.zeros((3, 5))
     for key in range(3):
@@ -532,6 +532,16 @@ def test_certificates(name):
         )
         assert np.isclose(made.expected, trace.risk.sum())
         assert trace.certify({3: comparator}, X[100:], y[100:], keys=[3])[3].valid
+    else:
+        made = first.certify(None, X[:100], y[:100])
+        assert made.expected == first.target_loss.sum() and made.valid
+        sums = made.bounds()
+        assert sums["best_member"] == sum(made[key].bounds()["best_member"] for key in made)
+        assert made.expected <= made.exact == sums["exact"] and "9 keys, expected" in repr(made)
+        later = trace.certify(None, X[100:], y[100:])
+        assert "only from their first round on" in repr(later)
+        with pytest.raises(dl.NoGuaranteeError, match="only from their first round on"):
+            _ = later.exact
 
 
 def test_traces_of_committees_are_kept_if_wanted():

@@ -105,6 +105,11 @@ class CommitteeCertificate:
         return self.stop - self.start
 
     @property
+    def expected(self) -> float:
+        """The expected total: of a draw the average, of a vote, which is certain, the total."""
+        return self.average if self.combine == "draw" else self.total
+
+    @property
     def best(self) -> int:
         """The member with the least expected total, the first of several."""
         return int(np.argmin([member.expected for member in self.members]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.certificates import certify
 from driftline.comparators import Fixed
-from driftline.errors import InputError
+from driftline.errors import InputError, NoGuaranteeError
 from driftline.keyed.keys import Key, check_key
 from driftline.trace import Trace
 from driftline.typing import Inputs, Labels
@@ -193,9 +193,11 @@ class KeyedCertificate:
 
     def __repr__(self) -> str:
         """Name the sums."""
+        most = self.bounds()["exact"]
+        words = most if isinstance(most, str) else f"at most {most:g}"
         return (
-            f"KeyedCertificate({len(self)} keys, expected {self.expected:g}, "
-            f"at most {self.exact:g}, valid {self.valid})"
+            f"KeyedCertificate({len(self)} keys, expected {self.expected:g}, {words}, "
+            f"valid {self.valid})"
         )
 
     @property
@@ -208,15 +210,32 @@ class KeyedCertificate:
         """The sum of expected target losses."""
         return float(sum(own.expected for own in self._certificates.values()))
 
+    def bounds(self) -> dict[str, float | str]:
+        """Return the sum of every bound over keys, or why a key has none."""
+        made: dict[str, float | str] = {}
+        for key, own in self._certificates.items():
+            for form, value in own.bounds().items():
+                total = made.get(form, 0.0)
+                if isinstance(total, str):
+                    continue
+                made[form] = f"key {key!r}: {value}" if isinstance(value, str) else total + value
+        return made
+
     @property
     def exact(self) -> float:
         """The sum of the exact bounds."""
-        return float(sum(own.exact for own in self._certificates.values()))
+        return self._sum("exact")
 
     @property
     def worst_case(self) -> float:
         """The sum of the bounds from F_T and P_T alone."""
-        return float(sum(own.worst_case for own in self._certificates.values()))
+        return self._sum("worst_case")
+
+    def _sum(self, form: str) -> float:
+        value = self.bounds()[form]
+        if isinstance(value, str):
+            raise NoGuaranteeError(value)
+        return value
 
 
 def _zero(trace: Trace) -> Fixed:

@@ -50,10 +50,11 @@ class Polyak(Rate):
 
     Every step lies in the admissible range of the theorem whatever the scale of the inputs,
     with nothing to tune. ``cap`` is the paper's eta_0: no step is below the smaller one of the cap
-    and the floor over the squared norm of the input, and bounds are stated by it. The monotone rate never grows again, as its
-    theorem requires: one row a thousand times as long as others makes all later steps a million
-    times smaller, so scale rows first. The free rate follows abrupt changes faster, and needs a
-    finite cap with losses whose gradient vanishes faster than the loss, such as the logistic.
+    and the floor over the squared norm of the input, and bounds are stated by it. The monotone rate
+    never grows again, as its theorem requires: one row a thousand times as long as others makes all
+    later steps a million times smaller, so scale rows first. The free rate follows abrupt changes
+    faster, and needs a finite cap with losses whose gradient vanishes faster than the loss, such as
+    the logistic.
     """
 
     monotone: bool = True

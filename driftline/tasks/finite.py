@@ -171,10 +171,19 @@ class Finite(PluralityTask):
         return float(self.loss_matrix.max())
 
     @property
+    def guess(self) -> str:
+        """A uniform guess or a fixed prediction, whichever costs less at worst."""
+        return "uniform guessing" if self._guesses[0] <= self._guesses[1] else "the safest choice"
+
+    @property
     def guess_loss(self) -> float:
         """The least worst-case loss of a uniform guess or of a fixed prediction."""
+        return min(self._guesses)
+
+    @property
+    def _guesses(self) -> tuple[float, float]:
         losses = self.loss_matrix
-        return float(min(losses.mean(axis=1).max(), losses.max(axis=0).min()))
+        return float(losses.mean(axis=1).max()), float(losses.max(axis=0).min())
 
     def check_label(self, label: Label) -> np.ndarray:
         """Return the label as a row of one integer."""

@@ -80,7 +80,7 @@ class Oracle(VectorTask):
         return -self.loss_factor * self.squared_norm
 
     #: The number of labels is unknown, and so is the loss of guessing one of them.
-    guess: ClassVar[str] = "nothing right"
+    guess: ClassVar[str] = "no overlap at all"
 
     @property
     def guess_loss(self) -> float:

@@ -337,6 +337,12 @@ class DrawsAllByOneNumber(dl.OGD):
         return super()._look(rows, np.full(len(numbers), numbers[0]), whole)
 
 
+class RecordsHalfTheLoss(Own):
+    def run(self, *args, **options):
+        trace = self._inner.run(*args, **options)
+        return dataclasses.replace(trace, target_loss=trace.target_loss / 2.0)
+
+
 class AsksUpToABadRow(Own):
     """Refuses a list at its first bad row, and has asked for those before it."""
 
@@ -420,6 +426,7 @@ FAULTS = [
     (lambda: of(MovesWhenAsked), "asking changes nothing but the next ticket"),
     (lambda: of(KeepsTheTicket), "single rows lead to the state of a run"),
     (lambda: of(DrawsAllByOneNumber), "ask_rows returns the tickets of ask"),
+    (lambda: RecordsHalfTheLoss(drawing()), "recorded prediction costs the recorded target loss"),
     (lambda: AsksUpToABadRow(drawing()), "what is refused in a list changes nothing"),
     (lambda: TellsBackwards(drawing()), "tell_rows leads to the state of tell"),
     (lambda: TellsUpToABadTicket(drawing()), "what tell_rows refuses changes nothing"),
@@ -446,3 +453,107 @@ def test_the_learner_is_left_as_it_is():
     learner = voting()
     check_learner(learner)
     assert learner.rounds == 0 and learner.features is None
+
+
+# -- predictions that are real numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class Share(dl.tasks.Task):
+    """A share between 0 and 1, under the squared distance."""
+
+    dim = 2
+    guess_loss = 0.25
+    prediction_dtype = np.float64
+
+    def check_label(self, label):
+        return float(label)
+
+    def encode(self, label):
+        return np.array([label, 1.0])
+
+    def encode_loss(self, prediction):
+        return np.array([-2.0 * prediction, prediction**2])
+
+    def offset(self, label):
+        return float(label) ** 2
+
+    def best_prediction(self, mu):
+        return float(mu[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole(Share):
+    """The same, which does not say that its predictions are real numbers."""
+
+    prediction_dtype = np.int64
+
+
+@dataclasses.dataclass(frozen=True)
+class Squared(dl.losses.Loss):
+    task: dl.tasks.Task
+    self_bound = 4.0
+    clipped_ratio = 0.5
+
+    def value_and_grad(self, theta, label):
+        far = theta[0] - label
+        return 2.0 * far**2, np.array([4.0 * far, 0.0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Clipped(dl.decoders.Decoder):
+    loss: Squared
+    ratio_name = "clipped"
+    deterministic = True
+
+    def draw(self, theta, uniforms):
+        return float(np.clip(theta[0], 0.0, 1.0))
+
+    def mean_loss_encoding(self, theta):
+        return self.loss.task.encode_loss(self.draw(theta, None))
+
+
+def shares(task, rate=None):
+    return dl.OGD(Squared(task), Clipped(Squared(task)), rate)
+
+
+def share_rows():
+    inputs = np.random.default_rng(0).normal(size=(40, 3))
+    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
+    return inputs, list(0.5 + 0.4 * inputs[:, 0])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_predictions_that_are_real_numbers_keep_their_digits(several):
+    inputs, labels = share_rows()
+    learner = shares(Share())
+    if several:
+        learner = dl.Committee([learner, shares(Share(), dl.rates.Constant(0.1))])
+    dl.checks.check_task(Share(), [0.0, 0.3, 1.0])
+    check_learner(learner, inputs, labels)
+    for trace in (
+        learner.copy().run(inputs, labels),
+        dl.Keyed(learner).run([0, 1] * 20, inputs, labels),
+    ):
+        paid = (trace.prediction.ravel() - labels) ** 2
+        np.testing.assert_allclose(trace.target_loss, paid, atol=1e-12)
+
+
+def test_labels_that_are_real_numbers_wait_with_all_digits():
+    inputs, labels = share_rows()
+    one, two = shares(Share()), shares(Share())
+    one.run(inputs[:20], labels[:20], delay=9)
+    two.restore(one.state)
+    ends = [own.run(inputs[20:], labels[20:], delay=0) for own in (one, two)]
+    whole = shares(Share()).run(inputs, labels, delay=[9] * 20 + [0] * 20)
+    for end in ends:
+        np.testing.assert_array_equal(end.prediction, whole.prediction[20:])
+
+
+def test_real_predictions_of_a_task_of_whole_ones_are_refused():
+    inputs, labels = share_rows()
+    learner = shares(Whole())
+    for play in (learner.run, functools.partial(check_learner, learner)):
+        with pytest.raises(dl.InputError, match="prediction_dtype is int64"):
+            play(inputs, labels)
+    assert learner.rounds == 0

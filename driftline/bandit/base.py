@@ -124,7 +124,7 @@ class Hidden(CountingMember):
             pairs = zip(places, numbers.tolist(), strict=True)
             made = [self._look_one(take(rows, place), number) for place, number in pairs]
         written = [self.task.numbers(one.prediction) for one in made]
-        predictions = np.full((len(made), max(map(len, written))), -1, dtype=np.int64)
+        predictions = self.task.prediction_rows(len(made), max(map(len, written)))
         for row, own in zip(predictions, written, strict=True):
             row[: len(own)] = own
         mapped = made[0].mapped

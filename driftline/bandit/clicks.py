@@ -208,7 +208,7 @@ class Clicks(Mixed):
         count, table = len(labels), np.empty((len(at.TRACE_COLUMNS), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
         width = self.task.prediction_width(labels)
-        columns["prediction"] = np.full((count, width), -1, dtype=np.int64)
+        columns["prediction"] = self.task.prediction_rows(count, width)
         if self.carriers:
             columns["slack"] = np.empty((count, len(self.carriers)))
         return Batch(columns, table=table)

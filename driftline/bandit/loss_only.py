@@ -219,7 +219,7 @@ class LossOnly(Hidden):
         table = np.empty((len(at.TRACE_COLUMNS), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=True))
         width = self.task.prediction_width(labels)
-        columns["prediction"] = np.full((len(labels), width), -1, dtype=np.int64)
+        columns["prediction"] = self.task.prediction_rows(len(labels), width)
         return Batch(columns, table=table)
 
     def _play_mapped(
@@ -250,10 +250,10 @@ class LossOnly(Hidden):
         If the round is told, both are those that were kept of it.
         """
         prediction, measured, mean = self._drawn(x, uniform)
-        row = np.atleast_1d(np.asarray(prediction, dtype=np.int64))
         task, truth = self.task, self.task.label(label)
+        row = task.numbers(prediction)
         if told is not None:
-            row, measured = told[: len(row)].astype(np.int64), told[len(row) :].copy()
+            row, measured = told[: len(row)].astype(row.dtype), told[len(row) :].copy()
             prediction = task.prediction(row)
         value = self.loss.value_and_grad(self._theta(x), truth)[0]
         risk = float(task.encode(truth) @ mean + task.offset(truth))
@@ -366,7 +366,7 @@ class LossOnly(Hidden):
 
     def _check_kept(self, kept: np.ndarray, label: Label) -> None:
         count = len(kept) - self.task.dim
-        prediction = kept[:count].astype(np.int64)
+        prediction = kept[:count].astype(self.task.prediction_dtype)
         if (prediction != kept[:count]).any():
             raise InputError(f"a prediction has whole numbers, not {kept[:count]!r:.80}")
         predicted = self.task.label(self.task.check_label(self.task.prediction(prediction)))

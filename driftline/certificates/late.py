@@ -181,7 +181,7 @@ def _asked(
         codes,
         uniforms,
         columns,
-        np.full((count, recorded.shape[1]), -1, dtype=np.int64),
+        learner.task.prediction_rows(count, recorded.shape[1]),
         restarted=_restarts(trace, events, alarm),
         sample_weight=_of_events(trace.sample_weight, events),
         asked=events.asked,

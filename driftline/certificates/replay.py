@@ -77,7 +77,7 @@ class Replay:
             self.labels[start:stop],
             self.uniforms[start:stop],
             columns,
-            np.full((count, self.predictions.shape[1]), -1, dtype=np.int64),
+            self.learner.task.prediction_rows(count, self.predictions.shape[1]),
             restarted=None if trace.restarted is None else trace.restarted[start:stop].copy(),
             sample_weight=None if (own := trace.sample_weight) is None else own[start:stop],
         )

@@ -132,6 +132,11 @@ def _check_rounds(learner: Learner, inputs: Inputs, labels: Labels) -> None:
         words = "steps, tickets and runs predict the same"
         law(equal(made, ticket.prediction), words, round=t, step=made, ask=ticket.prediction)
         law(equal(stepped.task.numbers(made), recorded), words, round=t, step=made, run=recorded)
+        if getattr(ran, "feedback", "full") != "clicks":  # whose loss is that of what was shown
+            paid, said = ran.task.loss(ran.task.prediction(recorded), label), trace.target_loss[t]
+            close = abs(paid - said) <= 1e-9 * (1.0 + abs(paid))
+            words = "the recorded prediction costs the recorded target loss"
+            law(close, words, round=t, prediction=recorded, costs=paid, recorded=said)
     cut = len(labels) // 3
     for part in (slice(0, cut), slice(cut, None)):
         pieces.learn_rows(inputs[part], labels[part])

@@ -46,6 +46,9 @@ def check_task(
     labels = labels_of(task, labels)
     own = predictions is None
     made = labels if predictions is None else list(predictions)
+    for prediction in made:
+        kept = task.prediction(task.numbers(prediction))
+        law(np.array_equal(kept, prediction), "numbers keeps the prediction", given=prediction)
     for label in labels:
         for prediction in made:
             _check_pair(task, prediction, label)

@@ -14,7 +14,15 @@ from driftline.detectors import alarms_of
 from driftline.errors import InputError
 from driftline.parts import from_config
 from driftline.state import archive
-from driftline.trace import Trace, column, joined, read_file, rounds_that_came, with_suffix
+from driftline.trace import (
+    Trace,
+    column,
+    joined,
+    predictions,
+    read_file,
+    rounds_that_came,
+    with_suffix,
+)
 from driftline.typing import Inputs, Json, Labels, Saved
 
 __all__ = ["AuditOrigin", "CommitteeTrace"]
@@ -186,7 +194,7 @@ class CommitteeTrace:
         made: dict[str, Any] = {name: column(arrays, name, rounds, came=came) for name in names}
         if ARRIVAL in arrays:
             made |= {ARRIVAL: arrays[ARRIVAL], "carried": about.get("carried", 0)}
-        made["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
+        made["prediction"] = predictions(arrays, rounds)
         weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
         for j, part in enumerate(about["members"]):

@@ -53,7 +53,7 @@ class Player:
         count, task = len(slots), fleet.task
         self._table = np.full((5, count), np.nan)
         width = task.prediction_width(labels)
-        self._room = np.full((count + 1, width), -1, dtype=np.int64)  # the loop needs one row more
+        self._room = task.prediction_rows(count + 1, width)  # the loop needs one row more
         self._predictions = self._room[:count]
         self._starts, self._new = None, np.zeros(0, dtype=np.int64)
         self._columns = {"risk": np.full(count, np.nan), "target_loss": np.full(count, np.nan)}

@@ -119,10 +119,10 @@ class Waiting:
         """Return all as plain data and arrays, which are not copied."""
         about, arrays = to_arrays(self.rows)
         labels = self.labels
-        if isinstance(labels, list):
+        if isinstance(labels, list) and np.ndim(labels[0]):
             arrays["sizes"] = np.array([len(label) for label in labels], dtype=np.int64)
             labels = np.concatenate(labels)
-        arrays |= {"labels": np.asarray(labels, dtype=np.int64), "numbers": self.numbers}
+        arrays |= {"labels": np.asarray(labels), "numbers": self.numbers}
         arrays |= {"due": self.due, "sample_weight": self.sample_weight}
         if self.kept is not None:
             arrays["kept"] = self.kept

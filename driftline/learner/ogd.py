@@ -165,7 +165,7 @@ class OGD(Member):
         self._columns = np.empty((len(self._names), 1))  # of a single round
         if not task.layout.ragged and task.prediction_size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
-        self._prediction = np.empty((1, task.prediction_size), dtype=np.int64)
+        self._prediction = task.prediction_rows(1, task.prediction_size)
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
@@ -537,7 +537,7 @@ class OGD(Member):
         count, table = len(labels), np.empty((len(self._names), len(labels)))
         columns = dict(zip(at.TRACE_COLUMNS, table, strict=False))
         width = self.task.prediction_width(labels)
-        columns["prediction"] = np.full((count, width), -1, dtype=np.int64)
+        columns["prediction"] = self.task.prediction_rows(count, width)
         if self.parts.loss.inexact:
             columns["gap"] = np.zeros(count)
         if self.parts.restart is not None:
@@ -615,7 +615,7 @@ class OGD(Member):
         if self._layout.ragged:
             row.check_labels([label])
             width = self.task.prediction_width([label])
-            prediction = np.full((1, width), -1, dtype=np.int64)
+            prediction = self.task.prediction_rows(1, width)
         first = engine.state() if engine.stored is None else None
         if not engine.holds(row):  # before anything is laid out for it
             if row.first_bad_row(engine.dtype) is not None:

@@ -76,7 +76,8 @@ class Ticket:
             "none": none,
             "features": {k: v[2] for k, v in self._inputs() if isinstance(v, tuple)},
         }
-        arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(np.int64)}
+        kind = np.float64 if prediction.dtype.kind == "f" else np.int64
+        arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(kind)}
         if self.means is not None:
             arrays["means"] = self.means
         for name, given in self._inputs():
@@ -113,7 +114,7 @@ class Ticket:
                 elif name in arrays:
                     made[name] = arrays[name]
             prediction = arrays["prediction"]
-            made["prediction"] = int(prediction[0]) if about["single"] else prediction
+            made["prediction"] = prediction[0].item() if about["single"] else prediction
             if about.get("none", False):
                 made["prediction"] = None
             return cls(**made, mean=arrays["mean"], means=arrays.get("means"))

@@ -77,6 +77,10 @@ class Task(Part):
     #: Whether the target loss is 0 for the label itself and 1 for all else.
     zero_one: ClassVar[bool] = False
 
+    #: The dtype of predictions in arrays and files. ``np.float64`` is for tasks of one's own whose
+    #: predictions are real numbers; kernels write whole ones.
+    prediction_dtype: ClassVar[npt.DTypeLike] = np.int64
+
     #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
     #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
     #: metric and 2 for the square of one; infinite where none is known.
@@ -268,12 +272,24 @@ class Task(Part):
         return checked if self.kernels is None else self.prediction(checked)
 
     def prediction(self, row: np.ndarray) -> Prediction:
-        """Return a prediction as users get it from one row of integers."""
-        return int(row[0]) if row.size == 1 else row.copy()
+        """Return a prediction as users get it from one row of numbers."""
+        return row[0].item() if row.size == 1 else row.copy()
 
     def numbers(self, prediction: Prediction) -> np.ndarray:
-        """Return the integers of a prediction as users get it, the inverse of `prediction`."""
-        return np.ravel(prediction)
+        """Return the numbers of a prediction as users get it, the inverse of `prediction`."""
+        given = np.ravel(prediction)
+        made = given.astype(self.prediction_dtype)
+        if not np.array_equal(made, given):
+            raise InputError(
+                f"{type(self).__name__} predicts {given!r:.60}, but its prediction_dtype is "
+                f"{made.dtype}: where predictions are real numbers, state np.float64"
+            )
+        return made
+
+    def prediction_rows(self, count: int, width: int) -> np.ndarray:
+        """Return rows for predictions, filled with what stands behind shorter ones: -1 or NaN."""
+        dtype = np.dtype(self.prediction_dtype)
+        return np.full((count, width), np.nan if dtype.kind == "f" else -1, dtype=dtype)
 
     def prediction_width(self, labels: CheckedLabels) -> int:
         """Return how many integers the predictions for these labels take."""
@@ -369,9 +385,8 @@ class Task(Part):
 
     def top_rows(self, scores: np.ndarray) -> np.ndarray:
         """Return the predictions of highest score, a row of integers for each row of scores."""
-        rows = [np.ravel(self.top_prediction(theta)) for theta in scores]
-        width = self.prediction_size or scores.shape[1]
-        return np.array(rows, dtype=np.int64).reshape(len(rows), width)
+        rows = [self.numbers(self.top_prediction(theta)) for theta in scores]
+        return np.array(rows).reshape(len(rows), self.prediction_size or scores.shape[1])
 
     def average(self, predictions: Sequence[Prediction], weights: np.ndarray) -> Prediction:
         """Return a committee's prediction from its members' predictions and weights.
@@ -384,10 +399,10 @@ class Task(Part):
 
     def average_rows(self, predictions: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """Return the average of many rounds, a row each, from rows of every member."""
-        out = np.full_like(predictions[0], -1)
+        out = self.prediction_rows(*predictions[0].shape)
         for t in range(len(out)):
             rows = [self.prediction(member[t]) for member in predictions]
-            chosen = np.ravel(self.average(rows, weights[t]))
+            chosen = self.numbers(self.average(rows, weights[t]))
             out[t, : chosen.size] = chosen
         return out
 

@@ -25,6 +25,7 @@ __all__ = [
     "batch_name",
     "column",
     "joined",
+    "predictions",
     "read_file",
     "rounds_that_came",
     "with_suffix",
@@ -273,7 +274,7 @@ class Trace:
         eta = columns["eta"][came]
         if not ((eta > 0.0) & (eta < LARGEST_STEP)).all():
             raise InputError(f"steps must be positive and finite, but reach to {eta.max()}")
-        columns["prediction"] = column(arrays, "prediction", rounds, np.int64, (1, 2))
+        columns["prediction"] = predictions(arrays, rounds)
         if "gap" in arrays:
             columns["gap"] = column(arrays, "gap", rounds, came=came)
         if "restarted" in arrays:
@@ -312,6 +313,13 @@ def at_most_rounding(
     gaps of losses that may be too large, so that an allowance for them costs it nothing.
     """
     return residual <= 1e-9 * np.maximum(loss, 1e-3) + (0.0 if gap is None else gap)
+
+
+def predictions(arrays: Mapping[str, np.ndarray], rounds: int) -> np.ndarray:
+    """Return the column of predictions: whole numbers, or real ones if the task has such."""
+    given = arrays.get("prediction")
+    real = given is not None and given.dtype == np.float64
+    return column(arrays, "prediction", rounds, np.float64 if real else np.int64, (1, 2))
 
 
 def column(

@@ -272,12 +272,17 @@ SHARP = [
     dl.losses.CRF(dl.tasks.Sequence(2, transitions=False)),
     dl.losses.CRF(dl.tasks.Sequence(2), base=3.0),
     dl.losses.PairwiseLogistic(dl.tasks.NDCG(1), most=2),
+    dl.losses.FenchelYoung(dl.tasks.Matching(2), dl.regularizers.Entropy(0.7)),
+    dl.losses.FenchelYoung(dl.tasks.FixedSize(26, 19), dl.regularizers.Entropy(2.0)),
 ]
 
 
 @pytest.mark.parametrize("loss", SHARP, ids=repr)
 def test_self_bounds_of_structured_losses_are_attained(loss):
-    """One position, two documents, all tags alike: no smaller constant would do."""
+    """One position, two documents, all tags alike: no smaller constant would do.
+
+    Of sets the worst have all tags of the label alike, and all others with a probability of 1.
+    """
     worst, task = 0.0, loss.task
     for gap in np.linspace(0.0, 4.0, 801):
         match task:
@@ -287,11 +292,28 @@ def test_self_bounds_of_structured_losses_are_attained(loss):
                 theta, label = np.array([0.0, gap]), [0]
             case dl.tasks.NDCG():
                 theta, label = np.array([0.0, gap]), [1, 0]
+            case dl.tasks.Matching():
+                theta, label = np.array([0.0, gap, gap, 0.0]), [0, 1]
+            case dl.tasks.FixedSize():
+                label = [1] * 19 + [0] * 7
+                theta = np.r_[np.zeros(19), np.full(7, gap)]
             case _:
                 theta, label = np.array([0.0, gap]), 0
         value, grad = loss.value_and_grad(theta, label)
         worst = max(worst, grad @ grad / (2.0 * value))
     assert worst == pytest.approx(loss.self_bound, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "task", [dl.tasks.Matching(3), dl.tasks.FixedSize(6, 3), dl.tasks.FixedSize(5, 1)], ids=repr
+)
+def test_no_scores_exceed_the_self_bound_of_an_entropy(task):
+    rng, loss = np.random.default_rng(0), dl.losses.FenchelYoung(task, dl.regularizers.Entropy())
+    stream = dl.streams.Planted(task, rounds=50, flips=0, seed=0)
+    for scale in (0.03, 0.3, 1.0, 3.0):
+        for label in stream.labels:
+            value, grad = loss.value_and_grad(scale * rng.standard_normal(task.dim), label)
+            assert grad @ grad <= 2.0 * loss.self_bound * value * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("documents", [3, 6, 10])

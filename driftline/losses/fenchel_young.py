@@ -14,6 +14,12 @@ For the entropy more is known. On the simplex :math:`L_\Omega = -\lambda \ln p` 
 :math:`M = \frac1\lambda \max_p \frac{(1-p)^2}{-\ln p} = 0.4073 / \lambda`; on the cube of plus and
 minus ones every coordinate has :math:`g^2 = 4 (1 - p)^2`, and M is twice that. On a chain it is the
 loss of :class:`~driftline.losses.CRF`.
+
+For matchings and sets of m tags :math:`L_\Omega \ge -\lambda \sum_{i \in y} \ln \mu_i`. Every row
+of a matching has :math:`\|g\|^2 \le 2 (1 - \mu_i)^2`, as on a simplex, and M is the same. The tags
+outside of a set have :math:`\sum \mu_j^2 \le \sum \mu_j = \sum_{i \in y} (1 - \mu_i)`, so that with
+:math:`r = 1 - \mu_i` it is :math:`\frac1\lambda \max_r \frac{r (1 + r)}{-2 \ln(1 - r)} = 0.5486 /
+\lambda`.
 """
 
 from __future__ import annotations
@@ -30,8 +36,10 @@ from driftline.losses.base import Loss, LossKernels, check_scores
 from driftline.losses.fenchel_young_kernels import entropy, quadratic
 from driftline.losses.logistic import SELF_BOUND
 from driftline.polytopes import (
+    Birkhoff,
     Chain,
     Cube,
+    Hypersimplex,
     Polytope,
     Positions,
     Simplex,
@@ -44,11 +52,17 @@ from driftline.typing import Json, Label
 
 __all__ = ["FenchelYoung", "SparseMAP", "least_curvature"]
 
+#: max over r of r (1 + r) / (-2 ln(1 - r)).
+WORST_SHARE = 0.36809976862122373
+SETS = WORST_SHARE * (1.0 + WORST_SHARE) / (-2.0 * math.log1p(-WORST_SHARE))
+
 
 def least_curvature(omega: Regularizer, hull: Polytope) -> float:
     r"""Return the largest known number c with :math:`L_\Omega \ge \frac c2 \|g\|^2`."""
-    if isinstance(omega, Entropy) and isinstance(hull, (Simplex, Positions, Chain)):
+    if isinstance(omega, Entropy) and isinstance(hull, (Simplex, Positions, Chain, Birkhoff)):
         return omega.scale / SELF_BOUND
+    if isinstance(omega, Entropy) and isinstance(hull, Hypersimplex):
+        return omega.scale / SETS
     if isinstance(omega, Entropy) and isinstance(hull, Cube):
         return 2.0 * omega.scale / (SELF_BOUND * (hull.high - hull.low) ** 2)
     modulus = omega.strong_convexity(hull, "l2")

@@ -22,7 +22,8 @@ class AprioriBound(NamedTuple):
     .. math:: s F_T + \frac D{\underline\eta} \Big( \frac D2 + P_T \Big),
 
     where :math:`\underline\eta` is the least step on such rows, and s is 1 for rates that never
-    grow, the largest step over the least one for others.
+    grow, the largest step over the least one for others. Constant and free rates from the centre
+    of the domain pay a quarter for the start, :math:`D^2 / (8 \underline\eta)`.
 
     >>> import driftline as dl
     >>> made = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(10))).apriori_bound
@@ -37,6 +38,8 @@ class AprioriBound(NamedTuple):
     rows: str
     #: A bound of the norm of rows, infinite if none is known beforehand.
     longest: float = math.inf
+    #: The largest distance of a comparator to the first weights; None for the diameter.
+    first: float | None = None
 
     def prices(self, norm: float = 1.0) -> tuple[float, float, float]:
         """Return s, and the costs of a start and of a path of length 1, for rows up to a norm."""
@@ -44,7 +47,9 @@ class AprioriBound(NamedTuple):
             return math.inf, math.inf, math.inf
         least = self.steps.least(norm**2)
         spread = 1.0 if self.steps.monotone else self.steps.most / least
-        return spread, self.diameter**2 / (2.0 * least), self.diameter / least
+        first = self.diameter if self.first is None else self.first
+        start = self.steps.start(self.diameter, first, least)
+        return spread, start, self.diameter / least
 
     def total(self, comparator_loss: float, path_length: float, norm: float = 1.0) -> float:
         """Return the bound of the total loss, against a comparator, on rows up to a norm."""
@@ -52,7 +57,7 @@ class AprioriBound(NamedTuple):
         return spread * comparator_loss + start + path * path_length
 
 
-def apriori_bound(parts: Parts, longest: float = math.inf) -> AprioriBound | None:
+def apriori_bound(parts: Parts, first: float, longest: float = math.inf) -> AprioriBound | None:
     """Return the bound that a theorem gives for a learner of these parts, None if none does."""
     if no_theorem(parts) or not parts.loss.convex or parts.restart is not None:
         return None
@@ -60,11 +65,11 @@ def apriori_bound(parts: Parts, longest: float = math.inf) -> AprioriBound | Non
         return None
     steps = parts.rate.step_range(parts.setting)
     diameter, theorem = parts.domain.diameter, parts.decoder.theorem
-    return AprioriBound(diameter, steps, theorem, _input(parts), longest)
+    return AprioriBound(diameter, steps, theorem, _input(parts), longest, first)
 
 
-def describe(parts: Parts, largest_input: float) -> str:
-    """Return the description of a learner made of these parts."""
+def describe(parts: Parts, largest_input: float, first: float) -> str:
+    """Return the description of a learner of these parts, and of this first distance."""
     loss, decoder, rate, domain, *_ = parts
     lines = [
         f"task     {parts.task!r}, {parts.task.scores_in_words}",
@@ -72,7 +77,7 @@ def describe(parts: Parts, largest_input: float) -> str:
         f"decoder  {type(decoder).__name__}, {_gap(parts)}",
         f"rate     {rate!r}, {_range(parts)}",
         f"domain   {domain!r}",
-        f"bound    {_bound(parts)}",
+        f"bound    {_bound(parts, first)}",
     ]
     if parts.restart is not None:
         lines.append(
@@ -144,7 +149,7 @@ def no_theorem(parts: Parts, largest_input: float = 0.0) -> str:
     return ""
 
 
-def _bound(parts: Parts) -> str:
+def _bound(parts: Parts, first: float) -> str:
     """Return the bound of the theorem in words, or why there is none."""
     reason, diameter = no_theorem(parts), parts.domain.diameter
     if not parts.decoder.rate_floor > 0.0 or parts.loss.caveat:
@@ -170,10 +175,11 @@ def _bound(parts: Parts) -> str:
         least = capped or f"{eta:.4g}" + (f" over {over}" if over else "")
         return (
             f"sum of eta_t E[loss_t] <= sum of eta_t L_t(U_t) + {diameter:g} "
-            f"({diameter / 2:g} + P_T), with eta_t >= {least}{where}"
+            f"({first**2 / (2.0 * diameter):g} + P_T), with eta_t >= {least}{where}"
         )
     unit = 1.0 if capped else eta
-    price = f"{diameter**2 / (2.0 * unit):.5g} + {diameter / unit:.5g} P_T"
+    start = diameter**2 / 2.0 if capped else steps.start(diameter, first, eta)
+    price = f"{start:.5g} + {diameter / unit:.5g} P_T"
     price = f"({price}) / {capped}" if capped else f"{over} ({price})" if over else price
     return f"E[total target loss] <= F_T + {price}{where}, by {parts.decoder.theorem}"
 

@@ -153,6 +153,26 @@ def test_a_learners_promise_is_the_worst_case_of_its_certificate(rate, size):
         assert made.worst_case == pytest.approx(stated)
 
 
+@pytest.mark.parametrize("rate", [R.Constant(0.3), R.Polyak(cap=0.2), R.Polyak(False, cap=0.2)])
+def test_the_same_steps_from_the_centre_pay_a_quarter_for_their_start(rate):
+    stream = dl.streams.LabelFlips(rounds=300, flips=2, seed=0, form="matrix")
+    loss = L.Scaled(L.Logistic(stream.task), 2.0)
+    edge = np.zeros((2, 2))
+    edge[0, 0] = 10.0
+    step = rate.step_range(dl.OGD(loss, dl.decoders.Argmax(loss), rate).parts.setting).least(1.0)
+    for initial, share in ((None, 8.0), (np.zeros((2, 2)), 8.0), (edge, 2.0)):
+        learner = dl.OGD(loss, dl.decoders.Argmax(loss), rate, initial=initial)
+        bound = learner.apriori_bound
+        assert bound.prices()[1] == pytest.approx(400.0 / (share * step))
+        trace = learner.run(stream)
+        made = dl.certify(trace, stream.comparator.scaled(9.0), stream)
+        assert made.valid
+        assert made.worst_case == pytest.approx(bound.total(made.comparator_loss, made.path_length))
+        second = dl.certify(learner.run(stream), stream.comparator.scaled(9.0), stream)
+        rest = second.worst_case - second.comparator_loss - 20.0 / step * second.path_length
+        assert 400.0 / 8.0 < step * rest < 400.0 / 2.0
+
+
 def test_who_has_no_theorem_promises_nothing():
     loss = L.Scaled(L.Logistic(T.Binary()), 2.0)
     argmax = dl.decoders.Argmax(loss)
@@ -178,7 +198,8 @@ def test_who_promises_stays_when_others_are_left_out(features):
     before = learner.apriori_bound
     learner.run(stream)
     after = learner.apriori_bound
-    assert before.member == after.member and before.own == after.own
+    assert before.member == after.member
+    assert before.own == after.own._replace(first=before.own.first)  # no longer at the centre
     assert after.total(10.0, 1.0, 1000) <= before.total(10.0, 1.0, 1000)
     assert (len(learner.members) == 8) == (features == 200)
 

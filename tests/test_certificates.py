@@ -479,7 +479,7 @@ def test_a_cap_below_the_step_of_short_inputs_is_the_least_step(monotone, togeth
     assert made.premises.floor == 3.0 and made.premises.spread == 1.0
     assert made.expected <= made.worst_case and made.valid
     assert made.worst_case - made.comparator_loss == pytest.approx(
-        20.0 * (10.0 + made.path_length) / 3.0
+        20.0 * (2.5 + made.path_length) / 3.0  # all steps are the cap, from the centre
     )
 
 

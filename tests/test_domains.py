@@ -41,6 +41,14 @@ def test_no_two_points_are_farther_apart_than_the_diameter(domain):
 
 
 @every_domain
+def test_nothing_is_farther_away_than_the_farthest(domain):
+    ends = [domain.project(1e6 * rng.standard_normal((3, 4))) for _ in range(2000)]
+    for start in [domain.project(np.zeros((3, 4))), *points(domain, 5)]:
+        apart, most = max(np.linalg.norm(end - start) for end in ends), domain.farthest(start)
+        assert 0.6 * most < apart <= most * (1.0 + 1e-9) <= domain.diameter * (1.0 + 2e-9)
+
+
+@every_domain
 def test_runs_stay_inside_and_within_their_bounds(domain):
     inputs, labels = rng.standard_normal((60, 4)), rng.integers(0, 3, 60)
     learner = dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3)), domain=domain)

@@ -205,7 +205,7 @@ def _certify(
             progress(stop - start)
     guess = task.mean_guess(labels, trace.sample_weight)
     assert guess is not None  # None only without labels
-    made = replace(premises_of(engine, replay.floor), guess_loss=guess)
+    made = replace(premises_of(engine, replay.floor, trace.first_weights), guess_loss=guess)
     return Certificate(
         0,
         len(trace),

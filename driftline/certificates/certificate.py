@@ -57,6 +57,8 @@ class Premises:
     theorem: str = ""
     #: The relative precision of weights.
     precision: float = 2.0**-52
+    #: What the first round pays less for its distance than a start from anywhere would.
+    spared: float = 0.0
     #: Why nothing bounds the run, not even afterwards; "" if there are weights to compare.
     no_bound: str = ""
 
@@ -143,6 +145,7 @@ class Certificate:
             )
         starts = 1 + self.tally.restarts
         price = made.diameter * (starts * made.diameter / 2.0 + self.path_length) / made.floor
+        price -= made.spared if self.start == 0 else 0.0
         owed = self.tally.owed + self.tally.gap
         return (made.spread * owed if owed else 0.0) + price
 

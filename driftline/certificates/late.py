@@ -117,7 +117,7 @@ def certify_late(
     guess = task.mean_guess(given[1], weights)
     assert guess is not None and trace.arrival_risk is not None
     late = bool((events.asked[:-1] & events.asked[1:]).any()) or len(order) < len(trace)
-    made = replace(premises_of(learner.engine, replay.floor), guess_loss=guess)
+    made = replace(premises_of(learner.engine, replay.floor, trace.first_weights), guess_loss=guess)
     if late and not made.no_theorem:
         made = _beforehand(made, learner, trace, order)
     cost = float((trace.risk - trace.arrival_risk)[order].sum())

@@ -40,6 +40,11 @@ def stream_of(
         raise InputError(
             f"predictions of {task!r} have {width} numbers here, but the trace has {own}"
         )
+    dtype = np.dtype(task.prediction_dtype)
+    if trace.prediction.dtype != dtype:
+        raise InputError(
+            f"predictions of {task!r} must be {dtype}, but the trace has {trace.prediction.dtype}"
+        )
     return rows, labels
 
 

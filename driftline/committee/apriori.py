@@ -70,7 +70,11 @@ class CommitteeBound(NamedTuple):
 def bound_of(
     members: Sequence[Member], shares: Shares, factor: float, largest: float
 ) -> CommitteeBound | None:
-    """Return the bound by the member that pays least for its start, None if no member has one."""
+    """Return the bound by the member that promises least, None if no member has one.
+
+    Promises are compared for a comparator of loss 100 that moves by 1: start and path count, and
+    that steps which may grow pay a multiple of the comparator's loss.
+    """
     made = [
         CommitteeBound(j, member.apriori_bound, shares, factor, largest)
         for j, member in enumerate(members)
@@ -78,7 +82,7 @@ def bound_of(
     ]
     if not made or not math.isfinite(factor):
         return None
-    return min(made, key=lambda each: each.own.prices(each.norm)[1])
+    return min(made, key=lambda each: each.own.total(100.0, 1.0, each.norm))
 
 
 def in_words(made: CommitteeBound) -> list[str]:

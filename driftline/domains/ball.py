@@ -33,6 +33,10 @@ class Ball(Domain):
         """Half the diameter."""
         return 0.5 * self.diameter
 
+    def farthest(self, weights: np.ndarray) -> float:
+        """Return the distance to the point on the other side."""
+        return min(self.diameter, self.radius + float(np.linalg.norm(weights)))
+
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Shrink weights that are too long."""
         norm = float(np.linalg.norm(weights))

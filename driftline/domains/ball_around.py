@@ -48,6 +48,11 @@ class BallAround(Domain):
     def _middle(self) -> np.ndarray:
         return np.array(self.centre)
 
+    def farthest(self, weights: np.ndarray) -> float:
+        """Return the distance to the point on the other side."""
+        away = float(np.linalg.norm(weights - self._middle))
+        return min(self.diameter, 0.5 * self.diameter + away)
+
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Bring weights that are too far away nearer to the centre."""
         if weights.shape != self._middle.shape:

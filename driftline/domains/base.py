@@ -27,6 +27,10 @@ class Domain(Part):
         """Half the diameter of a ball around the origin, None for others."""
         return None
 
+    def farthest(self, weights: np.ndarray) -> float:
+        """Return a bound of the distance of weights in the domain to any others in it."""
+        return self.diameter
+
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Return the nearest weights in the domain."""
         raise InputError(f"{type(self).__name__} does not define project")

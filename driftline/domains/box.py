@@ -56,6 +56,11 @@ class Box(Domain):
         low, high = self._bounds
         return float(np.linalg.norm(high - low))
 
+    def farthest(self, weights: np.ndarray) -> float:
+        """Return the distance to the farthest corner."""
+        low, high = self._bounds
+        return float(np.linalg.norm(np.maximum(high - weights, weights - low)))
+
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Clip every weight to its bounds."""
         low, high = self._bounds

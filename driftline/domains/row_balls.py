@@ -42,6 +42,11 @@ class RowBalls(Domain):
         """The diameter of the product of all balls."""
         return self.row_diameter * math.sqrt(self.rows)
 
+    def farthest(self, weights: np.ndarray) -> float:
+        """Return the distance to the points on the other sides."""
+        away = 0.5 * self.row_diameter + np.linalg.norm(weights, axis=1)
+        return float(np.linalg.norm(np.minimum(away, self.row_diameter)))
+
     def project(self, weights: np.ndarray) -> np.ndarray:
         """Shrink every row that is too long."""
         if weights.ndim != 2 or len(weights) != self.rows:

@@ -348,6 +348,14 @@ class Engine:
         return int(self.vector[at.ROUNDS])
 
     @property
+    def first_distance(self) -> float:
+        """The largest distance of a comparator to first weights; later, to any others."""
+        domain, weights = self.parts.domain, self.weights
+        if self.rounds or (weights is None and domain.radius is None):
+            return domain.diameter
+        return domain.farthest(np.zeros((1, 1)) if weights is None else weights)
+
+    @property
     def largest_input_sq(self) -> float:
         """The largest squared norm of an input so far, times its sample weight."""
         return float(self.vector[at.LARGEST_INPUT_SQ])

@@ -375,7 +375,8 @@ class OGD(Member):
     def apriori_bound(self) -> AprioriBound | None:
         """The bound that a theorem gives before the first round, None if none does."""
         known = math.inf if self.map is None else self.map.longest
-        return apriori_bound(self.parts, math.hypot(known, self.parts.intercept))
+        longest = math.hypot(known, self.parts.intercept)
+        return apriori_bound(self.parts, self.engine.first_distance, longest)
 
     @property
     def nats(self) -> float | None:
@@ -442,7 +443,7 @@ class OGD(Member):
 
     def describe(self) -> str:
         """Say which theorem applies, with its constants, and what is missing."""
-        words = describe(self.parts, self.largest_input)
+        words = describe(self.parts, self.largest_input, self.engine.first_distance)
         if self.map is None:
             return words
         return f"{words}\nfeatures {self.map!r}: bounds hold for mapped inputs"

@@ -49,6 +49,17 @@ class StepRange(NamedTuple):
         """Return a lower bound of the steps, for inputs of squared norms up to this."""
         return min(self.most, self.floor / input_sq if input_sq > 0.0 else math.inf)
 
+    def start(self, diameter: float, first: float, least: float) -> float:
+        r"""Return what a bound pays for the first distance, if no step is below ``least``.
+
+        ``first``, :math:`D_1`, is the largest distance of a comparator to the first weights. Steps
+        that never grow pay :math:`\frac{D_1^2}{2 \eta_1} + \frac{D^2}2 (\frac1{\eta_T} -
+        \frac1{\eta_1})`, with :math:`\eta_1` at most ``most``; others, whose bound is the weighted
+        one, :math:`D_1^2 / (2 \underline\eta)`. From the centre of a ball :math:`D_1 = D / 2`.
+        """
+        spared = (diameter**2 - first**2) / (2.0 * (self.most if self.monotone else least))
+        return diameter**2 / (2.0 * least) - spared
+
 
 class Rate(Part):
     """Base of all rates.

@@ -430,6 +430,21 @@ def test_a_cache_that_others_may_write_to_is_not_used(tmp_path):
     assert len(said) == 1 and "others may write to it" in said[0]
 
 
+def test_a_folder_of_the_cache_that_others_may_write_to_is_not_used(tmp_path):
+    os.chmod(tmp_path, 0o700)
+    old = os.umask(0)  # with which Numba makes a folder for everybody
+    try:
+        assert small(tmp_path)[2] == 0
+    finally:
+        os.umask(old)
+    (folder,) = {path.parent for path in tmp_path.glob("*/*/constant.constant-*.nbi")}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert small(tmp_path)[2] == 1
+    os.chmod(folder, 0o770)
+    value, used, hits, said = small(tmp_path)
+    assert (value, used, hits) == (0.25, "None", 0) and "others may write to it" in said[0]
+
+
 def test_no_home_directory_is_no_error(monkeypatch):
     for name in ("HOME", "XDG_CACHE_HOME", "DRIFTLINE_CACHE"):
         monkeypatch.delenv(name, raising=False)

@@ -399,6 +399,38 @@ def test_other_files_are_refused_and_left_alone(tmp_path):
         dl.sweep(logistic(), STREAMS, path=path)
 
 
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *(
+            ("seed", "Infinity"),
+            ("seed", "1e999"),
+            ("seed", "-1"),
+            ("seed", "1.5"),
+            ("seed", "true"),
+        ),
+        *(
+            ("rounds", "-3"),
+            ("rounds", "1e999"),
+            ("risk", "1e999"),
+            ("risk", '"3"'),
+            ("seconds", "{}"),
+        ),
+        *(("error", "3"), ("risk", "1" + 400 * "0"), ("learner", 100_000 * "[" + 100_000 * "]")),
+        ("more", "0"),
+    ],
+)
+def test_an_edited_row_is_refused_by_its_line(tmp_path, name, value):
+    dl.sweep(logistic(), {"a": STREAMS["a"]}, path=tmp_path / "good")
+    header, line = (tmp_path / "good").read_text().splitlines()
+    plain = {k: json.dumps(v) for k, v in json.loads(line).items()} | {name: value}
+    edited = ", ".join(f'"{k}": {v}' for k, v in plain.items())
+    (tmp_path / "bad").write_text(f"{header}\n{line}\n{{{edited}}}\n")
+    with pytest.raises(dl.InputError, match="damaged in line 3"):
+        dl.sweeps.SweepTable.load(tmp_path / "bad")
+    assert len(dl.sweeps.SweepTable.load(tmp_path / "good")) == 1
+
+
 def test_two_sweeps_do_not_write_one_file(tmp_path):
     path = tmp_path / "sweep.jsonl"
 

@@ -39,7 +39,8 @@ def cache_directory() -> Path | None:
         directory = root / _sources_digest()
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         tempfile.TemporaryFile(dir=directory).close()
-        shared = next((path for path in (root, directory) if not _is_ours(path)), None)
+        below = [path for path in directory.iterdir() if path.is_dir()]  # where Numba writes
+        shared = next((path for path in (root, directory, *below) if not _is_ours(path)), None)
     except (OSError, RuntimeError):  # no home directory is a RuntimeError
         return None
     if shared is not None:
@@ -109,8 +110,10 @@ class Entry:
             self.delete()
 
     def seal(self) -> None:
-        """Write the digest of every file beside it."""
+        """Write the digest of every file beside it, in a folder that is the user's alone."""
         for path in self._files():
+            with suppress(OSError):
+                path.parent.chmod(0o700)  # Numba's own folders have what the umask leaves
             digest = _digest(path)
             if _read(_seal_of(path)) != digest:
                 with suppress(OSError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from driftline.errors import InputError
+from driftline.errors import DAMAGE, InputError
 from driftline.files import Appended, disk, path_of
 from driftline.sweeps.table import SweepRow
 
@@ -41,21 +41,26 @@ def _parsed(path: Path, content: bytes) -> tuple[dict[str, SweepRow], int]:
     for number, line in enumerate(lines[1:], start=2):
         try:
             plain = json.loads(line)
-            rows[str(plain.pop("key"))] = _row(plain)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            key = str(plain.pop("key"))
+            rows[key] = _row(plain)
+        except DAMAGE as error:
             raise InputError(f"{path} is damaged in line {number}: {error}") from error
     return rows, length
 
 
 def _row(plain: dict[str, Any]) -> SweepRow:
-    learner, stream, error = (str(plain[name]) for name in ("learner", "stream", "error"))
-    target_loss, risk, surrogate_loss, seconds = (
-        math.nan if plain[name] is None else float(plain[name])
-        for name in ("target_loss", "risk", "surrogate_loss", "seconds")
-    )
-    seed, rounds = int(plain["seed"]), int(plain["rounds"])
-    totals = (rounds, target_loss, risk, surrogate_loss, seconds)
-    return SweepRow(learner, stream, seed, *totals, error=error)
+    for name in ("learner", "stream", "error"):
+        if not isinstance(plain[name], str):
+            raise InputError(f"{name} is a text, not {plain[name]!r:.40}")
+    for name in ("seed", "rounds"):
+        if type(plain[name]) is not int or not 0 <= plain[name] < 2**63:
+            raise InputError(f"{name} is a whole number of 0 or more, not {plain[name]!r:.40}")
+    for name in ("target_loss", "risk", "surrogate_loss", "seconds"):
+        value = math.nan if plain[name] is None else plain[name]
+        if type(value) not in (int, float) or math.isinf(value):
+            raise InputError(f"{name} is a finite number or null, not {value!r:.40}")
+        plain[name] = float(value)
+    return SweepRow(**plain)
 
 
 class SweepFile:

@@ -6,6 +6,7 @@ from howmany import PROFILE, chosen
 from hypothesis import settings
 
 from driftline import files
+from driftline.learner import core
 
 # A first call compiles, so examples have no deadline. They are few and always the same in
 # ``make test``, more in ``make test-all``, and others every time in ``make test-hard``.
@@ -27,6 +28,14 @@ class Unsynced(files.Disk):
 
 #: Thousands of small files are saved; longer targets, and runs that are killed, wait for each.
 files.disk = chosen(Unsynced(), files.disk)
+
+
+@pytest.fixture
+def no_ids(request, monkeypatch):
+    """Leave learners without an id, which is part of their bytes, not of what makes them equal."""
+    if not request.node.get_closest_marker("ids"):
+        monkeypatch.setattr(core.secrets, "token_hex", lambda size: "")
+
 
 #: Laws for parts with more labels than these take long, and find what those with fewer find.
 MANY = 50

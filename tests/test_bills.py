@@ -17,6 +17,8 @@ from driftline.state import archive
 from tests import naive
 from tests.howmany import examples
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 ROUNDS = 120
 X = np.random.default_rng(0).normal(size=(ROUNDS, 4))
 BEND = np.where(np.arange(ROUNDS)[:, np.newaxis] // 40 % 2, -X, X)  # concepts come and go

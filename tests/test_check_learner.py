@@ -172,7 +172,7 @@ class MisplacesLate(dl.OGD):
 
 class TakesForeign(dl.OGD):
     def tell(self, ticket, label):
-        super().tell(dataclasses.replace(ticket, learner=self._fingerprint()), label)
+        super().tell(dataclasses.replace(ticket, learner=self.identify()), label)
 
 
 class TakesTwice(dl.OGD):

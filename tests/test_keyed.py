@@ -16,6 +16,8 @@ from driftline.keyed.blocks import words_of
 from driftline.keyed.index import KeyIndex
 from driftline.state.draws import Draws, keys_of_seeds
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 L, T = dl.losses, dl.tasks
 RNG = np.random.default_rng(7)
 ROWS, SEED = 240, 1

@@ -96,6 +96,7 @@ def test_learners_with_lags_keep_their_page(part):
 
 
 @every_map
+@pytest.mark.usefixtures("no_ids")
 def test_steps_are_runs_and_runs_are_certified(part):
     make = lambda: [laws.learner(part), laws.learner(None), laws.learner(part, intercept=True)]  # noqa: E731
     for one, other in (

@@ -15,6 +15,8 @@ from driftline.state import archive
 from tests import naive
 from tests.howmany import examples
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 TASK = dl.tasks.Multiclass(3)
 X = np.random.default_rng(0).normal(size=(80, 4))
 Y = np.where(X[:, 0] > 0.0, 0, 1 + (X[:, 1] > 0.0))
@@ -301,6 +303,7 @@ def test_costs_beyond_the_largest_do_no_harm():
     assert np.isclose(made.weights.sum(), 1.0)
 
 
+@pytest.mark.ids
 def test_a_new_seed_ends_what_is_outstanding():
     learner = ogd()
     ticket = learner.ask(X[0])

@@ -12,6 +12,8 @@ import driftline as dl
 from driftline.checks.learner_stream import planted, saved
 from driftline.inputs import DenseRows, Items
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 
 def backwards(array):
     return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]

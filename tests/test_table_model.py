@@ -17,6 +17,8 @@ from commands import call
 import driftline as dl
 from driftline.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 PLANS = ["free", "pro", "team"]
 
 

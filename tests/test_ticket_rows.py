@@ -14,6 +14,8 @@ from test_tickets import row, saved
 import driftline as dl
 from driftline.bandit import LossOnly
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 T = dl.tasks
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 4))

@@ -17,6 +17,8 @@ import driftline as dl
 from driftline.learner.ticket import Ticket
 from driftline.state import archive, compact
 
+pytestmark = pytest.mark.usefixtures("no_ids")
+
 every_case = pytest.mark.parametrize("case", CASES)
 
 
@@ -107,6 +109,7 @@ X = np.random.default_rng(0).normal(size=(40, 4))
 Y = np.random.default_rng(1).integers(0, 3, 40)
 
 
+@pytest.mark.ids
 @pytest.mark.parametrize("make", [learner, lambda **o: dl.auto(dl.tasks.Multiclass(3), **o)])
 def test_tickets_of_others_are_refused_and_change_nothing(make):
     one, other = make(), make(seed=1)
@@ -280,6 +283,7 @@ def test_tickets_of_version_0_2_are_read():
     assert model.outstanding == 0 and model.rounds == 61
 
 
+@pytest.mark.ids
 def test_a_ticket_is_told_in_another_process(tmp_path):
     one = dl.auto(dl.tasks.Multiclass(3), effort="fast")
     one.run(X, Y)

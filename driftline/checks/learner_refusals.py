@@ -60,9 +60,12 @@ def _streams(one: Learner, inputs: Inputs, labels: Labels) -> Iterator[Refused]:
 
 def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     """Check that a ticket is told once, to its own learner, in any order."""
-    one, label = learner.copy(), labels[0]
-    one.run(inputs, labels)
-    ticket = one.ask(row(inputs, 0))
+    one, other, label = learner.copy(), learner.copy(), labels[0]
+    for each in (one, other):
+        each.run(inputs, labels)
+    ticket, theirs = one.ask(row(inputs, 0)), other.ask(row(inputs, 0))
+    law(ticket.learner != theirs.learner, "learners have ids of their own", learner=learner)
+    one.copy().tell(ticket, label)  # a copy takes the tickets of its original
 
     def check(tickets: dict[str, Any]) -> None:
         unchanged = "what tell refuses changes nothing"
@@ -77,6 +80,7 @@ def check_tickets(learner: Learner, inputs: Inputs, labels: Labels) -> None:
     another = replace(ticket, learner="another")
     unasked = replace(ticket, number=ticket.number + 1000)
     check({"a ticket of another learner": another, "a ticket that nobody asked for": unasked})
+    check({"a ticket of an equal learner": theirs})
     one.tell(ticket, label)
     check({"a ticket that was told already": ticket, "what is no ticket": "a ticket"})
     ticket = one.ask(row(inputs, 0))

@@ -12,8 +12,9 @@ import numpy as np
 from driftline.checks.base import law
 from driftline.errors import InputError
 from driftline.learner import Learner
+from driftline.state import archive
 from driftline.streams import Planted, PlantedRankings, PlantedSequences, Stream
-from driftline.typing import Input, Inputs, Labels, Prediction
+from driftline.typing import Input, Inputs, Json, Labels, Prediction
 
 __all__ = [
     "Refused",
@@ -91,9 +92,19 @@ def equal(one: Prediction, other: Prediction) -> bool:
 
 
 def saved(learner: Learner) -> bytes:
-    """Return the file that a learner is saved to."""
+    """Return the file that a learner is saved to, without its id."""
     with tempfile.TemporaryDirectory() as folder:
-        return Path(learner.save(Path(folder) / "learner")).read_bytes()
+        about, arrays = archive.read(learner.save(Path(folder) / "learner"))
+    return archive.packed(without_id(about), arrays)
+
+
+def without_id(about: Json) -> Json:
+    """Return what is saved of a learner but for its id, which is no part of what makes it equal."""
+    return {
+        name: without_id(value) if isinstance(value, dict) else value
+        for name, value in about.items()
+        if name != "identity"
+    }
 
 
 def check_refused(learner: Learner, calls: Iterable[Refused]) -> None:

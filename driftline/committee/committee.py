@@ -146,7 +146,6 @@ class Committee(Shell):
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats = [member.nats for member in self.members]
         self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
-        self._inherited = True  # the fingerprint is another as soon as no ticket is outstanding
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
@@ -518,11 +517,10 @@ class Committee(Shell):
                 scaling = scaling.with_features(longer)
             members = [member._grown(classes, longer, known) for member in self.members]
             made = Committee(members, self.combine, scaling=scaling, _played=True)
-            made.shares, made._draws = self.shares.copy(), self._draws
+            made.shares = self.shares.copy()
             made._beliefs = None if self._beliefs is None else self._beliefs.copy()
-            made._tickets, made._alarms = self._tickets, self._alarms.copy()
-            if self.outstanding:
-                made._resume_tickets(self._state(weights=False))
+            made._alarms = self._alarms.copy()
+            made._resume_tickets(self._state(weights=False))
             return made
 
     # -- facts

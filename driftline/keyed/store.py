@@ -259,7 +259,7 @@ class Arrays(Store):
                 worker._reseed(self._seed_of(slot))
         numbers, identity = self.waiting.get(slot, (None, ""))
         worker._tickets, worker._identity = int(self.tickets[slot]), identity
-        worker._inherited, worker._outstanding = True, Outstanding(numbers)
+        worker._outstanding = Outstanding(numbers)
 
     def leave(self, slot: int) -> None:
         """Keep what the worker has become."""
@@ -270,7 +270,7 @@ class Arrays(Store):
         self.tickets[slot] = worker._tickets
         self.waiting.pop(slot, None)
         if worker.outstanding:
-            self.waiting[slot] = worker._outstanding.to_array(), worker._fingerprint()
+            self.waiting[slot] = worker._outstanding.to_array(), worker.identify()
 
     def drop(self, slots: np.ndarray) -> None:
         """Forget the tickets of slots."""

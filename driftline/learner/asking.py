@@ -101,7 +101,7 @@ class Asking(Core):
                     f"{self.rounds}"
                 )
             number = self._tickets
-            made = replace(ticket, number=number, learner=self._fingerprint())
+            made = replace(ticket, number=number, learner=self.identify())
             self._outstanding.add(number)
             self._tickets = number + 1
             return made
@@ -121,7 +121,7 @@ class Asking(Core):
             first, count = self._tickets, rows.rounds
             wanted = np.arange(first, first + count) if numbers is None else numbers
             made, mean, means, mapped = self._look(rows, wanted)
-            known, learner, prediction = self.rounds, self._fingerprint(), self.task.prediction
+            known, learner, prediction = self.rounds, self.identify(), self.task.prediction
             if count > 1:  # one ticket does not keep the arrays of all alive
                 mean = [own.copy() for own in mean]
                 means = None if means is None else [own.copy() for own in means]
@@ -250,7 +250,7 @@ class Asking(Core):
         None says nothing: :meth:`_rounds_of` then looks at each, and says what is wrong.
         """
         inputs = [ticket.input if isinstance(ticket, Ticket) else None for ticket in tickets]
-        first, learner = inputs[0], self._fingerprint()
+        first, learner = inputs[0], self.identify()
         if self._layout.ragged or not isinstance(first, np.ndarray) or first.ndim != 1:
             return None
         shape, kind = first.shape, first.dtype
@@ -387,7 +387,7 @@ class Asking(Core):
         """Refuse a ticket that is not outstanding."""
         if not isinstance(ticket, Ticket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
-        ticket.check(self._fingerprint(), self._tickets)
+        ticket.check(self.identify(), self._tickets)
         if ticket.number not in self._outstanding:
             raise InputError(
                 f"ticket {ticket.number} is not outstanding: it was told or forgotten before, or "

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import secrets
 from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -68,9 +67,9 @@ class Core(Learner):
         self._draws = Draws.from_seed(seed, self._BRANCH)
         self._tickets = 0  # the number of the next one
         self._outstanding = Outstanding()
+        #: The id by which a learner knows its own tickets, "" before the first one. It goes into
+        #: copies and files, and is no part of what makes learners equal.
         self._identity = ""
-        #: Whether the fingerprint may be that of the learner before it has grown.
-        self._inherited = False
         #: Rounds of a run whose labels are still to come.
         self._late: Waiting | None = None
 
@@ -83,17 +82,13 @@ class Core(Learner):
         """Whether an interruption has left parts of the learner after different rounds."""
         return False
 
-    def _fingerprint(self) -> str:
-        """Return a fingerprint of parts and seed, by which a learner knows its own tickets.
+    def identify(self, given: str = "") -> str:
+        """Return the id of the learner, 32 hexadecimal digits; if there is none yet, make it.
 
-        It does not change while tickets are outstanding, even if the learner grows; when none is,
-        it is that of the learner as it has become, as it will be after saving and loading.
+        ``given`` is that of a learner whose tickets go to nobody else.
         """
-        if self._inherited and not len(self._outstanding):
-            self._identity, self._inherited = "", False
         if not self._identity:
-            text = json.dumps([self.config(), self._draws.key], sort_keys=True)
-            self._identity = hashlib.sha256(text.encode()).hexdigest()[:16]
+            self._identity = given or secrets.token_hex(16)
         return self._identity
 
     def _reseed(self, seed: int) -> None:
@@ -107,8 +102,8 @@ class Core(Learner):
         made = None if late is None else Waiting.from_saved(self.task, late, numbers)
         if made is not None:
             self._check_waiting(made)
-        self._draws, self._tickets, self._identity = Draws(state.key), state.tickets, state.identity
-        self._inherited = True
+        self._draws, self._tickets = Draws(state.key), state.tickets
+        self._identity = state.identity or self._identity
         self._outstanding, self._late = Outstanding(numbers), made
 
     def _check_waiting(self, waiting: Waiting) -> None:
@@ -119,10 +114,10 @@ class Core(Learner):
     def _waiting(self) -> TicketFields:
         """What a state has of tickets that are outstanding: their numbers, and whose they are."""
         if not len(self._outstanding):
-            return {"outstanding": None, "identity": "", "late": None}
-        numbers, identity = self._outstanding.to_array(), self._fingerprint()
+            return {"outstanding": None, "identity": self._identity, "late": None}
         late = None if self._late is None else self._late.to_saved()
-        return {"outstanding": numbers, "identity": identity, "late": late}
+        numbers = self._outstanding.to_array()
+        return {"outstanding": numbers, "identity": self._identity, "late": late}
 
     def _row(self, x: Input) -> Rows:
         """Wrap the input of one round."""

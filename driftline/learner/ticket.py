@@ -33,7 +33,7 @@ class Ticket:
 
     ``number`` is the number of the ticket, by which its random number is drawn; ``rounds`` is how
     many rounds the learner had learned from, which identifies the version of its weights and of its
-    feature map; ``learner`` is a fingerprint of parts and seed. ``mean`` is the expected loss
+    feature map; ``learner`` is the id of the learner. ``mean`` is the expected loss
     encoding of the prediction, from which the expected loss of every label follows. ``input`` is a
     vector, an array of items, or columns, values and the number of features of a sparse row;
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss

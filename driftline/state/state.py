@@ -36,8 +36,8 @@ class State:
     ``map`` is the state of the feature map, as plain data and arrays; None without a map.
 
     ``outstanding`` are the numbers of tickets that were asked for and not told yet, None for none;
-    ``identity`` is the fingerprint that they bear. ``late`` are rounds of a run whose labels are
-    still to come, as plain data and arrays; None for none.
+    ``identity`` is the id of the learner, "" before its first ticket. ``late`` are rounds of a run
+    whose labels are still to come, as plain data and arrays; None for none.
 
     ``memory`` is the memory of a learner without weights, such as counts; None for all others.
 

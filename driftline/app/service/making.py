@@ -41,6 +41,13 @@ def model_of(body: ModelBody) -> bytes:
     else:
         encoder = _encoder(body)
         model = TableModel(CommitteeModel.new(body.learner, encoder, body.seed, body.coverage))
+    return _packed(model)
+
+
+def _packed(model: TableModel) -> bytes:
+    """Return the file of a model, with the id of its learner: it goes to the log, and a replay."""
+    if model.key is None:
+        model.learner.identify()
     return archive.packed(*model.to_saved())
 
 
@@ -91,4 +98,4 @@ def _column(name: str, said: str | list[str]) -> Column:
 
 def challenger_of(model: TableModel, body: ChallengerBody) -> bytes:
     """Return the file of a learner for the same columns that has learned nothing yet."""
-    return archive.packed(*model.fresh(body.learner, body.seed).to_saved())
+    return _packed(model.fresh(body.learner, body.seed))

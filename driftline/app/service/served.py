@@ -354,17 +354,26 @@ class LearnerServed(Served):
         }
 
 
-def served_from(about: Json, arrays: dict[str, np.ndarray]) -> Served:
-    """Return a model or a learner from the content of its file, or refuse it."""
+def served_from(about: Json, arrays: dict[str, np.ndarray], id: str = "") -> Served:
+    """Return a model or a learner from the content of its file, or refuse it.
+
+    ``id`` is for learners whose file has none.
+    """
     if "table" in about:
-        return TableServed(TableModel.from_saved("the model", about, arrays))
+        model = TableModel.from_saved("the model", about, arrays)
+        if id and model.key is None:
+            model.learner.identify(id)
+        return TableServed(model)
     paid = about.get("paid", 0.0)
     if not isinstance(paid, (int, float)) or not math.isfinite(paid):
         raise InputError(f"a model cannot have paid {paid!r:.80}")
     learner = loaded("the model", about, arrays)
     if not isinstance(learner, Learner):
         raise InputError(f"expected a model of a table or a learner, but got {learner!r:.80}")
-    return LearnerServed(learner, float(paid))
+    made = LearnerServed(learner, float(paid))
+    if id:
+        made.learner.identify(id)  # type: ignore[attr-defined]
+    return made
 
 
 def warm_up(served: Served) -> None:

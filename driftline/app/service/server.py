@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import secrets
 import signal
@@ -55,8 +56,12 @@ LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
 
 def load(content: bytes) -> Served:
-    """Return a learner from the bytes of its file, or refuse them."""
-    return served_from(*archive.unpacked(content, "the model"))
+    """Return a learner from the bytes of its file, or refuse them.
+
+    A file without an id for the learner gives it one, which a replay of the log then has, too.
+    """
+    id = hashlib.sha256(content).hexdigest()[:32]
+    return served_from(*archive.unpacked(content, "the model"), id)
 
 
 def milliseconds() -> int:

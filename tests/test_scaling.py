@@ -336,36 +336,10 @@ def test_blobs_that_move_together_are_told_apart():
     assert dl.auto(dl.tasks.Multiclass(2), effort="fast").run(rows, labels).target_loss.sum() < 20
 
 
-def old_state(rows):
-    """Return what version 0.1 remembered of dense rows."""
-    means = rows.mean(axis=0)
-    squares = ((rows - means) ** 2).sum(axis=0)
-    with np.errstate(divide="ignore"):
-        scales = np.where(squares > 0.0, np.sqrt(len(rows) / squares), 0.0)
-    return np.r_[len(rows), 0.0, means, squares, scales]
-
-
-def test_what_version_0_1_remembered_of_dense_rows_goes_on():
-    rows = np.random.default_rng(0).standard_normal((3000, 4)) * [1.0, 9.0, 1e-3, 0.0] + [
-        3,
-        0,
-        1,
-        2,
-    ]
-    config = {"constant": False, "features": 4, "sparse": False, "dtype": "float64"}
-    old = Standardiser.from_config(config, old_state(rows[:2000]))
-    new = Standardiser(constant=False)
-    new.transform(rows[:2000])
-    made, expected = old.transform(rows[2000:]), new.transform(rows[2000:])
-    assert np.abs(made - expected).max() < 0.2
-    assert np.abs(made - expected).mean() < 0.02
-
-
-def test_what_version_0_1_remembered_of_sparse_rows_goes_on():
-    rows = np.random.default_rng(0).choice([0.0, 0.0, 1.0, 5.0], (300, 4))
-    counts, squares = (rows != 0.0).sum(axis=0), (rows**2).sum(axis=0)
-    config = {"constant": False, "features": 4, "sparse": True, "dtype": "float64"}
-    old = Standardiser.from_config(config, np.r_[300.0, 300.0, counts, squares])
-    made = old.look(sparse.csr_array(rows[:1])).matrix.toarray()
-    expected = rows[0] / np.sqrt(squares / counts)
-    np.testing.assert_allclose(made[0] / np.linalg.norm(made), expected / np.linalg.norm(expected))
+@pytest.mark.parametrize("version", [None, 2, 4, "3"])
+def test_the_state_of_another_version_is_refused(version):
+    scaling = Standardiser()
+    scaling.transform(np.eye(3))
+    config = scaling.config() | {"version": version}
+    with pytest.raises(InputError, match="expected a scaling of version 3, not"):
+        Standardiser.from_config(config, scaling.state)

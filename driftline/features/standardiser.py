@@ -12,7 +12,6 @@ from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
 from driftline.features.base import Mapped, Mapper
-from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.flags import learned, none
@@ -30,9 +29,8 @@ __all__ = ["Standardiser"]
 #: Rounds of several rows.
 Several = Items | Sequences
 
-#: The version of the scaling. States without a version are from release 0.1, which scaled
-#: otherwise.
-VERSION = 2
+#: The version of the scaling; states of others are refused.
+VERSION = 3
 
 
 class Standardiser(Mapper):
@@ -175,15 +173,16 @@ class Standardiser(Mapper):
     def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
         """Return the scaling from what :meth:`config` returned, and its state."""
         features, constant = config["features"], config["constant"]
-        if config.get("version", VERSION) != VERSION:
-            raise InputError(f"a scaling of version {config['version']!r} is not known")
+        if (version := config.get("version")) != VERSION:
+            raise InputError(
+                f"expected a scaling of version {VERSION}, not {version!r}: its state means "
+                "something else, and must be learned again"
+            )
         made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
         if features is not None:
             if type(features) is not int or features < 1:
                 raise InputError(f"a scaling has 1 feature or more, not {features!r:.80}")
             kind = sparse if config["sparse"] else dense
-            if "version" not in config:
-                state = converted(state, features, bool(config["sparse"]))
             if state.shape != (kind.HEADER + kind.WIDTH * features,):
                 raise InputError(
                     f"a scaling of {features} features does not have {state.shape} numbers"

@@ -332,6 +332,7 @@ class Column:
         self.center, self.count, self.equal = center, count, equal
         self.inverse = 1.0 / scale if scale > 0.0 else None
         self.often, self.around, self.spread = 0.0, 0.0, 1.0
+        self.wide, self.limit = 0.05, math.inf
         self.show()
 
     def show(self):
@@ -343,6 +344,8 @@ class Column:
     def next(self, x):
         """What the cell becomes if it comes next."""
         t, away = self.rows, self.away(x)
+        if t >= 64 and abs(away) > self.limit:
+            return 0.0
         if t < 64:
             z = np.clip(away, -1e6, 1e6)
             away = z * math.sqrt(t / (t + 1)) / math.sqrt(1 + z * z / (t + 1))
@@ -359,11 +362,12 @@ class Column:
             if t + 1 in (1, 2, 3, 4, 6, 9, 13, 19, 28, 42, 64):
                 self.settle_at(*settled([self.kept[i] for i in range(t + 1)]))
             return made
-        z, lost = made, abs(away) > 20.0
-        self.block.append((0.0, 1.0, True, False) if lost else (z, z * z, z != away, away != 0.0))
+        z, lost = float(np.clip(away, -3, 3)), abs(away) > 20.0
+        one = (0.0, 1.0, True, True, True) if lost else (z, z * z, z != away, away != 0.0, False)
+        self.block.append(one)
         if self.inverse is None and x != self.shown:
             self.inverse, self.count = 2.0 / abs(x - self.shown), 1
-            self.block = [(0.0, 0.0, False, False)] * len(self.block)
+            self.block = [(0.0, 0.0, False, False, False)] * len(self.block)
         elif lost:
             self.far += 1
         if t % 2 == 0:
@@ -372,7 +376,7 @@ class Column:
             self.learn()
             if self.inverse is not None and self.changed():
                 self.settle_again(t // 2)
-        return z
+        return made
 
     def learn(self):
         size = len(self.block)
@@ -380,8 +384,11 @@ class Column:
         cells = sums[3] if self.equal else size
         mean, square = sums[0] / size, sums[1] / max(cells, 1) / (4.0 if self.equal else 1.0)
         w = cells / (self.count + max(cells, 1))
-        window = min(self.count + cells, 64)
-        recent = cells / (window + cells) if self.equal else size / 128
+        rows = self.count + cells
+        recent, quick = size / 128, size / 128
+        if self.equal:
+            recent, quick = cells / (min(rows, 64) + cells), cells / (min(rows, 16) + cells)
+        self.wide += (sums[2] - sums[4] - self.wide * (cells - sums[4])) / (rows + (cells == 0))
         self.count = min(self.count + cells, 4000)
         if self.inverse is not None:
             moved = 0.0 if self.equal else w * mean
@@ -389,13 +396,14 @@ class Column:
                 self.center += w * (self.shown - self.center) + moved / self.inverse
             self.inverse /= math.sqrt(max(1 - w + w * square - moved**2, 1e-4))
             self.show()
-        self.often += recent * (min(sums[2] / max(cells, 1), 1.0) - self.often)
+        doubted = 0.0 if self.equal else sums[4] / 2
+        self.often += recent * ((sums[2] - doubted) / max(cells, 1) - self.often)
+        light = self.often < (0.3 if self.equal else 0.15) and self.wide < 0.04
+        self.limit = 20.0 / (1.0 - self.wide / 0.04) ** 3 if light else math.inf
         power = self.spread + (0.0 if self.equal else self.around**2)
         self.around += size / 128 * ((sums[3] / size if self.equal else mean) - self.around)
         level = 0.0 if self.equal else self.around**2
-        self.spread = power + recent * (square - power) - level
-        if not self.equal and square - mean**2 <= 1e-13 * square:
-            self.spread = max(self.spread, 0.1)
+        self.spread = power + quick * (square - power) - level
         self.block = []
 
     def changed(self):

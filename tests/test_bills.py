@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -372,11 +371,3 @@ def test_why_there_is_no_bound_is_said_in_words():
     model._model.largest_risk = 3.0
     made = model.guarantee()
     assert math.isinf(made.bound) and "an expected loss of 3 was above" in made.no_bound
-
-
-def test_a_model_of_version_0_2_has_no_bound_after_late_labels():
-    folder = Path(__file__).parent / "files_0_2"
-    model = dl.load(folder / "table.driftline")
-    model.tell(dl.TableTicket.from_bytes((folder / "table_ticket").read_bytes()), "stay")
-    made = model.guarantee()
-    assert math.isinf(made.bound) and made.no_bound == guarantee.OLDER

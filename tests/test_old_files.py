@@ -15,7 +15,6 @@ import driftline as dl
 FOLDER = Path(__file__).parent / "files_0_1"
 LATER = dict(np.load(FOLDER / "later.npz"))
 SINGLE = ("polyak", "restarting", "adagrad", "sparse")
-COMMITTEES = ("committee", "committee_sparse", "drawing")
 
 
 def stream(name):
@@ -42,23 +41,10 @@ def test_a_single_learner_goes_on_with_the_same_losses(name):
         np.testing.assert_array_equal(trace.prediction, LATER[f"{name}.prediction"])
 
 
-@pytest.mark.parametrize("name", COMMITTEES)
-def test_a_committee_keeps_its_members_and_predicts_nearly_the_same(name):
-    inputs, labels = stream(name)
-    learner = dl.load(FOLDER / f"{name}.driftline")
+def test_a_committee_keeps_its_members():
+    learner = dl.load(FOLDER / "drawing.driftline")
     made = np.stack([member.weights for member in learner.members])
-    np.testing.assert_array_equal(made, LATER[f"{name}.member_weights"])
-    trace = learner.run(inputs[200:], labels[200:])
-    agreed = (trace.prediction == LATER[f"{name}.prediction"]).mean()
-    if name != "drawing":  # whose members draw
-        assert agreed >= 0.95
-
-
-def test_an_estimator_predicts_nearly_the_same():
-    inputs, _ = stream("classifier")
-    model = dl.load(FOLDER / "classifier.driftline")
-    codes = np.searchsorted(model.classes_, model.predict(inputs[200:]))
-    assert (codes == LATER["classifier.prediction"]).mean() >= 0.95
+    np.testing.assert_array_equal(made, LATER["drawing.member_weights"])
 
 
 @pytest.mark.parametrize("name", SINGLE)
@@ -70,21 +56,16 @@ def test_a_trace_is_read_and_certified(name):
     assert made.valid and made.unchecked, str(made)
 
 
-@pytest.mark.parametrize("name", COMMITTEES)
-def test_the_trace_of_a_committee_is_read(name):
-    inputs, labels = stream(name)
+def test_the_trace_of_a_committee_is_read():
+    inputs, labels = stream("drawing")
     trace = type(dl.auto(dl.tasks.Binary(), effort="fast").run([[1.0]], [1])).load(
-        FOLDER / f"{name}.npz"
+        FOLDER / "drawing.npz"
     )
     assert len(trace) == 200
-    if name == "drawing":
-        assert dl.certify(trace, None, inputs[:200], labels[:200]).valid
-    else:
-        with pytest.raises(dl.InputError, match="scaled as version 0.1 did"):
-            dl.certify(trace, None, inputs[:200], labels[:200])
+    assert dl.certify(trace, None, inputs[:200], labels[:200]).valid
 
 
-@pytest.mark.parametrize("name", (*SINGLE, *COMMITTEES))
+@pytest.mark.parametrize("name", (*SINGLE, "drawing"))
 def test_what_was_loaded_is_saved_as_files_are_today(name, tmp_path):
     inputs, labels = stream(name)
     one = dl.load(FOLDER / f"{name}.driftline")

@@ -276,11 +276,6 @@ def test_tickets_of_version_0_2_are_read():
     assert Ticket.from_bytes(ticket.to_bytes()).to_bytes() == ticket.to_bytes()
     one.tell(ticket, 1)
     assert one.outstanding == 0 and one.rounds == 42
-    model = dl.load(folder / "table.driftline")
-    ticket = dl.TableTicket.from_bytes((folder / "table_ticket").read_bytes())
-    assert ticket.prediction == "go" and ticket.set == ["go"]
-    model.tell(ticket, "stay")
-    assert model.outstanding == 0 and model.rounds == 61
 
 
 @pytest.mark.ids

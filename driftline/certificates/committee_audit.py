@@ -60,11 +60,6 @@ def certify_committee(
     first = trace.origin
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
-    if first.scaled_otherwise:
-        raise InputError(
-            "the inputs of this run were scaled as version 0.1 did, which this version does not do "
-            "again: its trace can be read, but not audited"
-        )
     if trace.carried:
         raise InputError(
             f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "

@@ -34,14 +34,12 @@ WEIGHT, ARRIVAL = "sample_weight", "arrival"
 class AuditOrigin(NamedTuple):
     """Where an audit starts: how the committee predicts, and its state before the first round.
 
-    ``digest`` is that of the stream. If ``scaled_otherwise``, the run was scaled by version 0.1,
-    and cannot be replayed.
+    ``digest`` is that of the stream.
     """
 
     combine: str
     state: CommitteeState
     digest: str = ""
-    scaled_otherwise: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +179,6 @@ class CommitteeTrace:
         if (origin := self.origin) is not None:
             state, own = origin.state.replaced(members=()).to_saved()
             about |= {"combine": origin.combine, "digest": origin.digest, "state": state}
-            about["scaled_otherwise"] = origin.scaled_otherwise
             arrays |= own
         return about, arrays
 
@@ -230,9 +227,9 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None
         raise InputError(f"a committee votes or draws, but this one does {combine!r}")
     if "state" in about:
         state = CommitteeState.from_saved(about["state"], arrays, count)
-        return AuditOrigin(combine, state, digest, about["scaled_otherwise"] is True)
-    rounds, scaling = about["rounds"], about.get("scaling")
+        return AuditOrigin(combine, state, digest)
+    rounds = about["rounds"]
     if type(rounds) is not int or rounds < 0:
         raise InputError(f"a committee has not played {rounds!r} rounds")
     state = CommitteeState.from_old(about, arrays, rounds, count).replaced(key=None)
-    return AuditOrigin(combine, state, digest, scaling is not None and "version" not in scaling)
+    return AuditOrigin(combine, state, digest)

@@ -19,6 +19,16 @@ so that a cell outside counts as one at three deviations, and a share of them be
 scale by a bounded factor. One at more than 20 deviations is not learned from. n grows up to 4000:
 older rows are forgotten slowly.
 
+*Cells far outside*, outliers and numbers that stand for a missing one, count as the location: z = 0
+for a cell at more than L deviations. Large cells of heavy tails are no outliers, and are clipped as
+others are: with q the share of clipped cells among those at up to 20 deviations,
+
+.. math:: L = 20 \big(1 - q / 0.04\big)^{-3},
+
+and infinite from q = 0.04 on (normal cells have 0.003, exponential ones 0.025, Cauchy's 0.055). A
+feature begins with q = 0.05. L is infinite, too, while so many cells are far outside that they may
+be those of a change.
+
 *One value in most rows* (flags, events, rare counts). That value is the location, and only other
 cells are learned from, so that their usual distance becomes two deviations.
 
@@ -27,7 +37,7 @@ location and scale of the feature are estimated anew ("settled") from the 16 new
 kept (:mod:`driftline.features.settling`). If that comes soon after another change, the feature may
 go on switching: then the scale covers both levels. Where cells were all near each other without
 being equal, the feature is settled from every other of the last 128 rows. Thirty bad rows suffice
-for neither.
+for neither, nor sixty that are far outside: such a cell counts as half a clipped one here.
 
 *Starting.* In the first 64 rows a cell counts itself, in a closed form that needs no copy: with
 :math:`z_0` the value from n cells before it,
@@ -75,21 +85,27 @@ __all__ = [
 WINDOW = 64
 
 #: The state of every feature, beside its last cells. SHOWN is the location that cells are
-#: measured from, INVERSE one over the deviation; sums are those of the block; CLIPPED, MEAN and
-#: SQUARE are running means over the window: of how often a cell is clipped, of its value, of its
-#: square; FAR counts cells at more than FAR_OUT deviations.
-SHOWN, INVERSE, CENTER, COUNT, SUM, SUM_SQ, CLIPPED, MEAN, SQUARE, TARGET, FAR = range(11)
+#: measured from, INVERSE one over the deviation, LIMIT the deviations from which on cells count as
+#: missing; sums and TALLY are those of the block; CLIPPED, MEAN and SQUARE are running means over
+#: the window: of how often a cell is clipped, of its value, of its square; WIDE is the share of
+#: clipped cells among all but those far outside; FAR counts cells at more than FAR_OUT deviations.
+(
+    SHOWN, INVERSE, LIMIT, CENTER, COUNT, SUM, SUM_SQ, TALLY, CLIPPED, MEAN, SQUARE, TARGET, WIDE,
+    FAR,
+) = range(14)  # fmt: skip
 
 #: The size of a feature's state; and of the header before all features: the rows seen, those in the
 #: block, and, in the beginning, the row at which features are next settled.
-WIDTH, HEADER = 11 + WINDOW, 3
+WIDTH, HEADER = 14 + WINDOW, 3
 ROWS, BLOCK, NEXT = range(HEADER)
 
 #: After the first rows, one in ``KEPT`` is kept.
 KEPT = 2
 
-#: What a clipped cell adds to the sum of squares of a block, and one that is not at the location.
-MARK, AWAY = 2.0**10, 2.0**20
+#: The tally of a block counts cells that are not at the location, clipped ones and those far
+#: outside: three numbers below ``DIGIT``, as the digits of one.
+DIGIT = 2.0**10
+OTHER, OUTSIDE, LOST = 1.0, 1.0 + DIGIT, 1.0 + DIGIT + DIGIT * DIGIT
 
 #: How many of the kept rows a feature is settled from after a change: all are from after it.
 NEWEST = 16
@@ -115,6 +131,22 @@ OFTEN_OTHERS, SMALL_OTHERS, MOST = 0.6, 0.2, 0.6
 
 #: Cells at more deviations than these are counted as far outside.
 FAR_OUT = 20.0
+
+#: The square of a clipped value, less the square of 1 that is learned from a cell far outside.
+AMISS = CLIP * CLIP - 1.0
+
+#: The share of clipped cells, among all but those far outside, from which on tails are so heavy
+#: that no cell counts as missing; and the share that a feature begins with.
+HEAVY, UNSURE = 0.04, 0.05
+
+#: The weight of a cell far outside in the share of clipped cells: it is more often wrong than the
+#: first one after a change. Half of the share that tells a change lifts the limit.
+DOUBTED = 0.5
+
+#: The least of what a limit is divided by, at the third power. Only cells of more than 1e150 are
+#: beyond the limit then, where they are the first ones of a feature to differ.
+LIGHTEST = 1e-100
+UNLIMITED = FAR_OUT / (LIGHTEST * LIGHTEST * LIGHTEST)
 
 #: One over the deviation of a feature that has not varied.
 UNKNOWN = 1e150
@@ -156,34 +188,33 @@ def count_bad(x):
 
 
 @loose_distinct
-def place(x, shown, inverse, factor, out):
-    """Write a row, clipped."""
+def place(x, shown, inverse, limit, factor, out):
+    """Write a row, clipped; a cell beyond the limit counts as missing: 0."""
     for j in range(x.size):
-        z = (x[j] - shown[j]) * inverse[j]
-        z = z if z < CLIP else CLIP
+        away = (x[j] - shown[j]) * inverse[j]
+        z = away if away < CLIP else CLIP
         z = z if z > -CLIP else -CLIP
-        out[j] = factor * z
+        out[j] = factor * (z if abs(away) <= limit[j] else 0.0)
 
 
 @loose_distinct
-def place_and_sum(x, shown, inverse, factor, out, sums, squares):
+def place_and_sum(x, shown, inverse, limit, factor, out, sums, squares, tally):
     """Do the same, and add clipped values to the sums of the block; return how many were far out.
 
-    A clipped cell adds ``MARK`` to its sum of squares, which is far above any such sum, and a cell
-    that is not at the location adds ``AWAY``. A cell far outside counts as missing: 0 with a square
-    of 1.
+    A cell far outside adds nothing to the sum, and the square of a clipped value to the squares.
     """
     far = 0.0
     for j in range(x.size):
         away = (x[j] - shown[j]) * inverse[j]
         z = away if away < CLIP else CLIP
         z = z if z > -CLIP else -CLIP
-        out[j] = factor * z
-        lost = abs(away) > FAR_OUT
-        far += 1.0 if lost else 0.0
-        sums[j] += 0.0 if lost else z
-        squares[j] += 1.0 if lost else z * z + (AWAY if away != 0.0 else 0.0)
-        squares[j] += MARK if z != away else 0.0
+        out[j] = factor * (z if abs(away) <= limit[j] else 0.0)
+        near = abs(away) <= FAR_OUT
+        far += 0.0 if near else 1.0
+        sums[j] += z if near else 0.0
+        squares[j] += z * z
+        inside = OTHER if away != 0.0 else 0.0
+        tally[j] += (inside if z == away else OUTSIDE) if near else LOST
     return far
 
 
@@ -233,6 +264,7 @@ def settle_at(about, j, center, deviation, told, equal):
     about[SHOWN, j] = center if equal else shown_from(center, inverse, told)
     about[TARGET, j] = OTHERS * OTHERS if equal else 1.0
     about[CLIPPED, j], about[MEAN, j], about[SQUARE, j] = 0.0, 0.0, 1.0
+    about[WIDE, j], about[LIMIT, j] = UNSURE, UNLIMITED
 
 
 @helper
@@ -273,15 +305,16 @@ def note_far(x, about):
         away = abs(x[j] - about[SHOWN, j])
         if about[INVERSE, j] == UNKNOWN and away > 0.0:
             about[INVERSE, j], about[COUNT, j] = min(OTHERS / away, LARGEST_KNOWN), 1.0
-            about[SUM, j], about[SUM_SQ, j] = 0.0, 0.0
+            about[SUM, j], about[SUM_SQ, j], about[TALLY, j] = 0.0, 0.0, 0.0
         elif away * about[INVERSE, j] > FAR_OUT:
             about[FAR, j] += 1.0
 
 
 @loose_distinct
 def learn_block(
-    size, shown, inverse, center, count, sums, squares, clipped, average, square, target
-):
+    size, shown, inverse, limit, center, count, sums, squares, tally, often, average, square,
+    target, wide,
+):  # fmt: skip
     """Let every feature learn from the sums of a block; return how many may have changed.
 
     Of a feature with one value in most rows, only the other cells are learned from: its location
@@ -289,17 +322,21 @@ def learn_block(
     """
     changed = 0.0
     for j in range(sums.size):
-        others = math.floor(squares[j] / AWAY)
-        rest = squares[j] - AWAY * others
-        outside = math.floor(rest / MARK)
+        far = math.floor(tally[j] / (DIGIT * DIGIT))
+        rest = tally[j] - DIGIT * DIGIT * far
+        outside = math.floor(rest / DIGIT)
+        others = rest - DIGIT * outside
         few = target[j] > 1.0
         cells = others if few else size
         per = cells if cells > 0.0 else 1.0
-        mean, mean_sq = sums[j] / size, (rest - MARK * outside) / (per * target[j])
+        mean, mean_sq = sums[j] / size, (squares[j] - AMISS * far) / (per * target[j])
         weight = cells / (count[j] + per)
+        tail = wide[j] + (outside - far - wide[j] * (cells - far)) / (count[j] + per)
         rows = count[j] + cells
         window = rows if rows < WINDOW else 1.0 * WINDOW
+        newest = rows if rows < NEWEST else 1.0 * NEWEST
         recent = cells / (window + cells) if few else size / (KEPT * WINDOW)
+        quick = cells / (newest + cells) if few else recent
         rows = rows if rows < MEMORY else MEMORY
         moved = 0.0 if few else weight * mean
         grown = 1.0 - weight + weight * mean_sq - moved * moved
@@ -312,17 +349,18 @@ def learn_block(
         center[j] = middle if known else center[j]
         inverse[j] = scale if known else inverse[j]
         shown[j] = drawn if known and not few else shown[j]
-        count[j], sums[j], squares[j] = rows, 0.0, 0.0
-        ratio = outside / per
-        often = clipped[j] + recent * ((ratio if ratio < 1.0 else 1.0) - clipped[j])
+        count[j], sums[j], squares[j], tally[j] = rows, 0.0, 0.0, 0.0
+        told = outside - (0.0 if few else DOUBTED * far)
+        clipped = often[j] + recent * (told / per - often[j])
+        light = 1.0 - tail / HEAVY if clipped < (OFTEN if few else 0.5 * OFTEN) else 0.0
+        light = light if light > LIGHTEST else LIGHTEST
+        wide[j], limit[j] = tail, FAR_OUT / (light * light * light)
         share = others / size
         around = average[j] + size / (KEPT * WINDOW) * ((share if few else mean) - average[j])
         level = 0.0 if few else around * around
-        spread = square[j] + recent * (mean_sq - square[j]) - level
-        equal = mean_sq - mean * mean <= 1e-13 * mean_sq
-        spread = SMALL if equal and not few and spread < SMALL else spread
-        clipped[j], average[j], square[j] = often, around, spread + level
-        sudden = often > (OFTEN_OTHERS if few else OFTEN) or spread < (
+        spread = square[j] + quick * (mean_sq - square[j]) - level
+        often[j], average[j], square[j] = clipped, around, spread + level
+        sudden = clipped > (OFTEN_OTHERS if few else OFTEN) or spread < (
             SMALL_OTHERS if few else SMALL
         )
         changed += 1.0 if known and (sudden or (few and around > MOST)) else 0.0
@@ -332,9 +370,9 @@ def learn_block(
 @helper
 def end_block(about, size, last, room):
     """Let every feature learn from the block, and settle those anew that have changed."""
-    moments = about[SHOWN], about[INVERSE], about[CENTER], about[COUNT]
-    sums = about[SUM], about[SUM_SQ], about[CLIPPED], about[MEAN], about[SQUARE], about[TARGET]
-    if learn_block(size, *moments, *sums) == 0.0:
+    moments = about[SHOWN], about[INVERSE], about[LIMIT], about[CENTER], about[COUNT]
+    sums, means = (about[SUM], about[SUM_SQ], about[TALLY]), (about[CLIPPED], about[MEAN])
+    if learn_block(size, *moments, *sums, *means, about[SQUARE], about[TARGET], about[WIDE]) == 0.0:
         return
     for j in range(about.shape[1]):
         if about[INVERSE, j] == UNKNOWN:
@@ -370,8 +408,8 @@ def begin(x, state, about, factor, room, out):
 @helper
 def go_on(x, state, about, factor, room, out):
     """Write and learn a later row."""
-    sums, squares = about[SUM], about[SUM_SQ]
-    if place_and_sum(x, about[SHOWN], about[INVERSE], factor, out, sums, squares) > 0.0:
+    moments, sums = (about[SHOWN], about[INVERSE], about[LIMIT]), (about[SUM], about[SUM_SQ])
+    if place_and_sum(x, *moments, factor, out, *sums, about[TALLY]) > 0.0:
         note_far(x, about)
     rows = int(state[ROWS])
     if rows % KEPT == 0:
@@ -389,7 +427,7 @@ def write(x, state, about, factor, out):
     if state[ROWS] < WINDOW:
         begin_row(x, about, state[ROWS], factor, out)
     else:
-        place(x, about[SHOWN], about[INVERSE], factor, out)
+        place(x, about[SHOWN], about[INVERSE], about[LIMIT], factor, out)
 
 
 @helper
@@ -431,7 +469,7 @@ def learn_and_write(inputs, first, stop, state, factor, room, out):
     for i in range(first, stop):
         write_and_learn(inputs[i], state, about, factor, room, room[ROOM : ROOM + features])
     for i in range(first, stop):
-        place(inputs[i], about[SHOWN], about[INVERSE], factor, out[i, :features])
+        place(inputs[i], about[SHOWN], about[INVERSE], about[LIMIT], factor, out[i, :features])
 
 
 @kernel(SCALE_ROUNDS)

@@ -12,7 +12,6 @@ from driftline.errors import InputError
 from driftline.features import scaling as dense
 from driftline.features import sparse_scaling as sparse
 from driftline.features.base import Mapped, Mapper
-from driftline.features.old_scaling import converted
 from driftline.inputs.base import float_type
 from driftline.inputs.dense import DenseRows
 from driftline.inputs.flags import learned, none
@@ -30,9 +29,8 @@ __all__ = ["Standardiser"]
 #: Rounds of several rows.
 Several = Items | Sequences
 
-#: The version of the scaling. States without a version are from release 0.1, which scaled
-#: otherwise.
-VERSION = 2
+#: The version of the scaling; states of others are refused.
+VERSION = 3
 
 
 class Standardiser(Mapper):
@@ -41,7 +39,8 @@ class Standardiser(Mapper):
     A cell becomes its distance from the feature's location over its deviation, 3 or -3 at most, and
     a row is divided by the root of the number of features: norms are 1 on average, and 3 at most.
     Location and deviation follow the stream. Neither 5% of bad cells nor 30 bad rows in a row move
-    them by much; a lasting hundredfold change is followed within a thousand rows: see
+    them by much, and a cell far outside becomes 0 if the feature's tails are not heavy; a lasting
+    tenfold change, or one by any larger factor, is followed within a thousand rows: see
     :mod:`driftline.features.scaling`. Sparse rows are not centred, so that they stay sparse, and
     have norm 1 at most: see :mod:`driftline.features.sparse_scaling`. So the same rows in both
     forms are scaled differently.
@@ -175,15 +174,16 @@ class Standardiser(Mapper):
     def from_config(cls, config: Json, state: np.ndarray) -> Standardiser:
         """Return the scaling from what :meth:`config` returned, and its state."""
         features, constant = config["features"], config["constant"]
-        if config.get("version", VERSION) != VERSION:
-            raise InputError(f"a scaling of version {config['version']!r} is not known")
+        if (version := config.get("version")) != VERSION:
+            raise InputError(
+                f"expected a scaling of version {VERSION}, not {version!r}: its state means "
+                "something else, and must be learned again"
+            )
         made = cls(constant if isinstance(constant, bool) else float(constant), config["dtype"])
         if features is not None:
             if type(features) is not int or features < 1:
                 raise InputError(f"a scaling has 1 feature or more, not {features!r:.80}")
             kind = sparse if config["sparse"] else dense
-            if "version" not in config:
-                state = converted(state, features, bool(config["sparse"]))
             if state.shape != (kind.HEADER + kind.WIDTH * features,):
                 raise InputError(
                     f"a scaling of {features} features does not have {state.shape} numbers"
@@ -233,6 +233,8 @@ class Standardiser(Mapper):
             if not self.sparse:
                 longer[dense.INVERSE, self.features :] = dense.UNKNOWN
                 longer[dense.SQUARE, self.features :] = 1.0
+                longer[dense.WIDE, self.features :] = dense.UNSURE
+                longer[dense.LIMIT, self.features :] = dense.UNLIMITED
                 longer[dense.TARGET, self.features :] = dense.OTHERS**2
                 longer[dense.COUNT, self.features :] = min(self.state[dense.ROWS], dense.WINDOW)
             other.state = np.r_[self.state[: kind.HEADER], longer.ravel()]
@@ -283,7 +285,7 @@ class Standardiser(Mapper):
         about = self.state[kind.HEADER :].reshape(kind.WIDTH, -1)
         counted = [sparse.COUNT, sparse.SQUARE, sparse.FAR]
         if not self.sparse:
-            counted = [dense.INVERSE, dense.COUNT, dense.SUM_SQ, dense.FAR]
+            counted = [dense.INVERSE, dense.LIMIT, dense.COUNT, dense.SUM_SQ, dense.FAR]
         head = self.state[: kind.HEADER]
         good = np.isfinite(self.state).all() and (head >= 0.0).all() and (about[counted] >= 0).all()
         if not good or head[0] > 2.0**53:

@@ -162,13 +162,12 @@ def far_lines(far: dict[str, int], most: int = 8) -> list[str]:
     """Return which columns had values far outside.
 
     >>> far_lines({"usage": 1, "age": 30})
-    ['  age: 30 values far outside, clipped', '  usage: 1 value far outside, clipped']
+    ['  age: 30 values far outside', '  usage: 1 value far outside']
     """
     columns = sorted(far, key=lambda name: -far[name])
     plural = {True: "value", False: "values"}
     lines = [
-        f"  {name}: {far[name]:,} {plural[far[name] == 1]} far outside, clipped"
-        for name in columns[:most]
+        f"  {name}: {far[name]:,} {plural[far[name] == 1]} far outside" for name in columns[:most]
     ]
     more = len(columns) - most
     return [*lines, f"  and {more} more columns"] if more > 0 else lines

@@ -99,7 +99,7 @@ class CommitteeModel(Model):
     def far_outside(self) -> dict[str, int]:
         """How many values of each column of numbers were far outside, where any were.
 
-        They were clipped. Categories are not counted.
+        Categories are not counted.
         """
         scaling = self.learner.scaling if self.scaling is None else self.scaling
         if scaling is None or not scaling.far.any():

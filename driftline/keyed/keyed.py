@@ -467,9 +467,10 @@ class Keyed:
                 self._meet(row)
             self._enter(key)
             made = work(self._worker)
-            known = self._index.slot(key)
-            before.copy(np.array([known] if known >= 0 else [], dtype=np.int64), shared=False)
-            slot = self._slot_for(key)
+            slot = self._index.slot(key)
+            before.copy(NONE if slot < 0 else np.array([slot]), shared=False)
+            if slot < 0:
+                slot = self._slot_for(key)
             self._store.leave(slot)
             if taught is not None:
                 self._store.teach_shared(*taught)

@@ -139,7 +139,7 @@ def attack(
 
 
 def some_of(seed: int, most: int) -> Callable[[int], Iterable[int]]:
-    """Return a function that draws at most so many of a number of lines."""
+    """Return a function that draws at most so many lines of an operation."""
 
     def drawn(count: int) -> Iterable[int]:
         places = np.random.default_rng(seed).permutation(count)[:most]

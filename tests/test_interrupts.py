@@ -252,9 +252,12 @@ def test_an_exception_at_some_lines_tears_nothing(name, error):
 @ERRORS
 @ALL
 def test_an_exception_at_any_line_tears_nothing(name, error):
-    """Of errors of memory, at some hundred lines: what differs is who catches them."""
-    every = error is KeyboardInterrupt
-    lines = some_of(seed=1, most=10**6 if every else 300)
+    """Errors of memory, and operations of thousands of lines, are tried at 500 lines."""
+    all_of, some = some_of(seed=1, most=10**6), some_of(seed=1, most=500)
+
+    def lines(count):
+        return all_of(count) if error is KeyboardInterrupt and count < 5000 else some(count)
+
     print(f"{name}: {dict(attack(OPERATIONS[name], error, lines))}")
 
 

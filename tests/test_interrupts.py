@@ -143,6 +143,7 @@ from_loss = functools.partial(
     dl.bandit.LossOnly,
     dl.losses.FenchelYoung(dl.tasks.LabelRanking(4), dl.regularizers.Quadratic()),
 )
+fast = functools.partial(dl.auto, TASK, effort="fast")
 mapped = functools.partial(ogd, features=dl.features.Standardise())
 hats = functools.partial(ogd, features=dl.features.Hats(4))
 alert = functools.partial(ogd, restart=dl.detectors.Cusum(threshold=0.5))
@@ -236,6 +237,8 @@ OPERATIONS = {
     **of_keys("keyed", ogd),
     **of_keys("keyed, shared", ogd, start="shared"),
     **of_keys("keyed by states", mapped),
+    **of_keys("keyed bandits", bandit),
+    **of_keys("keyed committees", fast),
 }
 
 ERRORS = pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
@@ -256,7 +259,7 @@ def test_an_exception_at_any_line_tears_nothing(name, error):
     all_of, some = some_of(seed=1, most=10**6), some_of(seed=1, most=500)
 
     def lines(count):
-        return all_of(count) if error is KeyboardInterrupt and count < 5000 else some(count)
+        return all_of(count) if error is KeyboardInterrupt and count < 2000 else some(count)
 
     print(f"{name}: {dict(attack(OPERATIONS[name], error, lines))}")
 

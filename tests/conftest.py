@@ -1,4 +1,5 @@
 import gc
+import signal
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -35,6 +36,21 @@ def no_ids(request, monkeypatch):
     """Leave learners without an id, which is part of their bytes, not of what makes them equal."""
     if not request.node.get_closest_marker("ids"):
         monkeypatch.setattr(core.secrets, "token_hex", lambda size: "")
+
+
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+
+
+@pytest.fixture
+def signals():
+    """Handle signals as in a terminal, here and in children, whatever nohup or a shell ignores."""
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    kinds = signal.default_int_handler, signal.SIG_DFL, signal.SIG_DFL
+    before = [signal.signal(*pair) for pair in zip(SIGNALS, kinds, strict=True)]
+    yield
+    for number, own in zip(SIGNALS, before, strict=True):
+        signal.signal(number, own)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 #: Laws for parts with more labels than these take long, and find what those with fewer find.

@@ -511,6 +511,7 @@ def boom():
     raise RuntimeError("boom")
 
 
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("turn", [0, 1, -1])
 def test_an_interrupt_waits_until_the_round_is_over(place, turn):

@@ -14,6 +14,8 @@ from commands import call, data, length, predictions, wait_for, write_csv
 from driftline.app.runs import load_model
 from driftline.app.tables.live import FileChangedError, FollowedLines
 
+pytestmark = pytest.mark.usefixtures("signals")
+
 #: Rows that are there at first: as many as are waited for until columns are guessed.
 FIRST = 100
 

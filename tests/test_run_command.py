@@ -174,6 +174,7 @@ def test_queries_go_on_in_the_next_piece(tmp_path, small_pieces):
 # -- Ctrl-C and errors on the way
 
 
+@pytest.mark.usefixtures("signals")
 def test_an_interrupted_run_can_be_taken_up(tmp_path, monkeypatch, small_pieces):
     path = write_csv(tmp_path / "t.csv", *data())
     call("run", path, "--out", tmp_path / "whole")

@@ -20,6 +20,8 @@ from driftline.app import tables
 from driftline.app.runs import Run, load_model
 from driftline.app.runs.lock import Lock
 
+pytestmark = pytest.mark.usefixtures("signals")
+
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):

@@ -206,6 +206,11 @@ class Mixed(Hidden):
         made[1 : 1 + len(self.policies)] = 1.0 / len(self.policies)
         return made
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds were learned from: the kernel counts them beside the weights."""
+        return 0 if self._width is None else int(self.memory.item(0))
+
     def check_memory(self, memory: np.ndarray, width: int) -> None:
         """Refuse weights outside their balls, and shares that are none."""
         shares, weights = self._parts(memory)

@@ -240,7 +240,6 @@ class Clicks(Mixed):
         made = self._call(rows, start, stop, _flat(labels), events, (room.table, *own))
         if made.played < stop - start:
             refuse(rows, start + made.played)
-        self._rounds += events.learned
         sizes = [len(label) for label in labels]
         ends = np.cumsum(sizes)
         for t, end in enumerate(ends.tolist()):
@@ -284,25 +283,25 @@ class Clicks(Mixed):
         return np.asarray(self.task.best_prediction(places))
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        self._check_features(row)
-        row.labels = None
-        mapped = self._mapped(row)
-        self._check_size(mapped, label)
-        self._first(mapped)
         table, slack = np.empty((5, 1)), np.empty((1, len(self.carriers)))
         events = Schedule(*AT_ONCE, self._draws.uniform(number), 1)
-        written = (table, slack, NO_TABLE, NO_TABLE)
-        made = self._call(mapped, 0, 1, _flat([label]), events, written)
-        self._count_one(made, mapped, row)
+        made = self._one(row, label, events, (table, slack, NO_TABLE, NO_TABLE))
         return self._prediction_of(made.shown), table[:, 0]
 
-    def _count_one(self, made: Called, mapped: Rows, row: Rows) -> None:
-        """Count a round that was played, and let the map learn from it."""
-        if not made.played:
-            refuse(mapped, 0)
-        self._rounds += 1
-        if self.mapper is not None:
-            self.mapper.remember(row)
+    def _one(
+        self, row: Rows, label: Label, events: Schedule, written: tuple[np.ndarray, ...]
+    ) -> Called:
+        """Play one round."""
+
+        def play(mapped: Rows) -> Called:
+            self._check_size(mapped, label)
+            self._first(mapped)
+            made = self._call(mapped, 0, 1, _flat([label]), events, written)
+            if not made.played:
+                refuse(mapped, 0)
+            return made
+
+        return self._round(row, None, play)
 
     def _learn_one_mapped(self, row: Rows, label: Label, number: int) -> NoReturn:
         raise NotImplementedError  # no committee asks for it
@@ -335,18 +334,13 @@ class Clicks(Mixed):
     def _learn_ticket(self, row: Rows, label: Label, ticket: Ticket, paid: object) -> None:
         """Learn from what was shown, by the probabilities with which it was."""
         means = ticket.checked_means(2 + len(self.policies))
-        self._check_features(row)
-        mapped = self._mapped(row)
-        self._check_size(mapped, label)
+        self._check_size(row, label)
         if means.shape[1] != len(label):
             raise InputError(f"the ticket is for {means.shape[1]} items, not {len(label)}")
         kept = np.vstack([means[1], means[0], means[2:]]).T.ravel()
         self._check_kept(kept, label)
-        self._first(mapped)
         events = Schedule(*TOLD, kept[np.newaxis], np.zeros((1, 1)), 1)
-        written = (np.zeros((5, 0)), NO_TABLE, NO_TABLE, NO_TABLE)
-        made = self._call(mapped, 0, 1, _flat([label]), events, written)
-        self._count_one(made, mapped, row)
+        self._one(row, label, events, (np.zeros((5, 0)), NO_TABLE, NO_TABLE, NO_TABLE))
 
     # -- labels that come late
 

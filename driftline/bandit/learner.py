@@ -212,18 +212,10 @@ class Bandit(Mixed):
         """Play rounds up to the first row that is refused; return how many were played."""
         given = (inputs, labels, events.uniforms, *events[:3])
         state = (self._constants, self.memory, self._space, True)
-        played = int(self.kernel.compiled(*given, *state, *written))
-        if played == len(inputs):  # else all is taken back
-            self._rounds += events.learned
-        return played
+        return int(self.kernel.compiled(*given, *state, *written))
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        self._check_features(row)
-        row.labels = None
-        played = self._learn_one_mapped(self._mapped(row), label, number)
-        if self.mapper is not None:
-            self.mapper.remember(row)
-        return played
+        return self._round(row, None, lambda row: self._learn_one_mapped(row, label, number))
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
@@ -283,15 +275,14 @@ class Bandit(Mixed):
         own = np.r_[predicted, means[1:, predicted], means[0]]
         kept[: len(own)] = own  # the ticket may be from before there were new classes
         self._check_kept(kept, label)
-        self._check_features(row)
-        mapped = self._mapped(row)
-        inputs = self._one(mapped)
         events = Schedule(*TOLD, kept[np.newaxis], np.zeros((1, 1)), 1)
         written = (np.zeros((5, 0)), np.zeros(0), NO_TABLE, NO_TABLE, NO_TABLE, self._prediction)
-        if not self._advance_drawn(inputs, label[np.newaxis], events, written):
-            refuse(mapped, 0)
-        if self.mapper is not None:
-            self.mapper.remember(row)
+
+        def play(mapped: Rows) -> None:
+            if not self._advance_drawn(self._one(mapped), label[np.newaxis], events, written):
+                refuse(mapped, 0)
+
+        self._round(row, None, play)
 
     # -- labels that come late
 

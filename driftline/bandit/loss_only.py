@@ -261,6 +261,8 @@ class LossOnly(Hidden):
         return row, measured, np.array([value, max(0.0, risk), paid, 1.0, 0.0])
 
     def _theta(self, x: np.ndarray) -> np.ndarray:
+        if self._width is None:
+            return np.zeros(self.task.dim)
         theta: np.ndarray = self.memory.reshape(self.task.dim, -1) @ x
         return theta
 
@@ -295,35 +297,33 @@ class LossOnly(Hidden):
         gradient = gradient + self._factor * (task.encode(known) - guess)
         weights = self.memory.reshape(task.dim, -1) - self.settings["step"] * np.outer(gradient, x)
         norm, radius = float(np.linalg.norm(weights)), 0.5 * self.domain.diameter
-        self.memory[:] = (weights if norm <= radius else weights * (radius / norm)).ravel()
-        self._rounds += 1
+        made = weights if norm <= radius else weights * (radius / norm)
+        self.memory, self._rounds = made.ravel(), self._rounds + 1
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        self._check_features(row)
-        row.labels = None
-        mapped = self._mapped(row)
-        x = self._vector(mapped)
-        made, measured, columns = self._one(x, label, float(self._draws.uniform(number)[0, 0]))
-        self._step(x, measured, float(columns[2]))
-        if self.mapper is not None:
-            self.mapper.remember(row)
-        return made, columns
+        uniform = float(self._draws.uniform(number)[0, 0])
+
+        def play(mapped: Rows) -> tuple[np.ndarray, np.ndarray]:
+            x = self._vector(mapped)
+            self._begin(mapped)
+            made, measured, columns = self._one(x, label, uniform)
+            self._step(x, measured, float(columns[2]))
+            return made, columns
+
+        return self._round(row, None, play)
 
     def _vector(self, mapped: Rows) -> np.ndarray:
-        """Return the input of one round, with weights allocated for it."""
+        """Return the input of one round."""
         (inputs,) = dense(mapped).arrays(0, 1)
         if not inputs[0] @ inputs[0] < 1e100:
             refuse(mapped, 0)
-        self._begin(mapped)
         made: np.ndarray = inputs[0]
         return made
 
     def _look_one(self, row: Rows, number: int) -> LookedAt:
-        mapped, begun = self._mapped(row), self._width is not None
-        x = self._vector(mapped)
-        made, measured, mean = self._drawn(x, float(self._draws.uniform(number)[0, 0]))
-        if not begun:  # looking says nothing of how many features there are
-            self._width, self.memory = None, np.zeros(0)
+        mapped = self._mapped(row)
+        uniform = float(self._draws.uniform(number)[0, 0])
+        made, measured, mean = self._drawn(self._vector(mapped), uniform)
         kept = None if self.mapper is None else mapped
         return LookedAt(made, mean, kept, measured[np.newaxis])
 
@@ -345,11 +345,13 @@ class LossOnly(Hidden):
         predicted = task.label(task.check_label(ticket.prediction))
         measured = ticket.checked_means(1)[0]
         self._check_measured(measured, predicted)
-        self._check_features(row)
-        x = self._vector(self._mapped(row))
-        self._step(x, measured, label)
-        if self.mapper is not None:
-            self.mapper.remember(row)
+
+        def play(mapped: Rows) -> None:
+            x = self._vector(mapped)
+            self._begin(mapped)
+            self._step(x, measured, label)
+
+        self._round(row, None, play)
 
     def _check_measured(self, measured: np.ndarray, prediction: Any) -> None:
         """Refuse what a prediction cannot have measured."""

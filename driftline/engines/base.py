@@ -171,8 +171,20 @@ class Look(NamedTuple):
     means: Sequence[np.ndarray] | np.ndarray = ()
 
 
+class Mark(NamedTuple):
+    """Where a round began: the vector of an engine, and its weights, which are not copied."""
+
+    vector: np.ndarray
+    stored: np.ndarray | None
+    transposed: bool
+    features: int | None
+
+
 class Engine:
     """The weights, in the layout that suits the rows, and the rest of the state as a vector."""
+
+    #: Whether one compiled call plays rounds up to an alarm.
+    compiled = True
 
     def __init__(self, parts: Parts, replay: bool = False, dtype: npt.DTypeLike = np.float64):
         self.parts = parts
@@ -192,6 +204,28 @@ class Engine:
         radius = parts.domain.radius
         self.vector[at.RADIUS] = np.inf if radius is None else radius
         self.restore(self._first)
+
+    # -- a single round: all of it or nothing, whatever is raised
+
+    def mark(self) -> Mark:
+        """Return what :meth:`go_back` needs while the array of weights is that of now."""
+        return Mark(self.vector.copy(), self.stored, self.transposed, self.features)
+
+    def go_back(self, mark: Mark) -> None:
+        """Go back to where a round began, if it does not count yet; else finish it.
+
+        Rounds are counted by the compiled call that changes weights and vector.
+        """
+        if self.vector[at.ROUNDS] != mark.vector[at.ROUNDS]:
+            self.settle()
+            return
+        self.vector[:] = mark.vector
+        _, self.stored, self.transposed, self.features = mark
+
+    def settle(self) -> None:
+        """Restart, if the last round gave an alarm; this may be done twice."""
+        if self.vector[at.ALARM] == at.GIVEN:
+            self.set_back()
 
     # -- state
 
@@ -226,9 +260,9 @@ class Engine:
         vector[at.LARGEST_INPUT_SQ], vector[at.ETA] = state.largest_input_sq, state.eta
         vector[at.INNER] = state.inner
         vector[at.MOST_ETA] = state.most_eta or np.inf
-        vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET
         vector[at.MEMORY : self._split] = memory
         vector[self._split :] = state.detector_memory
+        vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET  # last: see settle()
 
     def resume(self, state: State) -> None:
         """Go on from a copy of a state of any origin, if it is valid for these parts."""
@@ -415,7 +449,15 @@ class Engine:
         prediction: np.ndarray,
     ) -> int:
         """Play one round into columns of length 1; return 1 if it was accepted, else 0."""
-        return self.play(Block(row, 0, 1, labels, uniforms, trace, prediction))
+        block = Block(row, 0, 1, labels, uniforms, trace, prediction)
+        if self.parts.restart is None and self.compiled:
+            return self.advance(block)
+        before = self.mark()
+        try:
+            return self.play(block)
+        except BaseException:
+            self.go_back(before)
+            raise
 
     def stretches(self, block: Block) -> Iterator[int]:
         """Play the rounds, and pause at every restart before the weights are reset.

@@ -99,6 +99,10 @@ class CompiledEngine(Engine):
         """Say whether the loop over these rows reads the weights transposed."""
         return rows.transposed
 
+    def holds(self, rows: Rows) -> bool:
+        """Say whether the weights are ready for rows of this kind."""
+        return self.stored is not None and self.transposed == rows.transposed
+
     def _shadow(self, weights: np.ndarray | None) -> np.ndarray:
         """Return a comparator's weights as they are stored here."""
         if weights is None:
@@ -116,17 +120,26 @@ class CompiledEngine(Engine):
         """Play one round; a dense row is handed to the loop without a block around it."""
         if not self.linked or self.replay or type(row) is not DenseRows:
             return super().play_one(row, labels, uniforms, trace, prediction)
-        detected, state = self.parts.restart is not None, self.vector
-        if detected:
-            before = state[at.ALARM]
-            state[at.ALARM] = at.QUIET
         given = self.arguments(cast(row.array, self.dtype), labels, uniforms, trace, prediction)
-        played: int = row.loop(self.dtype).compiled(*given)
-        if detected and not played:
-            state[at.ALARM] = before
-        elif detected and state[at.ALARM] == at.GIVEN:
-            self.set_back()
-        return played
+        loop = row.loop(self.dtype).compiled
+        if self.parts.restart is None:
+            played: int = loop(*given)
+            return played
+        vector = self.vector
+        rounds, alarm = vector.item(at.ROUNDS), vector.item(at.ALARM)
+        try:
+            vector[at.ALARM] = at.QUIET
+            played = loop(*given)
+            if not played:
+                vector[at.ALARM] = alarm
+            elif vector.item(at.ALARM) == at.GIVEN:
+                self.set_back()
+            return played
+        except BaseException:
+            if vector[at.ROUNDS] == rounds:
+                vector[at.ALARM] = alarm
+            self.settle()
+            raise
 
     @property
     def linked(self) -> bool:

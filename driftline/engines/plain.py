@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine
+from driftline.engines.base import Block, Engine, Mark
 from driftline.kernels import program as at
 from driftline.kernels.round import FARTHEST_SQ, RELAXED, ROUNDED, TINY
 from driftline.state import State
@@ -15,6 +15,8 @@ __all__ = ["PlainEngine"]
 
 class PlainEngine(Engine):
     """The paper's algorithm, step by step."""
+
+    compiled = False
 
     def state(self, weights: bool = True) -> State:
         """Return the state as a value, with the norm that compiled rounds would go on from."""
@@ -29,6 +31,16 @@ class PlainEngine(Engine):
             rows = state.scaled_weights
             state = state.replaced(weights=rows, scale=1.0, transposed=False)
         super().restore(state)
+
+    def go_back(self, mark: Mark) -> None:
+        """Go back to where a round began: its weights are in another array."""
+        self.vector[:] = mark.vector
+        _, self.stored, self.transposed, self.features = mark
+
+    def set_back(self) -> None:
+        """Restart, with another array for the weights."""
+        self.stored = np.empty_like(self.stored)
+        super().set_back()
 
     def advance(self, block: Block) -> int:
         """Predict, pay, learn, for every round of the block up to an alarm."""

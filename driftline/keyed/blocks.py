@@ -100,6 +100,16 @@ class Blocks(Arrays):
         self.shared[0][0] = engine.stored.T if engine.transposed else engine.stored
         self.shared[1][0] = engine.vector
 
+    def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
+        """Return all of some slots, and the learner over all rows."""
+        shared = None if self.shared is None else tuple(own.copy() for own in self.shared)
+        return *super().copy(slots), shared
+
+    def rollback(self, slots: np.ndarray, copied: tuple[Any, ...]) -> None:
+        """Write back what :meth:`copy` returned."""
+        super().rollback(slots, copied[:-1])
+        self.shared = copied[-1]
+
     def teach_shared(self, x: Any, label: Any) -> None:
         """Let the learner over all rows learn from one."""
         self.worker.restore(self.shared_state())
@@ -163,7 +173,7 @@ class Blocks(Arrays):
 
     def state_of(self, copied: tuple[np.ndarray, ...], place: int, seed: int) -> State:
         """Return a state from what :meth:`copy` returned, by its place there."""
-        weights, vectors, tickets, _ = copied
+        weights, vectors, tickets, *_ = copied
         self.worker._reseed(seed)
         engine = self._engine
         engine.stored, engine.transposed = aligned(weights[place], apart=True), False

@@ -74,6 +74,8 @@ class Flat(Arrays):
     """
 
     names = ("numbers", "tickets")
+    dicts = ("waiting", "_alarms")
+    sets = ("blank", "_unchecked")
 
     def __init__(
         self,
@@ -269,17 +271,6 @@ class Flat(Arrays):
         except DAMAGE as error:
             raise InputError(f"learner {slot} of the file cannot be: {error}") from error
         self._keep(slot)  # as it was understood
-
-    def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
-        """Return the numbers of some slots, and the alarms of all."""
-        return (*super().copy(slots), dict(self._alarms))
-
-    def rollback(self, slots: np.ndarray, copied: tuple[Any, ...]) -> None:
-        """Write back what :meth:`copy` returned."""
-        count = len(self.names)
-        super().rollback(slots, copied[:count])
-        if len(copied) > count:
-            self._alarms = copied[count]
 
 
 def _begin_rows(committee: Any, rows: Rows) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,18 @@ __all__ = ["KeyIndex"]
 FIRST = 1 << 10
 #: The most keys: slots have 32 bits in the table.
 MOST = 2**31 - 1
+
+
+class Mark(NamedTuple):
+    """What an index had before keys were added: counts, and the last slots that were free."""
+
+    size: int
+    keys: int
+    whole: int
+    texts: int
+    names: int
+    free: int
+    last: list[int]
 
 
 class KeyIndex:
@@ -137,6 +150,25 @@ class KeyIndex:
         self._free = sorted(free, reverse=True)
         self._count -= len(slots)
         self._rebuild()
+
+    def mark(self, most: int) -> Mark:
+        """Return what :meth:`go_back` needs after this many keys at most were added."""
+        texts, names, free = len(self._texts), len(self._names), len(self._free)
+        last = self._free[max(0, free - most) :]
+        return Mark(self.size, self._count, self._whole, texts, names, free, last)
+
+    def go_back(self, mark: Mark) -> np.ndarray:
+        """Forget what was added, all or in part; return the slots that may have been used."""
+        again = np.r_[mark.last, np.arange(mark.size, max(mark.size, self.size))].astype(np.int64)
+        if self.mark(len(mark.last)) != mark:
+            known: dict[Any, Any]
+            for known, count in ((self._texts, mark.texts), (self._names, mark.names)):
+                while len(known) > count:
+                    known.popitem()  # the last one that was added
+            self._free[mark.free - len(mark.last) :] = mark.last
+            self.size, self._count, self._whole = mark[:3]
+            self._rebuild()
+        return again
 
     def _rebuild(self) -> None:
         """Lay the table out anew."""

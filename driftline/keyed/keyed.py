@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,16 @@ from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shell import checked_stream
 from driftline.state import archive
 from driftline.state.loading import learner_from
-from driftline.typing import Input, Inputs, Json, Label, Labels, Prediction, Saved
+from driftline.typing import (
+    CheckedLabels,
+    Input,
+    Inputs,
+    Json,
+    Label,
+    Labels,
+    Prediction,
+    Saved,
+)
 
 __all__ = ["Keyed", "KeyedTicket"]
 
@@ -36,6 +44,7 @@ __all__ = ["Keyed", "KeyedTicket"]
 VERSION = 1
 #: Of a key that no row was seen of.
 NEVER = -1
+NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +226,7 @@ class Keyed:
             self._worker.restore(state)  # refused if it is not one of such a learner
             if (features := self._worker.features) is None:
                 raise InputError("expected the state of a learner that has seen a row")
-            self._meet(DenseRows(np.zeros((1, features))))
-            slot = self._slot_for(key)
-            self._store.put(slot, state)
-            self._seen[slot] = self._rows
+            self._with(key, lambda worker: worker.restore(state), np.zeros(features), count=0)
 
     def _known(self, key: Any) -> int:
         slot = self._index.slot(check_key(key))
@@ -243,20 +249,6 @@ class Keyed:
         if isinstance(self._store, Flat) and self._store.features is None:
             self._store = self._store_for(self._given, rows)
         self._store.meet(rows)
-
-    @contextmanager
-    def _unless_refused(self, rows: Rows) -> Iterator[None]:
-        """Learn what rows are like, and forget it if the first ones are refused."""
-        first = isinstance(self._store, Flat | Blocks) and self._store.features is None
-        try:
-            self._meet(rows)
-            yield
-        except BaseException:
-            if first:
-                self._worker.restore(self._first)
-                self._store = self._store_for(self._given)
-                self._store.grow(self._index.size)
-            raise
 
     def _slot_for(self, key: Key) -> int:
         """Return the slot of a key, a new one if it is new."""
@@ -330,36 +322,44 @@ class Keyed:
         weights, named = checked_weights(sample_weight, rows.rounds), keys_of(keys)
         if len(named) != rows.rounds:
             raise InputError(f"there are {rows.rounds} inputs but {len(named)} keys")
-        with self._lock, self._unless_refused(rows):
+        given = rows, checked, weights
+        with self._lock:
+            return self._played(named, given, record, audit, progress)
+
+    def _played(
+        self,
+        named: Any,
+        given: tuple[Rows, CheckedLabels, np.ndarray | None],
+        record: bool,
+        audit: bool,
+        progress: Callable[[int], None] | None,
+    ) -> KeyedTrace | None:
+        """Play rows, and go back to before them if anything is raised."""
+        before = Before(self, len(named))
+        try:
+            self._meet(given[0])
             slots = self._index.slots(named, add=True)
             self._make_room()
             touched, first = self._index.first_rows(slots)
             new = touched[self._seen[touched] == NEVER]
             begins = first[self._seen[touched] == NEVER]
             known = np.setdiff1d(touched, new, assume_unique=True)
-            before, shared = (known, self._store.copy(known)), self._store.shared_state()
-            try:
-                player = Player(self, rows, checked, weights, slots, record, audit, progress)
-                player.play(new, begins)
-            except BaseException:
-                self._store.rollback(*before)
-                if shared is not None:
-                    self._store.put_shared(shared)
-                self._remove(new)
-                raise
+            before.copy(known, shared=True)
+            player = Player(self, *given, slots, record, audit, progress)
+            player.play(new, begins)
+            trace = player.trace((known, before.copied)) if record else None
             self._seen[slots] = self._rows + np.arange(len(slots))
             self._rows += len(slots)
-            return player.trace(before) if record else None
+            return trace
+        except BaseException as error:
+            before.go_back(error)
+            raise
 
     # -- single rounds
 
     def step(self, key: Any, x: Input, label: Label) -> Any:
         """Play one round by the learner of a key, as its :meth:`step` does."""
-        with self._lock:
-            made = self._with(key, lambda worker: worker.step(x, label), x)
-            if self._shares:
-                self._store.teach_shared(x, label)
-            return made
+        return self._with(key, lambda worker: worker.step(x, label), x, (x, label))
 
     def learn_row(self, key: Any, x: Input, label: Label) -> None:
         """Do all that :meth:`step` does, but return nothing."""
@@ -376,9 +376,11 @@ class Keyed:
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         with self._lock:
             self._known(ticket.key)
-            self._with(ticket.key, lambda worker: worker.tell(ticket.ticket, label, loss=loss))
+            taught = None
             if self._shares and label is not None:
-                self._store.teach_shared(ticket.ticket.checked_input(), label)
+                taught = ticket.ticket.checked_input(), label
+            own = ticket.ticket
+            self._with(ticket.key, lambda w: w.tell(own, label, loss=loss), taught=taught)
 
     def forget(self, ticket: KeyedTicket) -> None:
         """Say that no label will come for a ticket."""
@@ -435,23 +437,49 @@ class Keyed:
             numbers = None if slot < 0 else self._store.state(slot).outstanding
             return 0 if numbers is None else len(numbers)
 
-    def _with(self, key: Any, work: Callable[[Any], Any], x: Input = None) -> Any:
-        """Let the worker do something in the place of a key's learner; if refused, nothing is."""
-        key = check_key(key)
-        with self._lock:
-            if x is None:
-                return self._done(key, work)
-            with self._unless_refused(self._worker._row(x)):
-                return self._done(key, work)
+    def _with(
+        self,
+        key: Any,
+        work: Callable[[Any], Any],
+        x: Input = None,
+        taught: tuple[Input, Label] | None = None,
+        count: int = 1,
+    ) -> Any:
+        """Let the worker do something in the place of a key's learner; if refused, nothing is.
 
-    def _done(self, key: Key, work: Callable[[Any], Any]) -> Any:
-        self._enter(key)
-        made = work(self._worker)
-        slot = self._slot_for(key)
-        self._store.leave(slot)
-        self._seen[slot] = self._rows
-        self._rows += 1
-        return made
+        A shared learner is taught a row; ``count`` rows were seen.
+        """
+        key, row = check_key(key), None if x is None else self._worker._row(x)
+        with self._lock:
+            return self._done(key, work, row, taught if self._shares else None, count)
+
+    def _done(
+        self,
+        key: Key,
+        work: Callable[[Any], Any],
+        row: Rows | None,
+        taught: tuple[Input, Label] | None,
+        count: int,
+    ) -> Any:
+        before = Before(self, 1)
+        try:
+            if row is not None:
+                self._meet(row)
+            self._enter(key)
+            made = work(self._worker)
+            slot = self._index.slot(key)
+            before.copy(NONE if slot < 0 else np.array([slot]), shared=False)
+            if slot < 0:
+                slot = self._slot_for(key)
+            self._store.leave(slot)
+            if taught is not None:
+                self._store.teach_shared(*taught)
+            self._seen[slot] = self._rows
+            self._rows += count
+            return made
+        except BaseException as error:
+            before.go_back(error)
+            raise
 
     # -- keys that go
 
@@ -491,15 +519,11 @@ class Keyed:
                 old = order[self._rows - 1 - self._seen[order] > age]
                 gone = old if len(old) > len(gone) else gone
             made = {self._index.key(slot): self._store.state(slot) for slot in gone.tolist()}
-            self._remove(gone)
+            self._store.drop(gone)
+            self._seen[gone] = NEVER
+            if len(gone):
+                self._index.remove(gone.tolist())
             return made
-
-    def _remove(self, slots: np.ndarray) -> None:
-        """Remove learners."""
-        self._store.drop(slots)
-        self._seen[slots] = NEVER
-        if len(slots):
-            self._index.remove(slots.tolist())
 
     def grown(self, *, classes: int | None = None, features: int | None = None) -> Self:
         """Return learners for more classes or features, each of which otherwise goes on.
@@ -609,6 +633,47 @@ class Keyed:
             made._store.put_shared(learner("shared").state)
         made._rows, made._seen[slots] = rows, seen
         return made
+
+
+class Before:
+    """What all learners were before a call that adds this many keys at most, to go back to.
+
+    Learners of some slots are copied when it is known which these are, before they change.
+    """
+
+    def __init__(self, fleet: Keyed, most: int):
+        self._fleet, self._rows, self._index = fleet, fleet._rows, fleet._index.mark(most)
+        store = fleet._store
+        self._begun = not isinstance(store, Flat | Blocks) or store.features is not None
+        self._slots = self._seen = NONE
+        self._shared: Any = None
+        #: What the store returned.
+        self.copied: Any = None
+
+    def copy(self, slots: np.ndarray, shared: bool) -> None:
+        """Copy the learners of some slots; and a shared committee, which takes long, if wanted."""
+        store = self._fleet._store
+        if shared and isinstance(store, Flat):
+            self._shared = store.shared_state()
+        self._slots, self._seen = slots, self._fleet._seen[slots]
+        self.copied = store.copy(slots)
+
+    def go_back(self, error: BaseException) -> None:
+        """Go back after an error."""
+        fleet = self._fleet
+        new = fleet._index.go_back(self._index)
+        if not isinstance(error, InputError) or not self._begun:
+            fleet._worker.restore(fleet._first)  # an exception may have left anything
+        if not self._begun:
+            fleet._store = fleet._store_for(fleet._given)
+            fleet._store.grow(fleet._index.size)
+        elif self.copied is not None:
+            fleet._store.rollback(self._slots, self.copied)
+            if self._shared is not None:
+                fleet._store.put_shared(self._shared)
+        fleet._store.drop(new)
+        fleet._seen[new[new < len(fleet._seen)]] = NEVER
+        fleet._seen[self._slots], fleet._rows = self._seen, self._rows
 
 
 def _groups(codes: np.ndarray, places: np.ndarray) -> list[np.ndarray]:

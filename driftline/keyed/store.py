@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ class States(Store):
 
     def drop(self, slots: np.ndarray) -> None:
         """Forget states."""
-        for slot in slots.tolist():
+        for slot in slots[slots < len(self._states)].tolist():
             self._states[slot] = None
 
     def grow(self, size: int) -> None:
@@ -203,8 +203,10 @@ class Arrays(Store):
 
     #: Whether predictions are not random.
     certain = True
-    #: Names of the arrays, whose first axis is the slot.
+    #: Names of the arrays, whose first axis is the slot; and of dictionaries and sets by slot.
     names: tuple[str, ...] = ("tickets",)
+    dicts: tuple[str, ...] = ("waiting",)
+    sets: tuple[str, ...] = ("blank",)
 
     def __init__(self, worker: Any, first: Any, seed_of: Callable[[int], int]):
         super().__init__(worker, first, seed_of)
@@ -241,11 +243,10 @@ class Arrays(Store):
 
     def grow(self, size: int) -> None:
         """Make room for this many slots. The arrays are extended in place, where memory allows."""
-        have = len(self.tickets)
-        if size > have:
-            room = max(size, int(have * GROWTH))
-            for name in self.names:
-                array: np.ndarray = getattr(self, name)
+        for name in self.names:
+            array: np.ndarray = getattr(self, name)
+            if size > len(array):
+                room = max(size, int(len(array) * GROWTH))
                 array.resize((room, *array.shape[1:]), refcheck=False)
 
     def enter(self, slot: int, *, asking: bool = True) -> None:
@@ -273,10 +274,13 @@ class Arrays(Store):
             self.waiting[slot] = worker._outstanding.to_array(), worker.identify()
 
     def drop(self, slots: np.ndarray) -> None:
-        """Forget the tickets of slots."""
-        for slot in slots.tolist():
-            self.waiting.pop(slot, None)
-            self.blank.discard(slot)
+        """Forget all of slots but their rows of arrays."""
+        gone = slots.tolist()
+        for name in self.sets:
+            getattr(self, name).difference_update(gone)
+        for known in (getattr(self, name) for name in self.dicts):
+            for slot in gone if known else ():
+                known.pop(slot, None)
 
     def to_saved(self, slots: np.ndarray) -> Saved:
         """Return the arrays, and which tickets are outstanding."""
@@ -308,7 +312,7 @@ class Arrays(Store):
                 seen = None if array is None else (array.shape, array.dtype.name)
                 raise InputError(f"expected {name} of shape {shape}, {own.dtype}, but got {seen}")
             given.append(array)
-        self.rollback(slots, tuple(given))
+        self._put(slots, given)
         self.blank = {int(slots[place]) for place in about["blank"]}
         place, numbers = 0, arrays["outstanding"]
         for which, identity, count in about["tickets"]:
@@ -336,13 +340,24 @@ class Arrays(Store):
         """Take numbers over from learners of fewer scores."""
 
     def copy(self, slots: np.ndarray) -> tuple[Any, ...]:
-        """Return the numbers of some slots."""
-        return tuple(getattr(self, name)[slots] for name in self.names)
+        """Return the rows of some slots in all arrays, and what else there is of them."""
+        rows, known = [getattr(self, name)[slots] for name in self.names], slots.tolist()
+        for made in (getattr(self, name) for name in self.dicts):
+            rows.append({slot: made[slot] for slot in known if slot in made} if made else {})
+        return *rows, *(getattr(self, name).intersection(known) for name in self.sets)
 
     def rollback(self, slots: np.ndarray, copied: tuple[Any, ...]) -> None:
         """Write back what :meth:`copy` returned."""
-        for name, before in zip(self.names, copied, strict=True):
-            getattr(self, name)[slots] = before
+        self._put(slots, copied[: len(self.names)])
+        self.drop(slots)
+        rest = zip((*self.dicts, *self.sets), copied[len(self.names) :], strict=True)
+        for name, before in rest:
+            getattr(self, name).update(before)
+
+    def _put(self, slots: np.ndarray, rows: Sequence[np.ndarray]) -> None:
+        """Write rows of slots to all arrays."""
+        for name, own in zip(self.names, rows, strict=True):
+            getattr(self, name)[slots] = own
 
 
 def _alarms(state: Any) -> int:

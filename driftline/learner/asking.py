@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,8 +102,7 @@ class Asking(Core):
                 )
             number = self._tickets
             made = replace(ticket, number=number, learner=self.identify())
-            self._outstanding.add(number)
-            self._tickets = number + 1
+            self._ask_for(1)
             return made
 
     def _many(self, inputs: Inputs) -> Rows | None:
@@ -140,9 +139,23 @@ class Asking(Core):
                 for t in range(count)
             ]
             if numbers is None:
-                self._outstanding.add_next(first, count)
-                self._tickets = first + count
+                self._ask_for(count)
             return tickets
+
+    def _ask_for(self, count: int) -> None:
+        """Let the next tickets be outstanding: all of them, or none after an exception."""
+        first = self._tickets
+        try:
+            self._outstanding.add_next(first, count)
+            self._tickets = first + count
+        except BaseException:
+            self._take_back(first)
+            raise
+
+    def _take_back(self, first: int) -> None:
+        """Forget that this ticket and those after it were asked for."""
+        self._outstanding.remove_from(first)
+        self._tickets = first
 
     def tell(self, ticket: Ticket, label: Label = None, *, loss: float | None = None) -> None:
         """Learn from a ticket and its label, which may come late, and in any order.
@@ -168,9 +181,19 @@ class Asking(Core):
             row = self._row(ticket.checked_input())
             late = ticket.rounds != self.rounds
             paid = self._paid_then([ticket], [checked], row) if late else None
-            self._learn_ticket(row, checked, ticket, None if paid is None else paid[0])
+            self._tell_one(ticket, row, checked, None if paid is None else paid[0])
+
+    def _tell_one(self, ticket: Ticket, row: Rows, label: Label, paid: np.ndarray | None) -> None:
+        """Learn from a ticket: after an exception it is told if its round counts."""
+        rounds = self.rounds
+        try:
+            self._learn_ticket(row, label, ticket, paid)
             self._outstanding.remove(ticket.number)
             self._keep_waiting()
+        except BaseException:
+            if self.rounds != rounds:
+                self._finish([ticket])
+            raise
 
     def tell_rows(
         self,
@@ -233,7 +256,8 @@ class Asking(Core):
             checked = self._all_feedback(given, labels, told, losses is not None)
             paid = self._paid_then(given, checked, rounds[0] if rows is None else rows)
             if rows is None:
-                self._tell_each(given, rounds, checked, paid)
+                with self._shield():
+                    self._tell_each(given, rounds, checked, paid)
             else:
                 rows.check_labels(checked)
                 numbers = np.array([ticket.number for ticket in given])
@@ -311,22 +335,31 @@ class Asking(Core):
         labels: CheckedLabels,
         paid: np.ndarray | None,
     ) -> None:
-        """Learn from one ticket after the other; if one is refused, go back to before the first."""
-        before = None
+        """Learn from one ticket after the other; if one is refused, go back to before the first.
+
+        If none can be, there is no copy: after an exception those are told whose rounds count.
+        """
+        before, rounds_before, i = None, self.rounds, 0
         if len(tickets) > 1 and not self._accepts(rounds):
             before = self._checkpoint(weights=True)
-        with self._shield():
+        try:
             for i, (ticket, row, label) in enumerate(zip(tickets, rounds, labels, strict=True)):
-                try:
-                    self._learn_ticket(row, label, ticket, None if paid is None else paid[i])
-                    self._outstanding.remove(ticket.number)
-                except BaseException as error:
-                    if before is not None:
-                        self._rollback(before)
-                    if isinstance(error, InputError):
-                        raise _at_place(i, tickets, error) from error
-                    raise
-            self._keep_waiting()
+                self._learn_ticket(row, label, ticket, None if paid is None else paid[i])
+            self._finish(tickets)
+        except BaseException as error:
+            if before is None:
+                self._finish(tickets[: self.rounds - rounds_before])
+            else:
+                self._rollback(before)
+            if isinstance(error, InputError) and len(tickets) > 1:
+                raise _at_place(i, tickets, error) from error
+            raise
+
+    def _finish(self, tickets: Sequence[Ticket]) -> None:
+        """Expect no more labels for some tickets; this may be done twice."""
+        numbers = np.array([ticket.number for ticket in tickets], dtype=np.int64)
+        self._outstanding = self._outstanding.without(numbers)
+        self._keep_waiting()
 
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:
         """Return the checked label of a ticket; a loss names it where there are two."""
@@ -364,14 +397,21 @@ class Asking(Core):
             self._turn.check()
             if ticket is not None:
                 self._check_ticket(ticket)
-                self._outstanding.remove(ticket.number)
-                self._keep_waiting()
+                self._forget(lambda: self._outstanding.remove(ticket.number))
                 return
             number = before.number if isinstance(before, Ticket) else before
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
                 raise InputError(f"before must be a ticket or its number, not {before!r:.80}")
-            self._outstanding.remove_before(int(number))
+            self._forget(lambda: self._outstanding.remove_before(int(number)))
+
+    def _forget(self, remove: Callable[[], object]) -> None:
+        """Remove tickets, and rounds that wait for their labels."""
+        try:
+            remove()
             self._keep_waiting()
+        except BaseException:
+            self._keep_waiting()
+            raise
 
     def _keep_waiting(self) -> None:
         """Let rounds of a run wait for their labels only while they are outstanding."""

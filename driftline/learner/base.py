@@ -36,6 +36,11 @@ class Learner(ABC):
 
     Whatever is refused is refused before anything changes. One thread learns at a time: others get
     a :class:`~driftline.BusyError`, or wait if they only look; a snapshot never waits.
+
+    After an exception within a call, such as Ctrl-C or a lack of memory, a learner is as before the
+    call or as after it: where ``rounds`` and ``outstanding`` are those of before, repeat the call.
+    A committee delays Ctrl-C until its round is over; another exception within a round may leave
+    one that refuses to go on.
     """
 
     #: What is predicted, and what a mistake costs.

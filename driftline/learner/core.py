@@ -77,6 +77,10 @@ class Core(Learner):
         """Return a context manager that delays interrupts while one round is played, if needed."""
         return UNSHIELDED
 
+    def _settle(self) -> None:
+        """Finish the last round that counts, after an exception; this may be done twice."""
+        return
+
     @property
     def _torn(self) -> bool:
         """Whether an interruption has left parts of the learner after different rounds."""

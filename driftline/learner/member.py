@@ -14,12 +14,13 @@ one, so that a committee passes rows that are mapped already: ``_play_mapped``,
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features import Map, Mapper
+from driftline.features import Map, Mapper, Standardiser
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
 from driftline.learner.core import Asked
@@ -34,6 +35,9 @@ __all__ = ["Member", "Round", "check_longer"]
 
 #: Rows of some kind.
 Met = TypeVar("Met", bound=Rows)
+
+#: What playing a round returns.
+Played = TypeVar("Played")
 
 #: How many numbers of mapped rows are kept at a time.
 MOST_NUMBERS = 1 << 18
@@ -181,9 +185,7 @@ class Member(Shell):
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock:
             self._turn.check()
-            number = self._tickets
-            prediction, columns = self._learn_one(row, checked, number)
-            self._tickets = number + 1
+            prediction, columns = self._learn_next(row, checked)
             return Round(self.task.prediction(prediction), *columns[:5].tolist())
 
     @abstractmethod
@@ -282,13 +284,36 @@ class Member(Shell):
         return mapped, 0, stop - start
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> tuple[np.ndarray, np.ndarray]:
-        self._check_features(row)
         if self.mapper is None:
+            self._check_features(row)
             return self._learn_one_mapped(row, label, number)
-        row.labels = [label]  # which a map may refuse
-        played = self._learn_one_mapped(self._mapped(row), label, number)
-        self.mapper.remember(row)
-        return played
+        return self._round(row, label, lambda row: self._learn_one_mapped(row, label, number))
+
+    def _round(self, row: Rows, label: Label | None, play: Callable[[Rows], Played]) -> Played:
+        """Play one mapped row, and let the map learn from it: both, or neither after an exception.
+
+        A map sees the label, unless that is None.
+        """
+        self._check_features(row)
+        if (mapper := self.mapper) is None:
+            return play(row)
+        row.labels = None if label is None else [label]  # which a map may refuse
+        mapped, rounds, before, seen = self._mapped(row), self.rounds, None, 0.0
+        if type(mapper) is Standardiser and mapper.features is not None:
+            seen = mapper.state.item(0)  # rows, counted by the call that learns from them
+        else:
+            before = mapper.to_saved()
+        try:
+            played = play(mapped)
+            mapper.remember(row)
+            return played
+        except BaseException:
+            if self.rounds != rounds:
+                if before is not None:
+                    mapper.restore(*before)
+                if before is not None or mapper.state.item(0) == seen:  # type: ignore[attr-defined]
+                    mapper.remember(row)
+            raise
 
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         if self.mapper is None:

@@ -55,6 +55,7 @@ class Checkpoint(NamedTuple):
 
     state: State
     copied: bool  # whether the state has the weights
+    stored: np.ndarray | None  # the array itself, which a round changes in place
     tickets: int
     watch: Watch | None
     tally: Tally
@@ -166,6 +167,7 @@ class OGD(Member):
         if not task.layout.ragged and task.prediction_size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
         self._prediction = task.prediction_rows(1, task.prediction_size)
+        self._certain = decoder.deterministic  # asked in every round
         if initial is not None:
             self.engine.restore(self.engine.started(self._check_initial(initial)))
 
@@ -359,7 +361,7 @@ class OGD(Member):
     @property
     def rounds(self) -> int:
         """How many rounds were learned from."""
-        return self.engine.rounds
+        return int(self.engine.vector.item(at.ROUNDS))
 
     @property
     def width(self) -> int | None:
@@ -493,6 +495,10 @@ class OGD(Member):
 
     # -- what a shell asks for
 
+    def _check_features(self, rows: Rows) -> None:
+        if self.mapper is not None or rows.features != self.engine.features:
+            super()._check_features(rows)
+
     def _state(self, weights: bool = True) -> State:
         state = self.engine.state(weights).replaced(
             key=self._draws.key, tickets=self._tickets, **self._waiting
@@ -505,7 +511,10 @@ class OGD(Member):
 
     def _copies(self, rows: Rows) -> bool:
         own = self._watch is not None or self.mapper is not None
-        return self._copies_cheaply(rows.size) or own
+        return self._copies_cheaply(rows.size) or own or not self.fuses
+
+    def _settle(self) -> None:
+        self.engine.settle()
 
     def _copies_cheaply(self, size: int) -> bool:
         """Say whether copying the weights costs no more than reading inputs of this size."""
@@ -516,12 +525,13 @@ class OGD(Member):
         if watch is not None:
             watch, tally = watch.copy(), replace(tally)
         copied = weights or self.engine.stored is None
-        return Checkpoint(self._state(weights), copied, self._tickets, watch, tally)
+        stored = self.engine.stored
+        return Checkpoint(self._state(weights), copied, stored, self._tickets, watch, tally)
 
     def _rollback(self, checkpoint: Checkpoint) -> None:
         state = checkpoint.state
-        if checkpoint.copied:
-            self.engine.restore(state)
+        weights = state.weights if checkpoint.copied else checkpoint.stored
+        self.engine.restore(state.replaced(weights=weights))
         if self.mapper is not None and state.map is not None:
             self.mapper.restore(*state.map)
         self._resume_tickets(state)
@@ -578,7 +588,7 @@ class OGD(Member):
 
     def _uniforms(self, number: int, count: int) -> np.ndarray:
         """Return the random numbers of some rounds; a constant where nothing is drawn."""
-        return _middle(count) if self.decoder.deterministic else self._draws.uniforms(number, count)
+        return _middle(count) if self._certain else self._draws.uniforms(number, count)
 
     def _advance(self, block: Block) -> int:
         """Play rounds, and keep the account against a comparator if there is one."""
@@ -595,19 +605,16 @@ class OGD(Member):
         return self._play_one_mapped(row, label, self._uniform(number))
 
     def _uniform(self, number: int) -> np.ndarray:
-        return MIDDLE if self.decoder.deterministic else self._draws.uniform(number)
+        return MIDDLE if self._certain else self._draws.uniform(number)
 
     def _play_one(
         self, row: Rows, label: Label, uniforms: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Play one round by a uniform number; return its prediction, and what is recorded."""
-        self._check_features(row)
         if self.mapper is None:
+            self._check_features(row)
             return self._play_one_mapped(row, label, uniforms)
-        row.labels = [label]  # which a map may refuse
-        played = self._play_one_mapped(self._mapped(row), label, uniforms)
-        self.mapper.remember(row)
-        return played
+        return self._round(row, label, lambda row: self._play_one_mapped(row, label, uniforms))
 
     def _play_one_mapped(
         self, row: Rows, label: Label, uniforms: np.ndarray
@@ -617,16 +624,16 @@ class OGD(Member):
             row.check_labels([label])
             width = self.task.prediction_width([label])
             prediction = self.task.prediction_rows(1, width)
-        first = engine.state() if engine.stored is None else None
-        if not engine.holds(row):  # before anything is laid out for it
-            if row.first_bad_row(engine.dtype) is not None:
-                refuse(row, 0)
-            engine.hold(row)
-        try:
+        if engine.holds(row):
             return self._play_held(row, label, uniforms, prediction)
-        except BaseException:
-            if first is not None:  # a refused first round does not say how many features there are
-                engine.restore(first)
+        if row.first_bad_row(engine.dtype) is not None:  # before anything is laid out for it
+            refuse(row, 0)
+        before = engine.mark()
+        try:
+            engine.hold(row)
+            return self._play_held(row, label, uniforms, prediction)
+        except BaseException:  # a refused first round does not say how many features there are
+            engine.go_back(before)
             raise
 
     def _play_held(
@@ -644,7 +651,7 @@ class OGD(Member):
         return prediction[0], columns[:, 0]
 
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
-        certain = self.decoder.deterministic
+        certain = self._certain
         uniforms = _middle(len(numbers)) if certain else self._draws.at(numbers)
         return Asked(*self.engine.look(rows, uniforms, whole))
 

@@ -55,6 +55,10 @@ class Outstanding:
         """Remove a number that is there."""
         del self._numbers[bisect_left(self._numbers, number)]
 
+    def remove_from(self, number: int) -> None:
+        """Remove a number and all larger ones."""
+        del self._numbers[bisect_left(self._numbers, number) :]
+
     def remove_before(self, number: int) -> int:
         """Remove all smaller numbers; return how many."""
         place = bisect_left(self._numbers, number)
@@ -62,9 +66,9 @@ class Outstanding:
         return place
 
     def without(self, numbers: np.ndarray) -> Outstanding:
-        """Return all but some numbers that are there."""
+        """Return all but some numbers."""
         known = self.to_array()
-        return Outstanding(np.delete(known, np.searchsorted(known, numbers)))
+        return Outstanding(known[~np.isin(known, numbers)])
 
     def to_array(self) -> np.ndarray:
         """Return a copy."""

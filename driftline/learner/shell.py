@@ -19,6 +19,7 @@ from driftline.learner.late import LateRun, ToldRun
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.predictor import Predictor
 from driftline.learner.sample_weight import checked_weights
+from driftline.learner.shield import Shield
 from driftline.parts import check_flag
 from driftline.state import archive
 from driftline.tasks import Task
@@ -206,36 +207,56 @@ class Shell(Asking):
         late: LateRun | ToldRun | None = None,
     ) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
-        rows.labels = labels
         turn, player = self._turn, get_ident()
         turn.check()  # a callback's stream must not end the one that it is called from
         try:
             turn.begin()
-            with self._turn.lock:
-                self._check_features(rows)
-                if late is not None and late.first != self._tickets:
-                    raise BusyError("a ticket was asked for while the run began: run it again")
-                copied = self._copies(rows) or late is not None  # events are taken back together
-                if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
-                    refuse(rows, bad)
-                keep = copied if audit is None else audit
-                before, rounds = self._checkpoint(copied or keep), self.rounds
-            given = (rows, labels, sample_weight, late, digest, seed, progress, before, keep, sink)
-            try:
-                with nullcontext() if sink is None else sink:
-                    return self._played(*given)
-            except BaseException as error:
-                with self._turn.lock:
-                    kept = self.rounds - rounds
-                    if copied or keep or not (kept or self._torn):
-                        self._rollback(before)
-                    else:
-                        self._tickets = before.tickets + kept
-                        _add_kept(error, kept, self._torn)
-                raise
+            played = self._transaction(
+                rows, labels, digest, seed, progress, audit, sink, sample_weight, late
+            )
+            turn.player = 0  # also here: an exception at the line below would leave it
+            return played
         finally:
-            if turn.player == player:  # by no call, at which an interrupt could be raised
+            if turn.player == player:
                 turn.player = 0
+
+    def _transaction(
+        self,
+        rows: Rows,
+        labels: CheckedLabels,
+        digest: str | None,
+        seed: int | None,
+        progress: Callable[[int], None] | None,
+        audit: bool | None,
+        sink: Sink | None,
+        sample_weight: np.ndarray | None,
+        late: LateRun | ToldRun | None,
+    ) -> Any:
+        """Play from a checkpoint, and go back to it if anything is raised."""
+        rows.labels = labels
+        with self._turn.lock:
+            self._check_features(rows)
+            if late is not None and late.first != self._tickets:
+                raise BusyError("a ticket was asked for while the run began: run it again")
+            copied = self._copies(rows) or late is not None  # events are taken back together
+            if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
+                refuse(rows, bad)
+            keep = copied if audit is None else audit
+            before, rounds = self._checkpoint(copied or keep), self.rounds
+        given = (rows, labels, sample_weight, late, digest, seed, progress, before, keep, sink)
+        try:
+            with nullcontext() if sink is None else sink:
+                return self._played(*given)
+        except BaseException as error:
+            with self._turn.lock, Shield():
+                kept = self.rounds - rounds
+                if copied or keep or not (kept or self._torn):
+                    self._rollback(before)
+                else:
+                    self._settle()
+                    self._tickets = before.tickets + kept
+                    _add_kept(error, kept, self._torn)
+            raise
 
     def _played(
         self,
@@ -265,7 +286,7 @@ class Shell(Asking):
             stop = min(start + size, rows.rounds)
             part = labels[start:stop]
             weights = None if sample_weight is None else sample_weight[start:stop]
-            with self._turn.lock:
+            with self._turn.lock, self._shield():
                 if room is None:
                     batch = self._room(part).weighted(weights)
                     batch = batch if late is None else batch.delayed(late, start, stop)
@@ -297,8 +318,22 @@ class Shell(Asking):
         row, checked = self._row(x), self.task.check_label(label)
         with self._turn.lock, self._shield():
             self._turn.check()
-            self._learn_one(row, checked, self._tickets)
-            self._tickets += 1
+            self._learn_next(row, checked)
+
+    def _learn_next(self, row: Rows, label: Label) -> Any:
+        """Play a round by the next ticket: after an exception that is used up if the round counts.
+
+        A round counts as soon as :attr:`rounds` does, which one compiled call writes together with
+        the weights.
+        """
+        number, rounds = self._tickets, self.rounds
+        try:
+            played = self._learn_one(row, label, number)
+            self._tickets = number + 1
+            return played
+        except BaseException:
+            self._tickets = number + self.rounds - rounds
+            raise
 
     # -- looking
 

@@ -46,13 +46,14 @@ class Turn:
 
     def check(self) -> None:
         """Refuse to learn while a stream is being played."""
-        if self.player == get_ident():
+        if not (player := self.player):
+            return
+        if player == get_ident():
             raise BusyError("the learner plays a stream: a callback may predict, not learn")
-        if self.player:
-            raise BusyError(
-                "the learner is busy in another thread: use one learner a thread, or a lock of "
-                "your own around this one"
-            )
+        raise BusyError(
+            "the learner is busy in another thread: use one learner a thread, or a lock of your "
+            "own around this one"
+        )
 
     def begin(self) -> None:
         """Begin to play a stream, unless another one is being played."""

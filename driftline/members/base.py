@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from driftline.inputs.flags import every, none
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
 from driftline.learner import MOST_WEIGHT, Member, check_longer
+from driftline.learner.member import Played
 from driftline.losses import Loss
 from driftline.members.classes import ClassMember
 from driftline.parts import from_config
@@ -249,9 +250,18 @@ class CountingMember(ClassMember):
             self._hold(rows.features, self.started(rows.features))
 
     def _hold(self, width: int, memory: np.ndarray) -> None:
-        self._width, self.memory = width, memory
-        self._constants = self._all_constants(width)
-        self._space = np.empty(self.space(width))
+        constants, space = self._all_constants(width), np.empty(self.space(width))
+        self._width, self.memory, self._constants, self._space = width, memory, constants, space
+
+    def _round(self, row: Rows, label: Label | None, play: Callable[[Rows], Played]) -> Played:
+        if self._width is not None:
+            return super()._round(row, label, play)
+        try:
+            return super()._round(row, label, play)
+        except BaseException:
+            if self.rounds == 0:  # no memory for a first round that failed
+                self._width, self.memory = None, np.zeros(0)
+            raise
 
     def _all_constants(self, width: int) -> np.ndarray:
         """Return the kernel's constants, and behind them when there is no answer."""
@@ -285,7 +295,7 @@ class CountingMember(ClassMember):
             key=self._draws.key,
             tickets=self._tickets,
             **self._waiting,
-            rounds=self._rounds,
+            rounds=self.rounds,
             features=self._width,
             memory=memory,
             map=None if self.mapper is None else self.mapper.to_saved(),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,10 +27,16 @@ from driftline.committee.row_chances import RowChances, chances_of
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_number, check_whole
+from driftline.learner import Shield
 from driftline.parts import check_flag
 from driftline.typing import Inputs, Json, Saved
 
 __all__ = ["TableModel"]
+
+#: Up to so many rounds are learned from without a copy of the learner.
+FEW = 10
+
+Made = TypeVar("Made")
 
 
 class TableModel:
@@ -279,11 +284,30 @@ class TableModel:
         if not len(given):
             return []
         with self._lock:
-            made = self._learn(given)
+            made = self._whole(len(given), lambda: self._learn(given))
         return self._answer(given, self._named(made))
 
+    def _whole(self, rounds: int, work: Callable[[], Made]) -> Made:
+        """Learn from some rounds: all of them, or nothing if anything is raised.
+
+        A copy of the learner takes longer than a few rounds: in these an interrupt is delayed.
+        """
+        if rounds > FEW:
+            return self._undone(True, work)
+        with Shield():
+            return self._undone(False, work)
+
+    def _undone(self, copies: bool, work: Callable[[], Made]) -> Made:
+        """Call a function, and go back to before it if anything is raised."""
+        before = _Before(self._model, copies)
+        try:
+            return work()
+        except BaseException:
+            before.go_back()
+            raise
+
     def _learn(self, given: GivenRows) -> Any:
-        """Learn from rows with labels and return what was predicted; if refused, change nothing."""
+        """Learn from rows with labels and return what was predicted."""
         model = self._model
         if waits := model.waits:
             last = int(model.learner.waiting[-1])
@@ -298,18 +322,13 @@ class TableModel:
         if scaling is not None:
             model.scaling = scaling.copy()
         weights = None
-        try:
-            with self._unless_refused():
-                batch = self._batch(given, labelled=True, learning=True)
-                inputs, grades = self._rounds(batch)
-                if alone and not model.task.layout.ragged:
-                    made: Any = [self._one.learn_one(inputs[:1], grades[0])]
-                else:
-                    played = model.learn(model.scaled(inputs), grades, batch.weights, batch.keys)
-                    made, weights = played.prediction, played.weights
-        except BaseException:
-            model.learner, model.scaling = learner, scaling  # from before new classes and rows
-            raise
+        batch = self._batch(given, labelled=True, learning=True)
+        inputs, grades = self._rounds(batch)
+        if alone and not model.task.layout.ragged:
+            made: Any = [self._one.learn_one(inputs[:1], grades[0])]
+        else:
+            played = model.learn(model.scaled(inputs), grades, batch.weights, batch.keys)
+            made, weights = played.prediction, played.weights
         model.count_labels(grades, batch.keys, weights)
         if model.sets is not None and before_rows is not None:
             chances = before_rows.before(inputs, grades, weights)
@@ -340,25 +359,13 @@ class TableModel:
         codec = self._model.encoder.labels
         with self._lock:
             known = len(codec.values)
-            try:
+
+            def check() -> None:
                 self._codes(labels)
-            finally:
                 if len(codec.values) > known:
                     codec.forget(known)
 
-    @contextmanager
-    def _unless_refused(self) -> Iterator[None]:
-        """Forget new classes, and what columns remember of rows, if these are refused."""
-        codec, columns = self._model.encoder.labels, self._model.encoder.columns
-        known = len(codec.values)
-        before = None if isinstance(columns, int) else (columns.sums, columns.counts)
-        try:
-            yield
-        except BaseException:
-            codec.forget(known)
-            if not isinstance(columns, int) and before is not None:
-                columns.sums, columns.counts = before
-            raise
+            self._undone(False, check)
 
     # -- labels that come late
 
@@ -367,9 +374,12 @@ class TableModel:
         if not isinstance(ticket, TableTicket):
             raise InputError(f"expected a ticket, as ask() returns it, but got {ticket!r:.80}")
         with self._lock:
-            made = replace(ticket, ticket=self._one.learner.admit(ticket.ticket))
-            self._model.predicted += 1
-            return made
+            return self._undone(False, lambda: self._admit(ticket))
+
+    def _admit(self, ticket: TableTicket) -> TableTicket:
+        made = replace(ticket, ticket=self._one.learner.admit(ticket.ticket))
+        self._model.predicted += 1
+        return made
 
     def ask(self, rows: Any, *, numbers: Sequence[int] | None = None) -> Any:
         """Predict a row whose label comes later; return a ticket, for several rows a list.
@@ -424,24 +434,26 @@ class TableModel:
     def _asked(self, given: GivenRows, numbers: Sequence[int] | None, proba: bool) -> Any:
         """Return tickets, of a ranking one, and the chances of all labels by name, if wanted."""
         self._check_tickets()
-        chances: list[dict[str, float]] = []
         if not len(given):
-            return [], chances
-        with self._lock, self._unless_refused():
-            learning = numbers is None
-            inputs = self._inputs(self._batch(given, labelled=False, learning=learning))
-            ragged, learner = self._model.task.layout.ragged, self._one.learner
-            if ragged and len(inputs) != 1:
-                raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
-            sets = self._sets_of(inputs)
-            made = learner.ask_rows(inputs, numbers=numbers)
-            predictions = [ticket.prediction for ticket in made]
-            named = self._named(predictions)
-            if proba:
-                whole = learner.task.answers.kind in ("classes", "levels")
-                codes = [-1 if own is None else own for own in predictions] if whole else None
-                chances = _named_chances(*self._learner_and_names(), inputs, codes)
-            self._model.predicted += len(made)
+            return [], []
+        with self._lock:
+            return self._undone(False, lambda: self._asked_now(given, numbers, proba))
+
+    def _asked_now(self, given: GivenRows, numbers: Sequence[int] | None, proba: bool) -> Any:
+        chances: list[dict[str, float]] = []
+        inputs = self._inputs(self._batch(given, labelled=False, learning=numbers is None))
+        ragged, learner = self._model.task.layout.ragged, self._one.learner
+        if ragged and len(inputs) != 1:
+            raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
+        sets = self._sets_of(inputs)
+        made = learner.ask_rows(inputs, numbers=numbers)
+        predictions = [ticket.prediction for ticket in made]
+        named = self._named(predictions)
+        if proba:
+            whole = learner.task.answers.kind in ("classes", "levels")
+            codes = [-1 if own is None else own for own in predictions] if whole else None
+            chances = _named_chances(*self._learner_and_names(), inputs, codes)
+        self._model.predicted += len(made)
         if ragged:
             return TableTicket(named, made[0]), chances
         tickets = [TableTicket(*pair) for pair in zip(named, made, strict=True)]
@@ -486,17 +498,19 @@ class TableModel:
         if not tickets:
             return
         with self._lock:
-            model, told = self._one, []
-            with self._unless_refused():
-                codes = self._codes(labels)
-                if model.sets is not None:
-                    pairs = zip(tickets, codes, strict=True)
-                    told = [own.told(int(code)) for own, code in pairs]
-                model.tell_rows([own.ticket for own in tickets], codes)
-            model.count_labels(codes)
-            if model.sets is not None:
-                for chance, inside in told:
-                    model.sets.tell(chance, inside)
+            self._whole(len(tickets), lambda: self._tell(tickets, labels))
+
+    def _tell(self, tickets: Sequence[TableTicket], labels: Sequence[Any]) -> None:
+        model, told = self._one, []
+        codes = self._codes(labels)
+        if model.sets is not None:
+            pairs = zip(tickets, codes, strict=True)
+            told = [own.told(int(code)) for own, code in pairs]
+        model.tell_rows([own.ticket for own in tickets], codes)
+        model.count_labels(codes)
+        if model.sets is not None:
+            for chance, inside in told:
+                model.sets.tell(chance, inside)
 
     def _codes(self, labels: Sequence[Any]) -> Any:
         """Return labels by name as the learner takes them; new classes are added."""
@@ -517,11 +531,22 @@ class TableModel:
         own: Any = ticket.ticket if isinstance(ticket, TableTicket) else ticket
         other: Any = before.ticket if isinstance(before, TableTicket) else before
         with self._lock:
-            learner, level = self._one.learner, self._model.sets
-            waited = learner.waiting
-            learner.forget(own, before=other)
-            if level is not None:
-                level.waiting = level.waiting[np.isin(waited, learner.waiting)]
+            self._forget(own, other)
+
+    def _forget(self, ticket: Any, before: Any) -> None:
+        learner, level = self._one.learner, self._model.sets
+        waited, kept = learner.waiting, None if level is None else level.waiting
+
+        def follow() -> None:
+            if level is not None and kept is not None:
+                level.waiting = kept[np.isin(waited, learner.waiting)]
+
+        try:
+            learner.forget(ticket, before=before)
+            follow()
+        except BaseException:
+            follow()
+            raise
 
     @property
     def outstanding(self) -> int:
@@ -622,6 +647,44 @@ class TableModel:
             raise InputError(f"there are {len(given)} rows, but {len(labels)} labels")
         cells = [codec.cells(label) for label in labels]
         return {name: [own[j] for own in cells] for j, name in enumerate(codec.names)}
+
+
+class _Before:
+    """What a model was before a call, to go back to.
+
+    With ``copies`` also its learner is copied, and what follows the labels.
+    """
+
+    def __init__(self, model: Model, copies: bool):
+        self._model, self._fields = model, dict(vars(model))
+        columns = model.encoder.columns
+        self._classes = len(model.encoder.labels.values)
+        self._columns = None if isinstance(columns, int) else (columns.sums, columns.counts)
+        self._rounds, self._tickets, self._copied = model.rounds, 0, None
+        if isinstance(model, CommitteeModel):
+            self._tickets = model.learner._tickets
+            if copies:
+                baselines, sets = model.baselines.state(), copy.deepcopy(model.sets)
+                self._copied = model.learner._checkpoint(weights=True), baselines, sets
+
+    def go_back(self) -> None:
+        """Go back, as far as there are copies."""
+        model, learner = self._model, self._fields["learner"]
+        model.encoder.labels.forget(self._classes)
+        columns = model.encoder.columns
+        if not isinstance(columns, int) and self._columns is not None:
+            columns.sums, columns.counts = self._columns
+        if self._copied is None and learner.rounds != self._rounds:
+            model.learner, model.scaling = learner, self._fields["scaling"]
+            return
+        vars(model).update(self._fields)
+        if self._copied is not None:
+            before, baselines, model.sets = self._copied
+            model.baselines.resume(baselines)
+            if learner.rounds != self._rounds or learner._torn:
+                learner._rollback(before)
+        elif isinstance(model, CommitteeModel) and learner._tickets != self._tickets:
+            learner._take_back(self._tickets)
 
 
 def _named_chances(

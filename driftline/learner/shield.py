@@ -22,6 +22,7 @@ class Shield:
     """Delay an interrupt while a block of code runs.
 
     >>> import signal
+    >>> before = signal.signal(signal.SIGINT, signal.default_int_handler)
     >>> try:
     ...     with Shield():
     ...         signal.raise_signal(signal.SIGINT)
@@ -30,6 +31,7 @@ class Shield:
     ...     print("then stops")
     goes on
     then stops
+    >>> _ = signal.signal(signal.SIGINT, before)
     """
 
     __slots__ = ("_before", "_noted")

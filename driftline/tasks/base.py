@@ -273,11 +273,13 @@ class Task(Part):
 
     def prediction(self, row: np.ndarray) -> Prediction:
         """Return a prediction as users get it from one row of numbers."""
-        return row[0].item() if row.size == 1 else row.copy()
+        return row.item() if row.size == 1 else row.copy()
 
     def numbers(self, prediction: Prediction) -> np.ndarray:
         """Return the numbers of a prediction as users get it, the inverse of `prediction`."""
         given = np.ravel(prediction)
+        if given.dtype == self.prediction_dtype:
+            return given
         made = given.astype(self.prediction_dtype)
         if not np.array_equal(made, given):
             raise InputError(

@@ -99,7 +99,7 @@ def saved(learner: Learner) -> bytes:
 
 
 def without_id(about: Json) -> Json:
-    """Return what is saved of a learner but for its id, which is no part of what makes it equal."""
+    """Leave out the id of a learner, which is no part of what makes it equal to another."""
     return {
         name: without_id(value) if isinstance(value, dict) else value
         for name, value in about.items()

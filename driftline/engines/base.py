@@ -208,7 +208,7 @@ class Engine:
     # -- a single round: all of it or nothing, whatever is raised
 
     def mark(self) -> Mark:
-        """Return what :meth:`go_back` needs while the array of weights is that of now."""
+        """Return the state but for copies of weights, for :meth:`go_back` within a round."""
         return Mark(self.vector.copy(), self.stored, self.transposed, self.features)
 
     def go_back(self, mark: Mark) -> None:

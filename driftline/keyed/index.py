@@ -152,7 +152,7 @@ class KeyIndex:
         self._rebuild()
 
     def mark(self, most: int) -> Mark:
-        """Return what :meth:`go_back` needs after this many keys at most were added."""
+        """Return the sizes of the index, for :meth:`go_back` after this many keys at most."""
         texts, names, free = len(self._texts), len(self._names), len(self._free)
         last = self._free[max(0, free - most) :]
         return Mark(self.size, self._count, self._whole, texts, names, free, last)

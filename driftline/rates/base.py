@@ -50,7 +50,7 @@ class StepRange(NamedTuple):
         return min(self.most, self.floor / input_sq if input_sq > 0.0 else math.inf)
 
     def start(self, diameter: float, first: float, least: float) -> float:
-        r"""Return what a bound pays for the first distance, if no step is below ``least``.
+        r"""Return the price of the first distance in a bound, if no step is below ``least``.
 
         ``first``, :math:`D_1`, is the largest distance of a comparator to the first weights. Steps
         that never grow pay :math:`\frac{D_1^2}{2 \eta_1} + \frac{D^2}2 (\frac1{\eta_T} -

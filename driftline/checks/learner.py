@@ -54,7 +54,7 @@ def check_learner(
     bad row in the middle, or a ticket that is old, told already or another learner's. Tickets that
     are asked for and told together have the bits of single ones, all or none. A seed decides the
     draws. A learner that was grown goes on as before. Bits are those of the file that
-    ``save`` writes.
+    ``save`` writes, without the id of the learner.
 
     For an :class:`~driftline.OGD`, compiled parts must do what plain ones do, and a scaled loss
     must be recorded scaled, so that a kernel that ignores its parameters is detected.

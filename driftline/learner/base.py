@@ -162,7 +162,8 @@ class Learner(ABC):
     def save(self, path: str | Path) -> Path:
         """Write parts and state to one file of plain data, for :func:`driftline.load`.
 
-        Equal parts and states are written as equal bytes.
+        Equal parts and states are written as equal bytes, but for the id of a learner that has
+        issued tickets.
         """
 
     @abstractmethod

@@ -92,6 +92,11 @@ class Mapper(ABC):
     features: int | None = None
 
     @property
+    def counted(self) -> float | None:
+        """The rows learned from, if the compiled call that learns counts them; None if not."""
+        return None
+
+    @property
     @abstractmethod
     def outputs(self) -> int:
         """How many features mapped rows have, once :attr:`features` is known."""

@@ -148,6 +148,11 @@ class Standardiser(Mapper):
         self.piece(rows, 0, rows.rounds)
 
     @property
+    def counted(self) -> float | None:
+        """The rows learned from, which kernels count; None before the first."""
+        return None if self.features is None else float(self.state.item(0))
+
+    @property
     def far(self) -> np.ndarray:
         """How many cells of each feature were far outside, at more than 20 deviations."""
         if self.features is None:

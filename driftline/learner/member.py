@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features import Map, Mapper, Standardiser
+from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
 from driftline.learner.core import Asked
@@ -298,11 +298,8 @@ class Member(Shell):
         if (mapper := self.mapper) is None:
             return play(row)
         row.labels = None if label is None else [label]  # which a map may refuse
-        mapped, rounds, before, seen = self._mapped(row), self.rounds, None, 0.0
-        if type(mapper) is Standardiser and mapper.features is not None:
-            seen = mapper.state.item(0)  # rows, counted by the call that learns from them
-        else:
-            before = mapper.to_saved()
+        mapped, rounds, counted = self._mapped(row), self.rounds, mapper.counted
+        before = mapper.to_saved() if counted is None else None
         try:
             played = play(mapped)
             mapper.remember(row)
@@ -311,7 +308,7 @@ class Member(Shell):
             if self.rounds != rounds:
                 if before is not None:
                     mapper.restore(*before)
-                if before is not None or mapper.state.item(0) == seen:  # type: ignore[attr-defined]
+                if before is not None or mapper.counted == counted:
                     mapper.remember(row)
             raise
 

@@ -1,0 +1,80 @@
+"""The clock of the log, whatever wall clock and monotonic clock do."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from driftline.app.service.clock import DAY, HOUR, LogClock
+
+START = 20_000 * DAY
+#: How far both clocks go on, and how far the wall clock jumps before.
+PASSED = st.sampled_from([0, 1, 1000, 60_000, 20 * 60_000, HOUR, HOUR + 1, 5 * HOUR, 3 * DAY])
+JUMPS = st.sampled_from([0, 0, 0, 1, -1, 60_000, -60_000, HOUR, -HOUR, 400 * DAY, -400 * DAY])
+
+
+class Clocks:
+    def __init__(self, last=0, wall=START):
+        self.wall, self.monotonic = wall, 77
+        self.log = LogClock(last, lambda: self.wall, lambda: self.monotonic)
+
+    def go(self, passed, jump=0):
+        self.wall += passed + jump
+        self.monotonic += passed
+        return self.log()
+
+
+@given(st.lists(st.tuples(PASSED, JUMPS), max_size=30), st.sampled_from([0, START, START + DAY]))
+def test_time_goes_on_like_the_monotonic_clock_give_or_take_an_hour(moves, last):
+    clocks = Clocks(last)
+    began = before = clocks.log()
+    for passed, jump in moves:
+        now = clocks.go(passed, jump)
+        assert now >= before + passed
+        assert now - began <= clocks.monotonic - 77 + HOUR
+        before = now
+
+
+@given(st.lists(st.tuples(PASSED, JUMPS), max_size=30))
+def test_the_clock_is_held_after_every_large_jump(moves):
+    clocks = Clocks()
+    for passed, jump in moves:
+        clocks.go(passed, jump)
+        if abs(jump) > 2 * HOUR:
+            assert "jumped" in clocks.log.held
+
+
+def test_a_jump_is_waited_out_and_never_followed():
+    clocks = Clocks()
+    began = clocks.log()
+    assert clocks.go(1000, 400 * DAY) == began + 1000
+    assert clocks.log.held == "the wall clock jumped forward by 400.0 days"
+    assert clocks.go(HOUR // 2) == began + 1000 + HOUR // 2
+    assert clocks.log.held
+    clocks.go(0, -400 * DAY)  # set right: the hour begins again
+    clocks.go(HOUR - 1)
+    assert clocks.log.held
+    assert clocks.go(1) == clocks.wall
+    assert not clocks.log.held
+    assert clocks.go(1000, 60_000) == clocks.wall  # a small step is followed
+
+
+def test_a_start_long_after_the_last_record_waits_for_an_hour():
+    clocks = Clocks(last=START - 3 * DAY)
+    assert clocks.log.held == "the wall clock is 3.0 days after the last record"
+    assert clocks.go(HOUR - 1) == START - 3 * DAY + HOUR - 1
+    assert clocks.go(1) == clocks.wall
+    assert not clocks.log.held
+
+
+@pytest.mark.parametrize("gap", [0, DAY])
+def test_a_start_soon_after_the_last_record_waits_for_nothing(gap):
+    clocks = Clocks(last=START - gap)
+    assert (clocks.log(), clocks.log.held) == (START, "")
+
+
+def test_a_log_that_is_ahead_goes_on_from_there():
+    """Its last record came while the clock was 400 days ahead; time does not stand still."""
+    clocks = Clocks(last=START + 400 * DAY)
+    assert "before the last record" in clocks.log.held
+    assert clocks.go(5 * HOUR) == START + 400 * DAY + 5 * HOUR
+    assert not clocks.log.held

@@ -1,9 +1,11 @@
 """The log itself: a full disk, old records, damaged snapshots, files of other kinds."""
 
 import os
+import shutil
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,11 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.app.cli import main
+from driftline.app.service.clock import wall_milliseconds
 from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
 from driftline.app.service.served import Feedback
-from driftline.app.service.server import milliseconds
 from driftline.app.service.writer import Limits
 from tests.service import call, client, serving
 from tests.simulation import load
@@ -130,10 +132,7 @@ def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):
 @pytest.mark.hard
 def test_a_really_full_disk(tmp_path):
     place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(place)]
-    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("a small disk cannot be mounted here")
+    full_disk(place, "3m")
     try:
         with serving(place / "data") as (address, server):
             own = client(address)
@@ -172,12 +171,16 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         own.learn("m", {"x": 1.0}, "yes", id="b")
         before = own.model("m")
     with serving(folder, limits=limits) as (address, server):
-        own, now = client(address), milliseconds()
-        server.machine._clock = lambda: now + 4_000_000
-        for _ in range(5):
-            server.writer._next_expiry = 0.0
+        own, now = client(address), wall_milliseconds()
+        server.machine.clock = lambda: now + 4_000_000
+        end = time.monotonic() + 20.0
+        while not server.log.trimmed and time.monotonic() < end:  # two snapshots come before
+            server.writer._next_expiry = server.writer._next_snapshot = 0.0
             own.predict("m", {"x": 2.0})  # housekeeping comes after every group
         assert server.log.trimmed > 0
+        while server.log.find(1, "b").told > 0 and time.monotonic() < end:
+            server.writer._next_expiry = 0.0
+            own.predict("m", {"x": 2.0})
         for id in ("a1", "b"):
             assert call(address, "POST", "/models/m/labels", {"id": id, "label": "yes"})[0] == 410
         body = {"id": "a1", "row": {"x": 1}}
@@ -187,7 +190,7 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         assert own.label("m", "a2", "no")["learned"]  # it was waiting all the time
         with pytest.raises(dl.ServiceError, match="older ones are deleted"):
             own.challenge("m", "late")
-        server.machine._clock = lambda: now + 12_000_000
+        server.machine.clock = lambda: now + 12_000_000
         for _ in range(5):
             server.writer._next_expiry = 0.0
             own.predict("m", {"x": 2.0})
@@ -218,7 +221,7 @@ def test_a_damaged_snapshot_is_left_aside(tmp_path):
         own.create("m", "y", columns=COLUMNS, learner="fast")
         own.learn("m", [{"x": i} for i in range(20)], ["yes", "no"] * 10)
         before = own.model("m")
-    (file,) = (folder / "snapshots").iterdir()
+    (file,) = (folder / "snapshots").iterdir()  # there was no time for a second one
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
@@ -260,6 +263,90 @@ def test_a_log_that_cannot_be_read_ends_the_process_with_74(tmp_path, damage):
 def test_nobody_else_reads_the_folder(tmp_path):
     with serving(tmp_path / "data"):
         assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_nobody_else_reads_the_log_in_a_folder_that_was_there(tmp_path):
+    """As systemd makes one; and a log of before that others could read."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    for _ in range(2):
+        with serving(folder) as (address, server):
+            client(address).create(f"m{server.machine.seq}", "y", columns=COLUMNS, learner="fast")
+            for path in folder.glob("log.sqlite3*"):
+                assert path.stat().st_mode & 0o777 == 0o600, path
+            assert (folder / "snapshots").stat().st_mode & 0o777 == 0o700
+            found = list(server.findings)
+        (folder / "log.sqlite3").chmod(0o644)
+        (folder / "snapshots").chmod(0o755)
+    assert len(found) == 1 and "could be read by others (mode 644)" in found[0]
+
+
+def full_disk(place, size):
+    """Mount a small disk, or skip the test."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+
+
+def fill(path):
+    with suppress(OSError), path.open("wb", buffering=0) as file:
+        for size in (4096, 1):
+            with suppress(OSError):
+                while True:
+                    file.write(b"x" * size)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_service_starts_on_a_full_disk(tmp_path, killed):
+    """It predicts by tokens, refuses labels with 507, and learns as soon as there is space."""
+    place = tmp_path / "small"
+    full_disk(place, "4m")
+    try:
+        with serving(place / "data") as (address, server):
+            own = client(address)
+            own.create("m", "y", columns=COLUMNS, learner="fast")
+            own.learn("m", [{"x": i} for i in range(20)], ["yes", "no"] * 10)
+            own.predict("m", {"x": 1.0}, id="a")
+            if killed:
+                own.close()
+                copied = place / "copied"
+                shutil.copytree(place / "data", copied)
+                (copied / "run.lock").unlink()
+        folder = copied if killed else place / "data"
+        fill(place / "fill")
+        with serving(folder) as (address, server):
+            own = client(address)
+            assert own.model("m")["counts"]["learned"] == 20
+            body = {"id": "a", "label": "yes"}
+            status, said = call(address, "POST", "/models/m/labels", body)
+            assert (status, "disk is full" in said["error"]) == (507, True)
+            status, said = call(address, "POST", "/models/m/predict", {"row": {"x": 1}, "id": "b"})
+            assert status == 200 and said["token"]
+            assert call(address, "GET", "/ready")[0] == 503
+            assert call(address, "GET", "/models/m/log")[0] == 200
+            (place / "fill").unlink()
+            end = time.monotonic() + 20.0
+            while call(address, "POST", "/models/m/labels", body)[0] != 200:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+            assert call(address, "GET", "/ready")[0] == 200
+            assert call(address, "GET", "/models/m/log")[0] == 200
+        with serving(folder) as (address, server):
+            assert client(address).label("m", "a", "yes")["duplicate"]
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_new_log_on_a_full_disk_is_refused(tmp_path):
+    place = tmp_path / "small"
+    full_disk(place, "1m")
+    try:
+        fill(place / "fill")
+        with pytest.raises((dl.InputError, OSError), match="disk is full|No space left"):
+            SqliteLog(place / "log.sqlite3")
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def test_a_challenger_of_another_task_is_refused(machine):

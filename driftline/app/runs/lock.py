@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -58,8 +59,14 @@ class Lock:
         while not self._taken():
             pass
         self.left = os.fstat(self._handle).st_size > WHO
-        self._write(0, f"{os.getpid()}".ljust(WHO).encode())
-        files.disk.sync_folder(self.folder)
+        try:
+            self._write(0, f"{os.getpid()}".ljust(WHO).encode())
+            files.disk.sync_folder(self.folder)
+        except OSError as error:
+            if (
+                error.errno != errno.ENOSPC
+            ):  # on a full disk it is nameless, and a lock all the same
+                raise
         return self
 
     def begin(self) -> None:

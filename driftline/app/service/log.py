@@ -8,42 +8,24 @@ many distributions has a bug in the write-ahead log that was mended in 3.51.3.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import apsw
 
-from driftline import files
 from driftline.app.service.batch import Batch
+from driftline.app.service.log_file import is_full, make_private, opened, opened_for_reading
 from driftline.app.service.records import EXPIRED, Kind, Mark, Record, Stored
-from driftline.errors import InputError
 
-__all__ = ["DiskFullError", "Log", "LogFailedError", "SqliteLog"]
+__all__ = ["GENERATIONS", "DiskFullError", "Generation", "Log", "LogFailedError", "SqliteLog"]
 
-#: The version of the tables. A file of a later one is refused.
-FORMAT = 1
-
-TABLES = """
-create table if not exists meta(key text primary key, value) without rowid;
-create table if not exists log(
-    seq integer primary key, batch integer not null, at integer not null,
-    model integer not null, kind integer not null, id text not null, body blob not null);
-create table if not exists ids(
-    model integer not null, id text not null, asked integer not null, told integer not null,
-    row blob not null, label blob not null, primary key(model, id)) without rowid;
-create table if not exists stored(
-    seq integer not null, learner integer not null, answer blob not null, kept blob not null,
-    primary key(seq, learner)) without rowid;
-create table if not exists snapshots(
-    model integer primary key, batch integer not null, seq integer not null, file text not null);
-create table if not exists gone(
-    model integer not null, key blob not null, at integer not null,
-    primary key(model, key)) without rowid;
-create index if not exists models on log(model) where kind in (1, 9);
-create table if not exists positions(source text primary key, position text not null) without rowid;
-"""
+#: How many snapshots of a model are kept: records are deleted up to the oldest of them.
+GENERATIONS = 2
+#: Seconds after which a log that was opened on a full disk is opened for writing again.
+RETRY = 1.0
 
 #: How many records are read at a time.
 PIECE = 2_000
@@ -86,8 +68,19 @@ class LogFailedError(Exception):
     """The disk failed: what is on it is unknown, and only a restart can tell."""
 
 
+class Generation(NamedTuple):
+    """A snapshot of a model: the file of its state after a batch.
+
+    The state is the model's up to the record ``seq``, which may be later than the batch.
+    """
+
+    file: str
+    batch: int
+    seq: int
+
+
 class Log(Protocol):
-    """What the machine needs of a log."""
+    """What the machine needs of a log. If the disk has failed, it raises ``LogFailedError``."""
 
     #: The record up to which records were deleted, 0 for none.
     trimmed: int
@@ -126,8 +119,8 @@ class Log(Protocol):
         """Return when a record came, None if it is no longer there."""
         ...
 
-    def first_without(self, models: Sequence[int]) -> int | None:
-        """Return the first record of a model that is none of these and was not deleted."""
+    def created(self) -> dict[int, str]:
+        """Return the names of models that were not deleted, by their numbers."""
         ...
 
 
@@ -177,52 +170,40 @@ class SqliteLog:
     """
 
     def __init__(self, path: Path, synchronous: str = "FULL", vfs: str | None = None):
-        self.path, self._vfs = path, vfs
+        self.path, self._vfs, self._synchronous = path, vfs, synchronous
         #: Of a model, the record up to which no row waits for its label.
         self._settled: dict[int, int] = {}
-        self._write = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        #: What was found wrong when the file was opened.
+        self.findings: list[str] = []
+        #: Whether the disk was full then: the log is read, and opened again for the next batch.
+        self.full, self._retry = False, 0.0
+        if vfs is None:
+            self.findings += make_private(path)
         try:
-            self._set_up(synchronous)
-        except apsw.NotADBError as error:
-            raise InputError(f"{path} is no log of driftline: {error}") from error
+            self._write = opened(path, synchronous, vfs)
+        except (apsw.FullError, apsw.IOError) as error:
+            if not is_full(error):
+                raise
+            self._write, self.full = opened(path, alone=True), True
+            self.findings.append(f"the disk is full: {path} is only read until there is space")
         #: The record up to which records were deleted, 0 for none.
         self.trimmed: int = self.meta("trimmed") or 0
         #: The time before which ids of deleted records may have been forgotten, 0 for none.
         self.forgotten: int = self.meta("forgotten") or 0
 
-    def _open(self, flags: int) -> apsw.Connection:
+    def _open_again(self) -> None:
+        """Open the log for writing, if the disk has space by now; it was opened on a full disk."""
+        if time.monotonic() < self._retry:
+            raise DiskFullError("the disk was full when the log was opened")
+        self._retry = time.monotonic() + RETRY
+        self._write.close()
         try:
-            made = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
-        except apsw.CantOpenError as error:
-            raise InputError(f"{self.path} cannot be opened: {error}") from error
-        made.set_busy_timeout(10_000)
-        return made
-
-    def _set_up(self, synchronous: str) -> None:
-        run = self._write.execute
-        if self._vfs is not None:
-            run("pragma locking_mode=exclusive").fetchall()
-        # A new file gets its write-ahead log by way of a rollback journal. If the deletion of that
-        # were lost with the power, it would roll everything back: EXTRA syncs the folder, too.
-        run("pragma synchronous=extra").fetchall()
-        run("pragma journal_mode=wal").fetchall()
-        files.disk.sync_folder(self.path.parent)
-        run(f"pragma synchronous={synchronous}").fetchall()
-        run("pragma foreign_keys=off").fetchall()
-        run("pragma temp_store=memory").fetchall()
-        run("begin immediate")
-        try:
-            version = run("pragma user_version").get
-            if version > FORMAT:
-                raise InputError(
-                    f"{self.path} is of version {version}, and this driftline knows {FORMAT}: "
-                    "install a newer one"
-                )
-            run(TABLES)
-            run(f"pragma user_version={FORMAT}")
-            run("commit")
-        except BaseException:
-            self._roll_back()
+            self._write = opened(self.path, self._synchronous)
+            self.full = False
+        except (apsw.FullError, apsw.IOError) as error:
+            self._write = opened(self.path, alone=True)
+            if is_full(error):
+                raise DiskFullError(str(error)) from error
             raise
 
     def _roll_back(self) -> None:
@@ -252,8 +233,12 @@ class SqliteLog:
                 self._write.execute(f"delete from {table} where model=?", (model,))
 
     def _commit(self, work: Any) -> None:
+        begun = False
         try:
+            if self.full:
+                self._open_again()
             self._write.execute("begin immediate")
+            begun = True
             work()
             self._write.execute("commit")
         except apsw.FullError as error:
@@ -261,14 +246,29 @@ class SqliteLog:
             raise DiskFullError(str(error)) from error
         except apsw.IOError as error:
             raise LogFailedError(f"{self.path}: {error}") from error
-        except BaseException:
+        except BaseException as error:
+            if begun and not self._write.in_transaction:  # who knows how it ended
+                raise LogFailedError(f"{self.path}: {error!r}") from error
             self._roll_back()
             raise
 
-    def put_snapshot(self, model: int, batch: int, seq: int, file: str) -> None:
-        """Remember which file has the state of a model after a batch."""
-        statement = "insert or replace into snapshots values(?,?,?,?)"
-        self._commit(lambda: self._write.execute(statement, (model, batch, seq, file)))
+    def put_snapshot(self, model: int, made: Generation) -> None:
+        """Remember the file of a model's state; only the newest generations are remembered."""
+
+        def work() -> None:
+            run = self._write.execute
+            run("insert or replace into snapshots values(?,?,?,?)", (model, *made))
+            for old in self.snapshots()[model][GENERATIONS:]:
+                run("delete from snapshots where model=? and file=?", (model, old.file))
+
+        self._commit(work)
+
+    def drop_snapshots(self, model: int, damaged: Collection[str]) -> None:
+        """Forget files of a model's state that cannot be used."""
+        rows = [(model, own.file) for own in self.snapshots()[model] if own.file in damaged]
+        statement = "delete from snapshots where model=? and file=?"
+        if rows:
+            self._commit(lambda: self._write.executemany(statement, rows))
 
     def trim(self, before: int, covered: int, forget: int, most: int = 5000) -> int:
         """Delete records that came before a time and are in snapshots; return how many.
@@ -324,26 +324,34 @@ class SqliteLog:
 
     # -- reading
 
+    def _rows(self, statement: str, given: Sequence[Any] = ()) -> list[Any]:
+        """Return what a statement finds; an error of the disk is none of a model's."""
+        try:
+            return self._write.execute(statement, given).fetchall()
+        except apsw.Error as error:
+            raise LogFailedError(f"{self.path}: {error}") from error
+
+    def _value(self, statement: str, given: Sequence[Any] = ()) -> Any:
+        """Return the first cell of what a statement finds, None if that is nothing."""
+        return next((row[0] for row in self._rows(statement, given)), None)
+
     def meta(self, key: str) -> Any:
         """Return a value that was kept by name, None if there is none."""
-        return self._write.execute("select value from meta where key=?", (key,)).get
+        return self._value("select value from meta where key=?", (key,))
 
     def find(self, model: int, id: str) -> Mark | None:
         """Return what is known of an id."""
         statement = "select asked, told, row, label from ids where model=? and id=?"
-        found = self._write.execute(statement, (model, id)).fetchone()
-        if found is not None:
+        for found in self._rows(statement, (model, id)):
             return Mark(*found)
-        if not self.trimmed:
-            return None
         statement = "select 1 from gone where model=? and key=?"
-        gone = self._write.execute(statement, (model, _key(id))).fetchone()
-        return None if gone is None else Mark(0, EXPIRED, b"", b"")
+        gone = self.trimmed and self._rows(statement, (model, _key(id)))
+        return Mark(0, EXPIRED, b"", b"") if gone else None
 
     def stored(self, seq: int) -> list[Stored]:
         """Return what learners answered to a record, if that was written."""
         statement = "select seq, learner, answer, kept from stored where seq=?"
-        return [Stored(*row) for row in self._write.execute(statement, (seq,))]
+        return [Stored(*row) for row in self._rows(statement, (seq,))]
 
     def read(self, after: int = 0) -> Iterator[Record]:
         """Yield all records after one, by its seq."""
@@ -353,8 +361,8 @@ class SqliteLog:
     @contextmanager
     def reader(self) -> Iterator[LogReader]:
         """Return what any one thread may read records by, while others are written."""
-        alone = self._vfs is not None
-        connection = self._write if alone else self._open(apsw.SQLITE_OPEN_READONLY)
+        alone = self._vfs is not None or self.full
+        connection = self._write if alone else opened_for_reading(self.path)
         try:
             yield LogReader(connection)
         finally:
@@ -368,25 +376,29 @@ class SqliteLog:
 
     def last(self) -> tuple[int, int, int]:
         """Return the last seq, the last batch, and its time; zeros if there is none."""
-        statement = "select seq, batch, at from log order by seq desc limit 1"
-        found = self._write.execute(statement).fetchone()
-        return (0, 0, 0) if found is None else tuple(found)
+        for seq, batch, at in self._rows(
+            "select seq, batch, at from log order by seq desc limit 1"
+        ):
+            return seq, batch, at
+        return 0, 0, 0
 
-    def snapshots(self) -> dict[int, tuple[int, int, str]]:
-        """Return the batch, the seq and the file of the last snapshot of every model."""
-        return {n: tuple(rest) for n, *rest in self._write.execute("select * from snapshots")}
+    def snapshots(self) -> dict[int, list[Generation]]:
+        """Return the snapshots of every model, the newest first."""
+        made: dict[int, list[Generation]] = {}
+        for model, *rest in self._rows("select * from snapshots order by seq desc, file desc"):
+            made.setdefault(model, []).append(Generation(*rest))
+        return made
 
-    def first_without(self, models: Sequence[int]) -> int | None:
-        """Return the first record of a model that is none of these and was not deleted."""
-        places = ",".join("?" * len(models))
-        statement = f"""
-            select min(seq) from log where kind=1 and model not in ({places})
+    def created(self) -> dict[int, str]:
+        """Return the names of models that were not deleted, by their numbers."""
+        statement = """
+            select model, id from log where kind=1
             and model not in (select model from log where kind=9)"""
-        return self._write.execute(statement, models).get
+        return dict(self._rows(statement))
 
     def positions(self) -> dict[str, str]:
         """Return up to where streams were read."""
-        return dict(self._write.execute("select * from positions"))
+        return dict(self._rows("select * from positions"))
 
     def waiting(self, model: int, before: int, most: int = 10_000) -> list[tuple[str, int]]:
         """Return the oldest ids without a label that were asked for before some time.
@@ -398,20 +410,21 @@ class SqliteLog:
             where l.seq>? and l.model=? and l.kind=? and i.asked=l.seq and i.told=0
             order by l.seq limit ?"""
         given = (self._settled.get(model, 0), model, int(Kind.ASK))
-        first = self._write.execute(statement, (*given, 1)).fetchone()
-        self._settled[model] = self.last()[0] if first is None else first[1] - 1
-        if first is None or first[2] >= before:
+        first = self._rows(statement, (*given, 1))
+        self._settled[model] = first[0][1] - 1 if first else self.last()[0]
+        if not first or first[0][2] >= before:
             return []
-        found = self._write.execute(statement, (*given, most))
-        return [(id, seq) for id, seq, at in found if at < before]
+        return [(id, seq) for id, seq, at in self._rows(statement, (*given, most)) if at < before]
 
     def body(self, seq: int) -> bytes | None:
         """Return the body of a record, None if it is no longer there."""
-        return LogReader(self._write).body(seq)
+        body: bytes | None = self._value("select body from log where seq=?", (seq,))
+        return body
 
     def time_of(self, seq: int) -> int | None:
-        """Return when a record came."""
-        return self._write.execute("select at from log where seq=?", (seq,)).get
+        """Return when a record came, None if it is no longer there."""
+        at: int | None = self._value("select at from log where seq=?", (seq,))
+        return at
 
     def size(self) -> int:
         """Return how many bytes the log takes."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from driftline import __version__
+from driftline.app.cli.backup import backup, restore
 from driftline.app.cli.certify import certify
 from driftline.app.cli.compare import compare
 from driftline.app.cli.completion import completion
@@ -23,7 +24,7 @@ from driftline.app.cli.trouble import plain_errors
 
 __all__ = ["main"]
 
-OWN = (run, predict, inspect, compare, sweep, report, certify, serve, completion)
+OWN = (run, predict, inspect, compare, sweep, report, certify, serve, backup, restore, completion)
 PAPER = (reproduce, scales, guarantees)
 
 

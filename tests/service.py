@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 import driftline as dl
 from driftline.app.service.access import Access
+from driftline.app.service.clock import LogClock
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.served import served_from
-from driftline.app.service.server import Running, Server, load, milliseconds
+from driftline.app.service.server import Running, Server, load
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.state import archive
 
@@ -62,7 +63,7 @@ def check_replay(folder):
     states = []
     for with_snapshots in (True, False):
         log = SqliteLog(folder / "log.sqlite3")
-        machine = Machine(log, load, milliseconds)
+        machine = Machine(log, load, LogClock())
         own = SnapshotFolder(folder / "snapshots", log, served_from) if with_snapshots else None
         machine.recover(own)
         known = sorted(machine.models.items())

@@ -13,7 +13,16 @@ from driftline.app.service.bodies import ModelBody
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.making import model_of
-from driftline.app.service.requests import Ask, Challenge, Create, Delete, Expire, Learn, Tell
+from driftline.app.service.requests import (
+    Ask,
+    Challenge,
+    Create,
+    Delete,
+    Expire,
+    Learn,
+    RefusedError,
+    Tell,
+)
 from driftline.app.service.served import Feedback, served_from
 from driftline.app.service.server import load
 from driftline.app.service.snapshots import SnapshotFolder
@@ -50,6 +59,8 @@ class Killed:
         return made
 
     def snapshot(self):
+        """Write both generations of every model's state."""
+        self.writer.snapshot(wait=True)
         self.writer.snapshot(wait=True)
 
     def trim(self):
@@ -79,6 +90,15 @@ def create(killed, name):
 def learn(killed, id, model="m"):
     label = "yes" if len(id) % 2 or id[-1] in "13579" else "no"
     killed.process(Learn(model, [id], [{"x": killed.now % 7}], [Feedback(label)]))
+
+
+def damage(killed, model, generations=2):
+    """Flip a bit in the newest files of a model."""
+    for own in killed.log.snapshots()[model][:generations]:
+        path = killed.folder / "snapshots" / own.file
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
 
 
 def check_killed(killed):
@@ -146,7 +166,7 @@ def test_a_model_of_the_same_name_as_a_deleted_one_is_found_again(killed):
     create(killed, "doomed")
     learn(killed, "new", "doomed")
     killed.snapshot()
-    (killed.folder / "snapshots" / killed.log.snapshots()[1][2]).write_bytes(b"damaged")
+    damage(killed, 1)
     check_killed(killed)
     assert killed.machine.hosted("doomed").served.score.rounds == 1
 
@@ -156,9 +176,11 @@ def test_a_damaged_snapshot_is_not_replaced_by_what_is_left_of_the_log(killed):
     killed.now += 20_000
     learn(killed, "later")
     assert killed.trim()
-    (killed.folder / "snapshots" / killed.log.snapshots()[1][2]).write_bytes(b"damaged")
-    with pytest.raises(dl.InputError, match="were deleted"):
-        killed.start()
+    damage(killed, 1)
+    killed.start()
+    with pytest.raises(RefusedError, match="records up to 6 were deleted") as refused:
+        killed.machine.hosted("m")
+    assert refused.value.status == 503
 
 
 def test_an_id_that_is_the_name_of_a_challenger_waits_on(killed):
@@ -180,21 +202,20 @@ def test_many_rows_that_wait_hold_up_nothing(killed):
     killed.now += 20_000
     learn(killed, "later")
     before = killed.machine.at - 10_000
-    while killed.log.trim(before, killed.log.snapshots()[1][1], 0, most=10):
+    while killed.log.trim(before, killed.log.snapshots()[1][-1].seq, 0, most=10):
         pass
     assert killed.log.body(27) is None
     assert killed.log.body(7) is not None
 
 
 def test_nothing_is_deleted_for_a_snapshot_of_which_no_model_can_be_made(killed):
-    killed.snapshot()
-    killed.now += 20_000
-    learn(killed, "later")
-
     def refuse(about, arrays):
         raise dl.InputError("what a scaling remembers must be finite")
 
     killed.snapshots._load = refuse
+    killed.snapshot()
+    killed.now += 20_000
+    learn(killed, "later")
     assert killed.trim() == 0
 
 

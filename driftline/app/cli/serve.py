@@ -12,7 +12,7 @@ import click
 
 from driftline.errors import InputError
 
-__all__ = ["serve"]
+__all__ = ["check_installed", "serve"]
 
 DAY = 86_400.0
 NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop")
@@ -106,7 +106,7 @@ def serve(
         raise InputError(
             "one process writes the log, and uses all it needs: --workers cannot be more than 1"
         )
-    _check_installed()
+    check_installed()
     from driftline.app.service.access import Access, is_loopback, read_tokens
 
     known = {} if tokens is None else read_tokens(tokens)
@@ -125,7 +125,7 @@ def serve(
     kept = math.inf if keep is None else keep * DAY
     limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY, keep_seconds=kept)
     with _said(), Server(folder, limits) as server:
-        for finding in server.snapshots.findings:
+        for finding in server.findings:
             click.echo(finding, err=True)
         count = len(server.machine.models)
         click.echo(
@@ -171,7 +171,8 @@ def _told(address: str) -> None:
     sys.stdout.flush()
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Refuse to go on without the packages of the service, and say where they are."""
     from importlib.util import find_spec
 
     missing = [name for name in NEEDED if find_spec(name) is None]

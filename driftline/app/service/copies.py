@@ -71,15 +71,17 @@ class Copies(threading.Thread):
             return
         now, made = time.monotonic(), dict[str, Saved | None]()
         for name, used in list(self._used.items()):
-            number = self._machine.names.get(name)
+            hosted = self._machine.models.get(self._machine.names.get(name, 0))
             copy = self._copies.get(name)
-            if number is None or now - used > UNUSED:  # an old copy must not answer later
+            if hosted is None or now - used > UNUSED:  # an old copy must not answer later
                 made[name] = None
                 self._used.pop(name, None)
-            elif copy is None or copy.hosted.number != number:
-                made[name] = self._machine.models[number].to_saved()
-            elif copy.seq != self._machine.models[number].seq and now >= copy.due:
-                made[name] = self._machine.models[number].to_saved()
+            elif (
+                copy is None
+                or copy.hosted.number != hosted.number
+                or (copy.seq != hosted.seq and now >= copy.due)
+            ):
+                made[name] = hosted.to_saved()
         if made:
             with self._ready:
                 self._fresh.update(made)

@@ -3,7 +3,8 @@
 Every request is validated against the state and against the requests before it; what is accepted
 becomes records; these are committed to the log; then they are applied. Only what was committed is
 applied, and applying reads nothing but records: so the state is a function of the log, and
-:meth:`Machine.recover` computes it again.
+:meth:`Machine.recover` computes it again. A model of which a record cannot be applied is taken out
+of service (quarantine); the others go on.
 
 Within a batch, rows to predict come before labels, and these before rows to learn from: requests
 that come at the same time have no order that anybody could rely on, and calls of learners with
@@ -12,16 +13,17 @@ many rows are much faster.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from driftline.app.service.batch import Batch, Plan
 from driftline.app.service.catch_up import CatchUp, admitted, decoded_body, row_of
 from driftline.app.service.hosted import Hosted
-from driftline.app.service.log import Log
+from driftline.app.service.log import DiskFullError, Log, LogFailedError
 from driftline.app.service.planning import Planner
 from driftline.app.service.records import Kind, Record, Stored, packed_json, plain_json
 from driftline.app.service.requests import (
@@ -36,10 +38,28 @@ from driftline.app.service.tokens import Tokens
 from driftline.errors import InputError
 from driftline.typing import Json
 
-__all__ = ["Machine", "Snapshots"]
+__all__ = ["Machine", "Quarantined", "Snapshots"]
 
 #: How many answers wait for the next commit at most while the log is read again.
 UNWRITTEN = 10_000
+
+
+class Quarantined(NamedTuple):
+    """A model that is out of service: its records stay in the log, and are applied no more.
+
+    ``seq`` is the record that could not be applied, ``why`` what it raised. A restart tries again.
+    """
+
+    number: int
+    name: str
+    seq: int
+    at: int
+    why: str
+
+    @property
+    def refusal(self) -> RefusedError:
+        """What whoever asks for the model is told."""
+        return RefusedError(503, f"model {self.name!r} is out of service: {self.why}")
 
 
 class Snapshots(Protocol):
@@ -79,10 +99,12 @@ class Machine:
         most_challengers: int = 20,
         fresh: int = FRESH,
     ):
-        self.log, self.load, self._clock = log, load, clock
+        self.log, self.load, self.clock = log, load, clock
         self.tokens = Tokens(b"") if tokens is None else tokens
         self.most_models, self.most_challengers = most_models, most_challengers
         self.models: dict[int, Hosted] = {}
+        self.quarantined: dict[int, Quarantined] = {}
+        #: The numbers of models by name, of those in quarantine, too.
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()
         self._tickets = Tickets(self._stored, fresh)
@@ -94,19 +116,18 @@ class Machine:
     def recover(self, snapshots: Snapshots | None = None) -> int:
         """Compute the state from the log; return how many records were applied.
 
-        It is refused if records of a model were deleted that no snapshot has.
+        A model whose records were deleted, and of which no snapshot can be read, is quarantined.
         """
         covered: dict[int, int] = {}
         for hosted, seq in () if snapshots is None else snapshots.load():
             self.models[hosted.number], self.names[hosted.name] = hosted, hosted.number
             covered[hosted.number] = seq
-        first = self.log.first_without(list(covered))
-        if first is not None and first <= self.log.trimmed:
-            raise InputError(
-                f"the model of record {first} has no snapshot that can be read, and records up to "
-                f"{self.log.trimmed} were deleted: take log and snapshots from a backup"
-            )
-        start = min([*covered.values(), *([] if first is None else [first - 1])], default=0)
+        without = {n: name for n, name in self.log.created().items() if n not in covered}
+        for number in [number for number in without if number <= self.log.trimmed]:
+            trimmed = self.log.trimmed
+            why = f"no snapshot of it can be read, and records up to {trimmed} were deleted"
+            self._quarantine(number, without.pop(number), number, why + ": restore a backup")
+        start = min([*covered.values(), *(number - 1 for number in without)], default=0)
         count = 0
         for _, group in groupby(self.log.read(start), key=lambda record: record.batch):
             records = [record for record in group if self._is_new(record, covered)]
@@ -116,12 +137,23 @@ class Machine:
                 self._flush()
         # A deleted model that was read again may have had the name of one from a snapshot.
         self.names = {hosted.name: number for number, hosted in self.models.items()}
+        self.names |= {gone.name: number for number, gone in self.quarantined.items()}
         return count
 
     def _is_new(self, record: Record, covered: dict[int, int]) -> bool:
         """Say whether a record is to be applied: not in a snapshot, nor of a deleted model."""
+        if record.model in self.quarantined:
+            return record.kind is Kind.DELETE
         known = record.model in self.models or record.seq == record.model
         return known and record.seq > covered.get(record.model, 0)
+
+    def _quarantine(self, number: int, name: str, seq: int, why: str) -> None:
+        """Take a model out of service, and say so; its tickets follow from the log."""
+        made = Quarantined(number, name, seq, self.at, why)
+        self.quarantined[number] = made
+        if (hosted := self.models.pop(number, None)) is not None:
+            self._tickets.drop(hosted)
+        print(f"{made.refusal}", file=sys.stderr, flush=True)
 
     def flush(self) -> None:
         """Write what learners answered since the last batch, and all tickets, for a snapshot."""
@@ -154,18 +186,25 @@ class Machine:
         return made
 
     def _process(self, requests: Sequence[Request]) -> list[Outcome]:
-        at = self.now()
-        batch = Batch(self.batch + 1, at)
-        planner = Planner(self, batch)
-        planner.check_together(requests)
-        plans = [_tried(planner, request) for request in requests]
+        batch = Batch(self.batch + 1, self.now())
+        try:
+            planner = Planner(self, batch)
+            planner.check_together(requests)
+            plans = [_tried(planner, request) for request in requests]
+            if len(batch) or batch.positions:
+                batch.number_records(self.seq)
+                batch.stored = self._to_store()
+                self.log.append(batch)
+        except (DiskFullError, LogFailedError):
+            raise
+        except Exception as error:  # such as a MemoryError: nothing was written
+            traceback.print_exc()
+            said = {"error": f"the service failed, and nothing was learned: {error!r:.200}"}
+            return [Outcome(503, said)] * len(requests)
         results: dict[Any, Any] = {}
-        if len(batch) or batch.positions:
-            batch.number_records(self.seq)
-            batch.stored = self._to_store()
-            self.log.append(batch)
+        if batch.records or batch.positions:
             self._unwritten.clear()
-            self.batch, self.at = batch.number, at
+            self.batch, self.at = batch.number, batch.at
             if batch.records:
                 self.seq = batch.records[-1].seq
             made = self._apply(batch.records, batch.known)
@@ -179,14 +218,26 @@ class Machine:
 
     def now(self) -> int:
         """Return the time of the next record: a clock that was set back is waited for."""
-        return max(self.at, self._clock())
+        return max(self.at, self.clock())
 
     def hosted(self, name: str) -> Hosted:
         """Return a model by its name, or refuse the name."""
-        hosted = self.models.get(self.names.get(name, 0))  # which the writer may delete meanwhile
-        if hosted is None:
-            raise RefusedError(404, f"there is no model {name!r:.80}")
-        return hosted
+        number = self.number(name)
+        hosted = self.models.get(number)  # which the writer may take out meanwhile
+        if hosted is not None:
+            return hosted
+        known = self.quarantined.get(number)
+        raise self._unknown(name) if known is None else known.refusal
+
+    def number(self, name: str) -> int:
+        """Return the number of a model, though it may be out of service, or refuse the name."""
+        if (number := self.names.get(name)) is None:
+            raise self._unknown(name)
+        return number
+
+    @staticmethod
+    def _unknown(name: str) -> RefusedError:
+        return RefusedError(404, f"there is no model {name!r:.80}")
 
     def answer(self, seq: int) -> Json | None:
         """Return what was answered to a record; of labels, only refusals are kept."""
@@ -209,22 +260,31 @@ class Machine:
         ``known`` is what was decoded of their bodies, None where nothing was.
         """
         made: list[Any] = []
-        decoded = [
-            decoded_body(record) if own is None else own
-            for record, own in zip(records, known, strict=True)
-        ]
-        places = range(len(records))
-        for (model, kind), group in groupby(
-            places, key=lambda i: (records[i].model, records[i].kind)
-        ):
-            chosen = list(group)
-            part = [records[i] for i in chosen]
-            made += self._apply_part(model, kind, part, [decoded[i] for i in chosen])
+        pairs = list(zip(records, known, strict=True))
+        for (model, kind), group in groupby(pairs, key=lambda own: (own[0].model, own[0].kind)):
+            made += self._tried_part(model, kind, list(group))
         for number in dict.fromkeys(record.model for record in records):
             if (hosted := self.models.get(number)) is not None:
                 last = [record for record in records if record.model == number][-1]
                 hosted.note(last.seq, last.batch, last.at)
         return made
+
+    def _tried_part(self, model: int, kind: Kind, part: Sequence[tuple[Record, Any]]) -> list[Any]:
+        """Apply records of one kind and model; if that fails, take the model out of service."""
+        records = [record for record, _ in part]
+        try:
+            if model not in self.quarantined or kind is Kind.DELETE:
+                bodies = [decoded_body(own) if known is None else known for own, known in part]
+                return self._apply_part(model, kind, records, bodies)
+        except (DiskFullError, LogFailedError):
+            raise
+        except Exception as error:  # a MemoryError, or a fault of a learner: who knows what it did
+            traceback.print_exc()
+            name = self.models[model].name if model in self.models else records[0].id
+            why = f"record {records[0].seq} cannot be applied: {error!r:.200}"
+            self.names[name] = model
+            self._quarantine(model, name, records[0].seq, why)
+        return [self.quarantined[model].refusal] * len(records)
 
     def _apply_part(
         self, model: int, kind: Kind, records: Sequence[Record], bodies: Sequence[Any]
@@ -232,6 +292,11 @@ class Machine:
         """Apply records of one kind and model."""
         if kind is Kind.CREATE:
             return [self._create(*pair) for pair in zip(records, bodies, strict=True)]
+        if kind is Kind.DELETE:
+            self.names.pop(records[-1].id, None)
+            self.models.pop(model, None)
+            self.quarantined.pop(model, None)
+            return [None] * len(records)
         hosted = self.models[model]
         if kind is Kind.ASK:
             return self._ask(hosted, records, bodies)
@@ -252,9 +317,6 @@ class Machine:
             hosted.promote(bodies[-1])
         elif kind is Kind.RETIRE:
             hosted.readers.pop(bodies[-1])
-        elif kind is Kind.DELETE:
-            del self.models[model]
-            self.names.pop(hosted.name, None)
         return [None] * len(records)
 
     def _create(self, record: Record, body: Any) -> Hosted:

@@ -58,6 +58,14 @@ class Metrics:
         full = float(writer.disk_full)
         yield GaugeMetricFamily("driftline_disk_full", "Whether the disk is full.", full)
         yield GaugeMetricFamily("driftline_log_bytes", "Size of the log.", writer.log.size())
+        held = float(bool(writer.held))
+        yield GaugeMetricFamily("driftline_clock_held", "Whether rows do not expire.", held)
+        gone = GaugeMetricFamily(
+            "driftline_quarantined", "Models out of service.", labels=["model"]
+        )
+        for one in list(writer.machine.quarantined.values()):
+            gone.add_metric([one.name], 1.0)
+        yield gone
         rows = CounterMetricFamily("driftline_rows", "Rows of models.", labels=["model", "what"])
         waits = GaugeMetricFamily("driftline_outstanding", "Rows without label.", labels=["model"])
         paid = CounterMetricFamily("driftline_loss", "Losses paid.", labels=["model", "learner"])

@@ -51,8 +51,8 @@ class Planner:
             if isinstance(request, (Tell, Learn)):
                 feedback.setdefault(request.model, []).extend(request.feedback)
         for name in {*rows, *feedback} & self._machine.names.keys():
-            served = self._machine.hosted(name).served
             try:
+                served = self._machine.hosted(name).served
                 if name in rows:
                     served.check_rows(rows[name])
                 if name in feedback:
@@ -189,13 +189,15 @@ class Planner:
             served = machine.load(request.content)
             number = machine.seq + 1  # that of its record, which is the only one of its batch
             key = batch.add(number, Kind.CREATE, request.name, request.content, served)
-            return lambda results: Outcome(201, {"model": results[key].name})
-        hosted = machine.hosted(request[0])
-        number, done = hosted.number, Outcome(200, {"model": hosted.name})
-        if isinstance(request, Delete):
-            batch.add(number, Kind.DELETE, hosted.name, b"")
+            return _done(key, Outcome(201, {"model": request.name}))
+        if isinstance(request, Delete):  # of one that is out of service, too
+            number = machine.number(request.model)
+            key = batch.add(number, Kind.DELETE, request.model, b"")
             batch.dropped.append(number)
-        elif isinstance(request, Challenge):
+            return _done(key, Outcome(200, {"model": request.model}))
+        hosted = machine.hosted(request[0])
+        number = hosted.number
+        if isinstance(request, Challenge):
             check_challenge(machine, request)
             ahead = request.ahead
             served = machine.load(request.content) if ahead is None else ahead.reader.served
@@ -203,7 +205,7 @@ class Planner:
                 raise RefusedError(422, "the challenger has another task than the model")
             body = request.after.to_bytes(8, "big") + request.content
             known = request.name, request.after, request.content, ahead
-            batch.add(number, Kind.CHALLENGE, request.name, body, known)
+            key = batch.add(number, Kind.CHALLENGE, request.name, body, known)
             done = Outcome(201, {"model": hosted.name, "learner": request.name})
         elif isinstance(request, Expire):
             return self._expire(hosted, request)
@@ -215,9 +217,9 @@ class Planner:
             if isinstance(request, Retire) and reader.number == hosted.champion:
                 raise RefusedError(409, f"{request.learner!r} answers: promote another one first")
             kind = Kind.PROMOTE if isinstance(request, Promote) else Kind.RETIRE
-            batch.add(number, kind, request.learner, packed_json(reader.number))
+            key = batch.add(number, kind, request.learner, packed_json(reader.number))
             done = Outcome(200, {"model": hosted.name, "learner": request.learner})
-        return lambda _: done
+        return _done(key, done)
 
     def _expire(self, hosted: Hosted, request: Expire) -> Plan:
         batch, old = self._batch, []
@@ -251,12 +253,28 @@ def check_challenge(machine: Machine, request: Challenge) -> int:
     return hosted.number
 
 
+def _done(key: Any, done: Outcome) -> Plan:
+    """Return how a request with one record is answered, unless this could not be applied."""
+
+    def answer(results: Results) -> Outcome:
+        made = results[key]
+        failed = isinstance(made, RefusedError)
+        return Outcome(made.status, {"error": str(made)}) if failed else done
+
+    return answer
+
+
 def _plan(ids: Sequence[str], found: Sequence[Any], item_of: Callable[[str, Any], Json]) -> Plan:
     """Return how a list is answered: an item that is known, or one made of a record's result."""
 
+    def item(id: str, made: Any) -> Json:
+        if isinstance(made, RefusedError):  # the record could not be applied
+            return {"id": id, "status": made.status, "error": str(made)}
+        return item_of(id, made)
+
     def answer(results: Results) -> Outcome:
         pairs = zip(ids, found, strict=True)
-        items = [own if isinstance(own, dict) else item_of(id, results[own]) for id, own in pairs]
+        items = [own if isinstance(own, dict) else item(id, results[own]) for id, own in pairs]
         return Outcome(200, {}, items)
 
     return answer

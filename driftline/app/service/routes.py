@@ -59,7 +59,7 @@ from driftline.app.service.requests import (
     Retire,
 )
 from driftline.app.service.served import Feedback, TableServed, served_from, warm_up
-from driftline.app.service.views import alarms_of, certificate_of, state_of, weights_of
+from driftline.app.service.views import alarms_of, certificate_of, state_of, states_of, weights_of
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
 from driftline.state import archive
@@ -191,7 +191,7 @@ class Slow:
     async def models(self, request: Request) -> tuple[int, bytes]:
         """List all models."""
         machine = self._writer.machine
-        return await self._looked(lambda: [state_of(own) for own in machine.models.values()])
+        return await self._looked(lambda: states_of(machine))
 
     async def model(self, request: Request) -> tuple[int, bytes]:
         """Tell all of a model."""

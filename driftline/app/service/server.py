@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftline.app.runs.lock import Lock
 from driftline.app.service.access import Access
+from driftline.app.service.clock import LogClock
 from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
@@ -64,11 +66,6 @@ def load(content: bytes) -> Served:
     return served_from(*archive.unpacked(content, "the model"), id)
 
 
-def milliseconds() -> int:
-    """Return the time of day."""
-    return time.time_ns() // 1_000_000
-
-
 class Server:
     """The service on a folder; one process at a time."""
 
@@ -84,25 +81,27 @@ class Server:
             self.folder.chmod(0o700)
         try:
             self.log = SqliteLog(self.folder / LOG)
+            #: What was found wrong at the start.
+            self.findings = self.log.findings
+            self.clock = LogClock(self.log.last()[2])
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
             tokens = Tokens(self._secret(), self.limits.keep_seconds)
             self.machine = Machine(
-                self.log, load, milliseconds, tokens, self.limits.models, self.limits.challengers
+                self.log, load, self.clock, tokens, self.limits.models, self.limits.challengers
             )
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
+            self.findings += self.snapshots.findings
             for hosted in self.machine.models.values():
                 for reader in hosted.readers.values():
-                    about, arrays = reader.served.to_saved()
-                    copied = {name: array.copy() for name, array in arrays.items()}
-                    warm_up(served_from(about, copied))
+                    _warm_up(reader.served)
             self.seconds = time.perf_counter() - began
             #: Up to where streams were read when it started.
             self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.limits)
             self.feed = Feed(self.machine, self.bounds.watching)
             self.copies = Copies(self.machine, tokens)
-            self.writer = Writer(*given, failed=_end_process, published=self._publish)
+            self.writer = Writer(*given, _end_process, self._publish, lambda: self.clock.held)
         except apsw.Error as error:
             self._lock.__exit__()
             raise LogFailedError(f"{self.folder / LOG} cannot be read: {error}") from error
@@ -270,6 +269,15 @@ def listen(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: running.stop())
     running.run()
+
+
+def _warm_up(served: Served) -> None:
+    """Compile what a model needs, by a copy; what fails here will fail again with its rows."""
+    try:
+        about, arrays = served.to_saved()
+        warm_up(served_from(about, {name: array.copy() for name, array in arrays.items()}))
+    except Exception:
+        traceback.print_exc()
 
 
 def _end_process(error: BaseException) -> None:

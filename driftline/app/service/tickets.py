@@ -67,6 +67,11 @@ class Tickets:
             if own.kept and own.learner in readers
         }
 
+    def drop(self, hosted: Hosted) -> None:
+        """Keep the tickets of a model no longer."""
+        for seq in [seq for seq, (own, _) in self._fresh.items() if own is hosted]:
+            del self._fresh[seq]
+
     def to_store(self, most: int | None = None) -> list[Stored]:
         """Return what is to be written so that this many rows at most are in memory only."""
         most, made = self._most if most is None else most, []

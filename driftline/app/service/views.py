@@ -9,10 +9,19 @@ from driftline.app.service.machine import Machine
 from driftline.app.service.served import Served, TableServed
 from driftline.typing import Json
 
-__all__ = ["alarms_of", "certificate_of", "latest_of", "state_of", "weights_of"]
+__all__ = ["alarms_of", "certificate_of", "latest_of", "state_of", "states_of", "weights_of"]
 
 #: How many features the weights of a model are told of.
 FEATURES = 20
+
+
+def states_of(machine: Machine) -> list[Json]:
+    """Return all models; of one that is out of service, why it is."""
+    gone = [
+        {"name": own.name, "quarantined": own.why, "seq": own.seq, "at": own.at}
+        for own in machine.quarantined.values()
+    ]
+    return [*map(state_of, machine.models.values()), *gone]
 
 
 def state_of(hosted: Hosted) -> Json:

@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -15,10 +16,10 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
-from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
+from driftline.app.service.log import DiskFullError, Generation, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
-from driftline.app.service.snapshots import SnapshotFolder
+from driftline.app.service.snapshots import SnapshotFolder, covered_by, due
 from driftline.typing import Saved
 
 __all__ = ["Limits", "Writer"]
@@ -72,6 +73,8 @@ class Writer(threading.Thread):
         Called when the disk has failed: the process must end, since nobody knows what was written.
     published
         Called after every group, and now and then while there is none, in this thread.
+    held
+        Why no row may expire and no record be deleted now, empty if they may: see ``LogClock``.
     """
 
     def __init__(
@@ -82,21 +85,23 @@ class Writer(threading.Thread):
         limits: Limits,
         failed: Callable[[BaseException], None],
         published: Callable[[], None] = lambda: None,
+        held: Callable[[], str] = lambda: "",
     ):
         super().__init__(name="writer", daemon=True)
         self.machine, self.log, self.snapshots = machine, log, snapshots
-        self._limits, self._failed, self._published = limits, failed, published
+        self._limits, self._failed, self._publish, self._why_held = limits, failed, published, held
         self._queue: deque[tuple[Any, int, Any, Any]] = deque()
         self._waiting, self._ready = 0, threading.Condition()
         self._ending = False
-        self._verified: set[str] = set()
         self._next_snapshot = time.monotonic() + limits.snapshot_seconds
         self._next_expiry = time.monotonic() + 1.0
         self._writing: threading.Thread | None = None
         self._snapshot_seq = machine.seq
         self._speed = 1000.0
         #: Whether the disk was full at the last commit; and how many commits there were.
-        self.disk_full, self.commits = False, 0
+        self.disk_full, self.commits = log.full, 0
+        #: Why rows do not expire and records are not deleted, empty if they are.
+        self.held = ""
 
     # -- any thread
 
@@ -180,6 +185,13 @@ class Writer(threading.Thread):
         except BaseException as error:
             self._failed(error)
 
+    def _published(self) -> None:
+        """Tell who watches that something has changed; what fails there concerns no request."""
+        try:
+            self._publish()
+        except Exception:
+            traceback.print_exc()
+
     def _note_speed(self, rows: int, seconds: float) -> None:
         """Average the rows a second of large groups: small ones are not slow, but few."""
         if rows >= MANY:
@@ -250,72 +262,103 @@ class Writer(threading.Thread):
         try:
             if now >= self._next_expiry:
                 self._next_expiry = now + 10.0
-                before = self.machine.at - int(1000 * self._limits.expire_seconds)
-                for name in list(self.machine.names):
-                    self.machine.process([Expire(name, before)])
-                if math.isfinite(self._limits.keep_seconds) and self._trim():
+                if not self._is_held() and self._tidied():
                     self._next_expiry = now + 0.1  # there is more
             many = self.machine.seq - self._snapshot_seq >= self._limits.snapshot_records
-            writing = self._writing is not None and self._writing.is_alive()
-            if (many or now >= self._next_snapshot) and not writing:
+            if (many or now >= self._next_snapshot) and self._writing is None:
                 self._next_snapshot = now + self._limits.snapshot_seconds
                 self.snapshot()
         except DiskFullError:
             self.disk_full = True
+        except LogFailedError:
+            raise
+        except Exception:  # such as a MemoryError: the log has everything, and later is soon enough
+            traceback.print_exc()
+
+    def _is_held(self) -> bool:
+        """Say whether the clock is in doubt, and tell when that changes."""
+        self.machine.now()
+        before, self.held = self.held, self._why_held()
+        if self.held != before:
+            said = f"{self.held}: rows do not expire until clocks have agreed for an hour"
+            print(said if self.held else "rows expire again", file=sys.stderr, flush=True)
+        return bool(self.held)
+
+    def _tidied(self) -> int:
+        """Forget rows that are too old, and delete some records that are; return how many."""
+        before = self.machine.now() - int(1000 * self._limits.expire_seconds)
+        for name in list(self.machine.names):
+            self.machine.process([Expire(name, before)])
+        return self._trim() if math.isfinite(self._limits.keep_seconds) else 0
 
     def _trim(self) -> int:
-        """Delete some records that are too old, if all models have snapshots that can be read."""
-        known, kept = self.log.snapshots(), int(1000 * self._limits.keep_seconds)
-        numbers = self.machine.models.keys()
-        if not numbers or not numbers <= known.keys():
+        """Delete some records that are too old, and that the older snapshots of all models have.
+
+        None is deleted while a model is out of service: its records may be all that is left of it.
+        """
+        verified = self.snapshots.verified.__contains__
+        covered = covered_by(self.log.snapshots(), self.machine.models, verified)
+        if not covered or self.machine.quarantined:
             return 0
-        fresh = {known[number][2] for number in numbers} - self._verified
-        if not all(self.snapshots.verify(name) for name in fresh):
-            return 0
-        self._verified = {known[number][2] for number in numbers}
-        covered = min(known[number][1] for number in numbers)
-        before = self.machine.at - kept
+        kept = int(1000 * self._limits.keep_seconds)
+        before = self.machine.now() - kept
         return self.log.trim(before, covered, before - kept)
 
     def snapshot(self, wait: bool = False) -> None:
         """Write the states of models that have changed; while that is done, groups go on."""
-        machine, known = self.machine, self.log.snapshots()
+        machine = self.machine
+        for number in machine.models.keys() & self.log.snapshots().keys():
+            self.log.drop_snapshots(number, self.snapshots.damaged)
+        known = self.log.snapshots()
         machine.flush()  # tickets of rows up to now are on the disk before a state needs them
-        covered, saved = machine.seq, []
-        self._snapshot_seq = covered
-        for number, hosted in machine.models.items():
-            batch, seq, name = known.get(number, (0, -1, ""))
-            if seq < hosted.seq:
-                saved.append(hosted.to_saved())
-            elif seq < covered:
-                self.log.put_snapshot(number, batch, covered, name)
-        if saved and wait:
-            self._name_snapshots(self._write_all(saved), covered)
-        elif saved:
-            work = partial(self._write_aside, saved, covered)
-            self._writing = threading.Thread(target=work, name="snapshots", daemon=True)
-            self._writing.start()
+        self._snapshot_seq = machine.seq
+        wanted, hold = due(known, machine.models, machine.seq)
+        saved = [(machine.models[n].to_saved(), machine.seq, own) for n, own in wanted.items()]
+        for number, generation in hold:
+            self.log.put_snapshot(number, generation)
+        work: list[Callable[[], Any]] = [partial(self._written, *own) for own in saved]
+        if math.isfinite(self._limits.keep_seconds):
+            fresh = {own.file for several in known.values() for own in several}
+            work.append(partial(self.snapshots.verify, fresh - self.snapshots.verified))
+        if wait:
+            self._all_written(work, lambda then: then())
+        elif work:
+            aside = partial(self._all_written, work, self._later)
+            thread = threading.Thread(target=aside, name="snapshots", daemon=True)
+            thread.start()
+            self._writing = thread
 
-    def _write_all(self, saved: Sequence[Saved]) -> list[tuple[int, int, str]]:
-        return [(own[0]["number"], own[0]["at"][1], self.snapshots.write(own)) for own in saved]
+    def _written(self, saved: Saved, until: int, former: str) -> tuple[int, Generation]:
+        made = self.snapshots.write(saved, until, former)
+        if math.isfinite(self._limits.keep_seconds):
+            self.snapshots.verify([made.file])
+        return saved[0]["number"], made
 
-    def _write_aside(self, saved: Sequence[Saved], covered: int) -> None:
-        """Write states in a thread of its own; the writer then names them in the log."""
-        try:
-            made = self._write_all(saved)
-        except OSError as error:  # the log has everything: a later snapshot will do
-            print(f"a snapshot could not be written: {error}", file=sys.stderr, flush=True)
-            return
+    def _all_written(
+        self, work: Sequence[Callable[[], Any]], then: Callable[[Callable[[], None]], None]
+    ) -> None:
+        """Write states; the writer then names them in the log. What fails is tried again later."""
+        made = []
+        for own in work:
+            try:
+                made.append(own())
+            except Exception as error:  # the log has everything
+                print(f"a snapshot could not be written: {error}", file=sys.stderr, flush=True)
+        then(partial(self._name_snapshots, [own for own in made if own is not None]))
+
+    def _later(self, work: Callable[[], None]) -> None:
+        """Let the writer do something between two groups."""
         with self._ready:
-            self._queue.append((partial(self._name_snapshots, made, covered), 0, None, None))
+            self._queue.append((work, 0, None, None))
             self._ready.notify()
 
-    def _name_snapshots(self, made: Sequence[tuple[int, int, str]], covered: int) -> None:
+    def _name_snapshots(self, made: Sequence[tuple[int, Generation]]) -> None:
+        self._writing = None
         try:
-            for number, batch, name in made:
+            for number, generation in made:
                 if number in self.machine.models:
-                    self.log.put_snapshot(number, batch, covered, name)
-            self.snapshots.sweep(self.log.snapshots())
+                    self.log.put_snapshot(number, generation)
+            self.snapshots.sweep()
         except DiskFullError:  # the log has everything: a later snapshot will do
             self.disk_full = True
         except OSError as error:

@@ -239,7 +239,11 @@ function choose(name) {
 }
 
 async function readAll() {
-  const all = await get("models");
+  const found = await get("models"), all = found.filter((model) => !model.quarantined);
+  const gone = found.filter((model) => model.quarantined);
+  by("quarantined").hidden = !gone.length;
+  by("quarantined").textContent =
+    gone.map((model) => `${model.name} is out of service: ${model.quarantined}`).join("; ");
   models = new Map(all.map((model) => [model.name, model]));
   by("models").replaceChildren(...all.map((model) =>
     Object.assign(document.createElement("option"), { value: model.name, textContent: model.name })));

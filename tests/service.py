@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import driftline as dl
@@ -50,6 +51,13 @@ def call(address, method, path, body=None, headers=None):
         return answer.status, json.loads(text)
     except ValueError:
         return answer.status, text
+
+
+def within(server, function):
+    """Return what a function says in the writer's thread, which alone may use the log."""
+    future = Future()
+    server.writer._later(lambda: future.set_result(function()))
+    return future.result(20.0)
 
 
 def client(address, **options):

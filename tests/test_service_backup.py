@@ -17,7 +17,7 @@ from driftline.app.service.server import load
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.app.service.writer import Limits
 from driftline.state import archive
-from tests.service import call, client, serving
+from tests.service import call, client, serving, within
 
 COLUMNS = {"x": "number"}
 NAMES = ("m", "n")
@@ -120,8 +120,8 @@ def test_a_service_goes_on_with_a_backup(service):
 def test_a_backup_with_a_flipped_bit_is_refused(service):
     address, server, folder = service
     client(address).learn("m", [{"x": i} for i in range(20)], ["yes", "no"] * 10)
-    while not server.log.snapshots():
-        client(address).predict("m", {"x": 1.0})
+    while not within(server, server.log.snapshots):
+        pass
     back_up(folder / "data", folder / "backup")
     about = json.loads((folder / "backup" / "backup.json").read_text())
     assert len(about["files"]) > 1

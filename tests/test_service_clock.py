@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 
 from driftline.app.service.clock import DAY, HOUR, LogClock
+from driftline.app.service.writer import Limits
+from tests.service import call, client, serving, within
 
 START = 20_000 * DAY
 #: How far both clocks go on, and how far the wall clock jumps before.
@@ -78,3 +80,41 @@ def test_a_log_that_is_ahead_goes_on_from_there():
     assert "before the last record" in clocks.log.held
     assert clocks.go(5 * HOUR) == START + 400 * DAY + 5 * HOUR
     assert not clocks.log.held
+
+
+def test_a_service_whose_clock_is_wrong_for_a_request(tmp_path, capfd):
+    """Nothing expires, nothing is deleted, and the log's time does not go there."""
+    limits = Limits(expire_seconds=3600.0, keep_seconds=7200.0, snapshot_seconds=0.05)
+    clocks = Clocks()
+    with serving(tmp_path / "data", limits=limits) as (address, server):
+        own = client(address)
+        own.create("m", "y", columns={"x": "number"}, learner="fast")
+        began = server.machine.at
+        clocks = Clocks(last=began, wall=began)
+        server.clock = server.machine.clock = clocks.log
+        own.predict("m", [{"x": i} for i in range(10)], id=[f"a{i}" for i in range(10)])
+        own.learn("m", [{"x": i} for i in range(10)], ["yes", "no"] * 5)
+        while len(within(server, server.log.snapshots).get(1, ())) < 2:
+            pass
+        clocks.go(1000, 400 * DAY)
+
+        def tidied():
+            commits = server.writer.commits
+            server.writer._next_expiry = 0.0
+            own.learn("m", {"x": 1.0}, "yes")
+            own.learn("m", {"x": 1.0}, "yes")
+            assert server.writer.commits >= commits + 2
+            return own.model("m")
+
+        made = tidied()
+        assert (made["outstanding"], server.log.trimmed) == (10, 0)
+        assert made["at"] == began + 1000
+        assert b"driftline_clock_held 1.0" in call(address, "GET", "/metrics")[1]
+        assert "jumped forward by 400.0 days" in capfd.readouterr().err
+        clocks.go(1000, -400 * DAY)
+        clocks.go(1000)
+        assert own.label("m", "a0", "yes")["learned"]
+        clocks.go(HOUR)
+        assert tidied()["outstanding"] == 0  # which is old enough by now
+        assert b"driftline_clock_held 0.0" in call(address, "GET", "/metrics")[1]
+        assert own.model("m")["at"] == clocks.wall

@@ -19,7 +19,7 @@ from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
 from driftline.app.service.served import Feedback
 from driftline.app.service.writer import Limits
-from tests.service import call, client, serving
+from tests.service import call, client, serving, within
 from tests.simulation import load
 
 COLUMNS = {"x": "number"}
@@ -123,10 +123,10 @@ def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):
         end = time.monotonic() + 20.0
         while server.log.put_snapshot is full and time.monotonic() < end:
             own.learn("m", {"x": 1.0}, "yes")
-        while not server.log.snapshots() and time.monotonic() < end:
+        while not within(server, server.log.snapshots) and time.monotonic() < end:
             writer._next_snapshot = 0.0
             own.learn("m", {"x": 1.0}, "yes")
-        assert server.log.snapshots()
+        assert within(server, server.log.snapshots)
 
 
 @pytest.mark.hard
@@ -178,7 +178,7 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
             server.writer._next_expiry = server.writer._next_snapshot = 0.0
             own.predict("m", {"x": 2.0})  # housekeeping comes after every group
         assert server.log.trimmed > 0
-        while server.log.find(1, "b").told > 0 and time.monotonic() < end:
+        while within(server, lambda: server.log.find(1, "b")).told > 0 and time.monotonic() < end:
             server.writer._next_expiry = 0.0
             own.predict("m", {"x": 2.0})
         for id in ("a1", "b"):

@@ -13,10 +13,11 @@ quarantined, and one model has a row that nobody can learn from.
 
 from __future__ import annotations
 
-import copy
 import io
+import traceback
 from collections import Counter
 from contextlib import redirect_stderr
+from unittest.mock import patch
 
 import numpy as np
 
@@ -271,7 +272,7 @@ class Disk:
         self._commits, self._kept, self.load_saved = [], Kept(), None
         self.countdown, self.full = None, False
         #: Files by name, and the snapshots of every model, the newest first.
-        self.files, self.known = {}, {}
+        self.files, self.known, self.shifts = {}, {}, []
 
     def reached(self):
         """Crash if it is time to."""
@@ -302,6 +303,11 @@ class Disk:
         answers = {seq: own.copy() for seq, own in kept.answers.items()}
         return list(kept.records), kept.marks.copy(), answers, kept.trimmed, kept.forgotten
 
+    def write_shifts(self, shifts):
+        self.reached()
+        self.shifts = shifts
+        self.reached()
+
     # -- snapshots
 
     def write_snapshot(self, machine):
@@ -312,7 +318,7 @@ class Disk:
         for number, former in wanted.items():
             about, arrays = machine.models[number].to_saved()
             name = f"{number} {machine.seq} {int(former.endswith('0'))}"
-            self.files[name] = copy.deepcopy(about), arrays
+            self.files[name] = about, arrays
             made.append((number, Generation(name, about["at"][1], machine.seq)))
         for number, generation in (*hold, *made):
             self.reached()
@@ -329,7 +335,7 @@ class Disk:
         for several in self.known.values():
             if len(several) == GENERATIONS and self._chance.happens(0.2):
                 several.pop(self._chance.below(2))
-            saved = copy.deepcopy(self.files[several[0].file])
+            saved = self.files[several[0].file]  # of which nobody changes anything
             made.append((Hosted.from_saved(*saved, self.load_saved), several[0].seq))
         return made
 
@@ -348,7 +354,7 @@ class Clocks:
     def pass_by(self):
         """Let some time pass; the wall clock is far off for less than an hour at a time."""
         chance = self._chance
-        passed = chance.chosen((0, 1, 1000, MINUTE, 20 * MINUTE, HOUR, 3 * HOUR))
+        passed = chance.chosen((0, 1, 1000, MINUTE, 20 * MINUTE, HOUR, 3 * HOUR, 11 * HOUR))
         if abs(self._error) > HOUR:
             passed = min(passed, 50 * MINUTE - self._wrong)
             self._wrong += passed
@@ -412,8 +418,11 @@ class History:
         """Start the process; nothing fails while it reads its log."""
         self.faults = False
         log = MemoryLog(self.disk)
-        self.clock = LogClock(log.last()[2], self.clocks.wall, self.clocks.monotonic)
-        tokens = Tokens(b"", KEEP / 1000)
+        own = (self.clocks.wall, self.clocks.monotonic, self.disk.shifts, self.disk.write_shifts)
+        self.clock = LogClock(log.last()[2], *own)
+        self.disk.countdown = None  # what fails before a first record is another start
+        self.clock.settle()
+        tokens = Tokens(b"", KEEP / 1000, self.clock.true)
         self.machine = Machine(log, self._load, self.clock, tokens, fresh=self.fresh)
         self.machine.recover(self.disk)
         for name in ("m", "n") if self.made else ("m", "n", "p"):
@@ -452,9 +461,9 @@ class History:
         try:
             if some:
                 self._send(some)
-            if chance.happens(0.15):
+            if chance.happens(0.3):
                 self.disk.write_snapshot(self.machine)
-            if chance.happens(0.2):
+            if chance.happens(0.3):
                 self._tidy()
             if set(self.machine.quarantined) - {self.machine.names.get("p")}:
                 if chance.happens(0.5):  # somebody starts it again
@@ -466,14 +475,14 @@ class History:
 
     def _tidy(self):
         """Forget old rows and delete old records, as the writer does."""
-        now = self.machine.now()
-        if self.clock.held:
+        before = self.clock.before
+        if self.clock.settle():
             return
         for name in list(self.machine.names):
-            self.machine.process([Expire(name, now - EXPIRY)])
+            self.machine.process([Expire(name, before(EXPIRY))])
         covered = covered_by(self.disk.known, self.machine.models, lambda file: True)
         if covered and not self.machine.quarantined:
-            self.machine.log.trim(now - KEEP, covered, now - 2 * KEEP)
+            self.machine.log.trim(before(KEEP), covered, before(2 * KEEP))
 
     def _request(self):
         chance, kind = self.chance, self.chance.uniform()
@@ -624,7 +633,8 @@ def problems_of(seed, **options):
     """Return what goes wrong in the history of a seed; nothing may."""
     history = History(seed, **options)
     try:
-        with redirect_stderr(io.StringIO()):  # models in quarantine are named there
+        # Models in quarantine are named there, with the lines that raised.
+        with redirect_stderr(io.StringIO()), patch.object(traceback, "print_exc"):
             return history.play()
     except (Exception, Crash) as error:
         return [*history.problems, repr(error)]

@@ -16,12 +16,15 @@ JUMPS = st.sampled_from([0, 0, 0, 1, -1, 60_000, -60_000, HOUR, -HOUR, 400 * DAY
 
 class Clocks:
     def __init__(self, last=0, wall=START):
-        self.wall, self.monotonic = wall, 77
-        self.log = LogClock(last, lambda: self.wall, lambda: self.monotonic)
+        self.wall, self.monotonic, self.written = wall, 77, []
+        self.log = LogClock(
+            last, lambda: self.wall, lambda: self.monotonic, (), self.written.append
+        )
 
     def go(self, passed, jump=0):
         self.wall += passed + jump
         self.monotonic += passed
+        self.log.settle()
         return self.log()
 
 
@@ -63,9 +66,55 @@ def test_a_jump_is_waited_out_and_never_followed():
 def test_a_start_long_after_the_last_record_waits_for_an_hour():
     clocks = Clocks(last=START - 3 * DAY)
     assert clocks.log.held == "the wall clock is 3.0 days after the last record"
-    assert clocks.go(HOUR - 1) == START - 3 * DAY + HOUR - 1
+    assert clocks.go(HOUR - 1) == START - 3 * DAY + HOUR
     assert clocks.go(1) == clocks.wall
     assert not clocks.log.held
+
+
+def test_rows_of_the_first_hour_after_a_long_rest_are_as_old_as_they_are():
+    """Their times are 40 days too small, which is remembered, and before it counts."""
+    last = START - 40 * DAY
+    clocks = Clocks(last)
+    asked = clocks.go(HOUR // 2)
+    assert asked == last + 1 + HOUR // 2
+    clocks.go(HOUR // 2)
+    opened, shifts = clocks.written
+    assert opened == [(last, 0, 0)]
+    assert clocks.log.shifts == shifts == [(last, last + 1 + HOUR, 40 * DAY - 1)]
+    assert clocks.log.true(asked) == START + HOUR // 2
+    again = LogClock(clocks.log(), lambda: clocks.wall, lambda: clocks.monotonic, shifts)
+    for log in (clocks.log, again):
+        assert log.before(30 * DAY) == last + 1  # rows of before are old enough
+    clocks.go(29 * DAY)
+    assert clocks.log.before(30 * DAY) <= asked
+    clocks.go(DAY)
+    assert clocks.log.before(30 * DAY) > asked
+
+
+def test_rows_of_a_process_that_was_held_are_not_older_for_the_next_one():
+    """Its clock was wrong, and the next one's is right, within a day of the last record."""
+    clocks = Clocks(last=START - HOUR, wall=START - 400 * DAY)
+    asked = clocks.go(1000)
+    again = LogClock(asked, lambda: START + 1000, lambda: 0, clocks.written[-1], len)
+    assert again() == asked + 1
+    assert again.settle() == ""
+    assert (again(), again.true(asked)) == (START + 1000, START + 999)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(1, 9)), max_size=4))
+def test_all_records_before_a_moment_are_old_enough(parts):
+    shifts, end = [], 0
+    for rest, held, by in parts:
+        low, high = end + rest, end + rest + held
+        shifts.append((low, high, by))
+        end = high + by
+    clock = LogClock(0, lambda: end + 5, lambda: 0, shifts)
+    for age in range(end + 6):
+        before = clock.before(age)
+        for moment in range(end + 5):
+            gone = any(high < moment <= high + by for _, high, by in shifts)  # no record has it
+            if not gone:
+                assert (moment < before) == (clock.true(moment) < end + 5 - age)
 
 
 @pytest.mark.parametrize("gap", [0, DAY])
@@ -78,7 +127,7 @@ def test_a_log_that_is_ahead_goes_on_from_there():
     """Its last record came while the clock was 400 days ahead; time does not stand still."""
     clocks = Clocks(last=START + 400 * DAY)
     assert "before the last record" in clocks.log.held
-    assert clocks.go(5 * HOUR) == START + 400 * DAY + 5 * HOUR
+    assert clocks.go(5 * HOUR) == START + 400 * DAY + 5 * HOUR + 1
     assert not clocks.log.held
 
 
@@ -91,7 +140,7 @@ def test_a_service_whose_clock_is_wrong_for_a_request(tmp_path, capfd):
         own.create("m", "y", columns={"x": "number"}, learner="fast")
         began = server.machine.at
         clocks = Clocks(last=began, wall=began)
-        server.clock = server.machine.clock = clocks.log
+        server.writer._clock = server.machine.clock = clocks.log
         own.predict("m", [{"x": i} for i in range(10)], id=[f"a{i}" for i in range(10)])
         own.learn("m", [{"x": i} for i in range(10)], ["yes", "no"] * 5)
         while len(within(server, server.log.snapshots).get(1, ())) < 2:

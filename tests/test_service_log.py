@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.app.cli import main
-from driftline.app.service.clock import wall_milliseconds
+from driftline.app.service.clock import LogClock, wall_milliseconds
 from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Learn, Tell
@@ -172,7 +172,8 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         before = own.model("m")
     with serving(folder, limits=limits) as (address, server):
         own, now = client(address), wall_milliseconds()
-        server.machine.clock = lambda: now + 4_000_000
+        server.machine.clock = server.writer._clock = LogClock(0, lambda: now, lambda: now)
+        now += 4_000_000
         end = time.monotonic() + 20.0
         while not server.log.trimmed and time.monotonic() < end:  # two snapshots come before
             server.writer._next_expiry = server.writer._next_snapshot = 0.0
@@ -190,7 +191,7 @@ def test_old_records_are_deleted_and_their_ids_known_to_be_too_old(tmp_path):
         assert own.label("m", "a2", "no")["learned"]  # it was waiting all the time
         with pytest.raises(dl.ServiceError, match="older ones are deleted"):
             own.challenge("m", "late")
-        server.machine.clock = lambda: now + 12_000_000
+        now += 8_000_000
         for _ in range(5):
             server.writer._next_expiry = 0.0
             own.predict("m", {"x": 2.0})

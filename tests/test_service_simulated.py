@@ -13,7 +13,7 @@ def found(seeds, **options):
 
 
 def short(seeds):
-    return found(seeds, steps=6)
+    return found(seeds, steps=10)
 
 
 def test_nothing_acknowledged_is_lost_or_doubled():

@@ -10,6 +10,7 @@ import pytest
 import driftline as dl
 from driftline.app.service import export
 from driftline.app.service.bodies import ModelBody
+from driftline.app.service.clock import LogClock
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.making import model_of
@@ -47,9 +48,10 @@ class Killed:
         self.log = SqliteLog(self.folder / "log.sqlite3")
         self.snapshots = SnapshotFolder(self.folder / "snapshots", self.log, served_from)
         self.tokens = Tokens(b"a secret", limits.keep_seconds)
-        self.machine = Machine(self.log, load, lambda: self.now, self.tokens)
+        clock = LogClock(self.log.last()[2], lambda: self.now, lambda: self.now)
+        self.machine = Machine(self.log, load, clock, self.tokens)
         self.machine.recover(self.snapshots)
-        given = (self.machine, self.log, self.snapshots, limits)
+        given = (self.machine, self.log, self.snapshots, clock, limits)
         self.writer = Writer(*given, failed=lambda error: None)
 
     def process(self, request):

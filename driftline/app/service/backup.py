@@ -20,12 +20,11 @@ from typing import NamedTuple
 import apsw
 
 from driftline import files
-from driftline.app.service.clock import LogClock
 from driftline.app.service.log import LogFailedError, SqliteLog
 from driftline.app.service.log_file import opened_for_reading
 from driftline.app.service.machine import Machine
 from driftline.app.service.served import served_from
-from driftline.app.service.server import LOG, SNAPSHOTS, load
+from driftline.app.service.server import LOG, SNAPSHOTS, clock_of, load
 from driftline.app.service.snapshots import NAME, SnapshotFolder
 from driftline.errors import InputError
 from driftline.typing import Json
@@ -98,7 +97,7 @@ def _check(folder: Path) -> list[str]:
     try:
         log = SqliteLog(folder / LOG)
         try:
-            machine = Machine(log, load, LogClock(log.last()[2]))
+            machine = Machine(log, load, clock_of(log))
             machine.recover(SnapshotFolder(folder / SNAPSHOTS, log, served_from))
             return [str(own.refusal) for own in machine.quarantined.values()]
         finally:

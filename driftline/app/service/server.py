@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ from driftline.app.service.clock import LogClock
 from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
-from driftline.app.service.log import LogFailedError, SqliteLog
+from driftline.app.service.log import DiskFullError, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
+from driftline.app.service.records import packed_json, plain_json
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from, warm_up
 from driftline.app.service.snapshots import SnapshotFolder
@@ -66,6 +67,13 @@ def load(content: bytes) -> Served:
     return served_from(*archive.unpacked(content, "the model"), id)
 
 
+def clock_of(log: SqliteLog) -> LogClock:
+    """Return the clock of a log."""
+    shifts = plain_json(log.meta("shifts") or b"[]")
+    write = lambda made: log.put_meta("shifts", packed_json(made))  # noqa: E731
+    return LogClock(log.last()[2], shifts=shifts, write=write)
+
+
 class Server:
     """The service on a folder; one process at a time."""
 
@@ -83,9 +91,11 @@ class Server:
             self.log = SqliteLog(self.folder / LOG)
             #: What was found wrong at the start.
             self.findings = self.log.findings
-            self.clock = LogClock(self.log.last()[2])
+            self.clock = clock_of(self.log)
+            with suppress(DiskFullError):
+                self.clock.settle()
             self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
-            tokens = Tokens(self._secret(), self.limits.keep_seconds)
+            tokens = Tokens(self._secret(), self.limits.keep_seconds, self.clock.true)
             self.machine = Machine(
                 self.log, load, self.clock, tokens, self.limits.models, self.limits.challengers
             )
@@ -98,10 +108,10 @@ class Server:
             self.seconds = time.perf_counter() - began
             #: Up to where streams were read when it started.
             self.positions = self.log.positions()
-            given = (self.machine, self.log, self.snapshots, self.limits)
+            given = (self.machine, self.log, self.snapshots, self.clock, self.limits)
             self.feed = Feed(self.machine, self.bounds.watching)
             self.copies = Copies(self.machine, tokens)
-            self.writer = Writer(*given, _end_process, self._publish, lambda: self.clock.held)
+            self.writer = Writer(*given, failed=_end_process, published=self._publish)
         except apsw.Error as error:
             self._lock.__exit__()
             raise LogFailedError(f"{self.folder / LOG} cannot be read: {error}") from error

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -48,6 +48,8 @@ class Tokens:
         What tokens are signed by.
     keep_seconds
         For how long a token is good.
+    true
+        Returns the time of a token as it should have been: see ``LogClock``.
 
     Examples
     --------
@@ -65,8 +67,13 @@ class Tokens:
     driftline.app.service.requests.RefusedError: the token is too old: its label came too late
     """
 
-    def __init__(self, secret: bytes, keep_seconds: float = math.inf):
-        self._secret, self._keep = secret, 1000.0 * keep_seconds
+    def __init__(
+        self,
+        secret: bytes,
+        keep_seconds: float = math.inf,
+        true: Callable[[int], int] = lambda moment: moment,
+    ):
+        self._secret, self._keep, self._true = secret, 1000.0 * keep_seconds, true
 
     def issue(self, model: int, id: str, kept: Mapping[int, bytes], row: Any, at: int) -> str:
         """Return the tickets of a row, by learner, and the row itself, as a token."""
@@ -93,7 +100,7 @@ class Tokens:
             raise RefusedError(422, "the token is of a version that is not known") from None
         if (made.model, made.id) != (model, id):
             raise RefusedError(422, "the token is not that of this model and id")
-        if made.at < forgotten or not abs(at - made.at) <= self._keep:
+        if made.at < forgotten or not abs(at - self._true(made.at)) <= self._keep:
             raise RefusedError(410, "the token is too old: its label came too late")
         return made.kept, plain_json(made.row) if isinstance(made.row, bytes) else made.row
 

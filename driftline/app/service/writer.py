@@ -16,6 +16,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
+from driftline.app.service.clock import LogClock
 from driftline.app.service.log import DiskFullError, Generation, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
@@ -69,12 +70,12 @@ class Writer(threading.Thread):
     ----------
     machine, log, snapshots
         What it owns; no other thread may call them, but for what says so.
+    clock
+        The one of the machine.
     failed
         Called when the disk has failed: the process must end, since nobody knows what was written.
     published
         Called after every group, and now and then while there is none, in this thread.
-    held
-        Why no row may expire and no record be deleted now, empty if they may: see ``LogClock``.
     """
 
     def __init__(
@@ -82,14 +83,14 @@ class Writer(threading.Thread):
         machine: Machine,
         log: SqliteLog,
         snapshots: SnapshotFolder,
+        clock: LogClock,
         limits: Limits,
         failed: Callable[[BaseException], None],
         published: Callable[[], None] = lambda: None,
-        held: Callable[[], str] = lambda: "",
     ):
         super().__init__(name="writer", daemon=True)
-        self.machine, self.log, self.snapshots = machine, log, snapshots
-        self._limits, self._failed, self._publish, self._why_held = limits, failed, published, held
+        self.machine, self.log, self.snapshots, self._clock = machine, log, snapshots, clock
+        self._limits, self._failed, self._publish = limits, failed, published
         self._queue: deque[tuple[Any, int, Any, Any]] = deque()
         self._waiting, self._ready = 0, threading.Condition()
         self._ending = False
@@ -277,8 +278,7 @@ class Writer(threading.Thread):
 
     def _is_held(self) -> bool:
         """Say whether the clock is in doubt, and tell when that changes."""
-        self.machine.now()
-        before, self.held = self.held, self._why_held()
+        self.held, before = self._clock.settle(), self.held
         if self.held != before:
             said = f"{self.held}: rows do not expire until clocks have agreed for an hour"
             print(said if self.held else "rows expire again", file=sys.stderr, flush=True)
@@ -286,7 +286,7 @@ class Writer(threading.Thread):
 
     def _tidied(self) -> int:
         """Forget rows that are too old, and delete some records that are; return how many."""
-        before = self.machine.now() - int(1000 * self._limits.expire_seconds)
+        before = self._clock.before(int(1000 * self._limits.expire_seconds))
         for name in list(self.machine.names):
             self.machine.process([Expire(name, before)])
         return self._trim() if math.isfinite(self._limits.keep_seconds) else 0
@@ -301,8 +301,7 @@ class Writer(threading.Thread):
         if not covered or self.machine.quarantined:
             return 0
         kept = int(1000 * self._limits.keep_seconds)
-        before = self.machine.now() - kept
-        return self.log.trim(before, covered, before - kept)
+        return self.log.trim(self._clock.before(kept), covered, self._clock.before(2 * kept))
 
     def snapshot(self, wait: bool = False) -> None:
         """Write the states of models that have changed; while that is done, groups go on."""

@@ -184,7 +184,7 @@ class MemoryLog:
         if Kind.CHALLENGE in later:
             return
         marks, old = self.marks, []
-        for record in self.records:
+        for record in self.records[:-1]:
             if record.seq > covered or record.at >= before or record.kind is Kind.CREATE:
                 continue
             told = marks[record.model, record.id].told if record.kind is Kind.ASK else 0
@@ -272,7 +272,7 @@ class Disk:
         self._commits, self._kept, self.load_saved = [], Kept(), None
         self.countdown, self.full = None, False
         #: Files by name, and the snapshots of every model, the newest first.
-        self.files, self.known, self.shifts = {}, {}, []
+        self.files, self.known, self.clock = {}, {}, (0, [])
 
     def reached(self):
         """Crash if it is time to."""
@@ -303,9 +303,9 @@ class Disk:
         answers = {seq: own.copy() for seq, own in kept.answers.items()}
         return list(kept.records), kept.marks.copy(), answers, kept.trimmed, kept.forgotten
 
-    def write_shifts(self, shifts):
+    def write_clock(self, made):
         self.reached()
-        self.shifts = shifts
+        self.clock = made
         self.reached()
 
     # -- snapshots
@@ -418,7 +418,7 @@ class History:
         """Start the process; nothing fails while it reads its log."""
         self.faults = False
         log = MemoryLog(self.disk)
-        own = (self.clocks.wall, self.clocks.monotonic, self.disk.shifts, self.disk.write_shifts)
+        own = (self.clocks.wall, self.clocks.monotonic, self.disk.clock, self.disk.write_clock)
         self.clock = LogClock(log.last()[2], *own)
         self.disk.countdown = None  # what fails before a first record is another start
         self.clock.settle()
@@ -465,6 +465,7 @@ class History:
                 self.disk.write_snapshot(self.machine)
             if chance.happens(0.3):
                 self._tidy()
+            self.clock.settle()
             if set(self.machine.quarantined) - {self.machine.names.get("p")}:
                 if chance.happens(0.5):  # somebody starts it again
                     self._start()

@@ -17,9 +17,8 @@ JUMPS = st.sampled_from([0, 0, 0, 1, -1, 60_000, -60_000, HOUR, -HOUR, 400 * DAY
 class Clocks:
     def __init__(self, last=0, wall=START):
         self.wall, self.monotonic, self.written = wall, 77, []
-        self.log = LogClock(
-            last, lambda: self.wall, lambda: self.monotonic, (), self.written.append
-        )
+        own = (lambda: self.wall, lambda: self.monotonic)
+        self.log = LogClock(last, *own, write=self.written.append)
 
     def go(self, passed, jump=0):
         self.wall += passed + jump
@@ -78,11 +77,12 @@ def test_rows_of_the_first_hour_after_a_long_rest_are_as_old_as_they_are():
     asked = clocks.go(HOUR // 2)
     assert asked == last + 1 + HOUR // 2
     clocks.go(HOUR // 2)
-    opened, shifts = clocks.written
-    assert opened == [(last, 0, 0)]
+    assert clocks.written[0][1] == [(last, 0, 0)]
+    known = clocks.written[-1]
+    shifts = known[1]
     assert clocks.log.shifts == shifts == [(last, last + 1 + HOUR, 40 * DAY - 1)]
     assert clocks.log.true(asked) == START + HOUR // 2
-    again = LogClock(clocks.log(), lambda: clocks.wall, lambda: clocks.monotonic, shifts)
+    again = LogClock(clocks.log(), lambda: clocks.wall, lambda: clocks.monotonic, known)
     for log in (clocks.log, again):
         assert log.before(30 * DAY) == last + 1  # rows of before are old enough
     clocks.go(29 * DAY)
@@ -108,13 +108,20 @@ def test_all_records_before_a_moment_are_old_enough(parts):
         low, high = end + rest, end + rest + held
         shifts.append((low, high, by))
         end = high + by
-    clock = LogClock(0, lambda: end + 5, lambda: 0, shifts)
+    clock = LogClock(0, lambda: end + 5, lambda: 0, (0, shifts))
     for age in range(end + 6):
         before = clock.before(age)
         for moment in range(end + 5):
             gone = any(high < moment <= high + by for _, high, by in shifts)  # no record has it
             if not gone:
                 assert (moment < before) == (clock.true(moment) < end + 5 - age)
+
+
+def test_a_rest_without_records_is_no_gap():
+    clocks = Clocks(last=START)
+    clocks.go(3 * DAY)
+    again = LogClock(START, lambda: clocks.wall, lambda: 0, clocks.written[-1])
+    assert (again(), again.held) == (clocks.wall, "")
 
 
 @pytest.mark.parametrize("gap", [0, DAY])

@@ -125,6 +125,17 @@ def test_a_label_that_comes_after_keep_is_not_lost(killed):
     assert killed.log.body(7) is None  # the row goes with the next snapshot
 
 
+def test_after_a_long_rest_records_are_not_numbered_anew(killed):
+    """All that came is old, and in snapshots; what comes later has numbers that are in none."""
+    killed.snapshot()
+    killed.now += 20_000
+    assert killed.trim() == 5  # but for the last record
+    killed.start()
+    learn(killed, "later")
+    assert killed.machine.seq == 7
+    check_killed(killed)
+
+
 def test_rows_that_were_forgotten_stay_so(killed):
     killed.process(Ask("m", ["a"], [{"x": 3.0}]))
     killed.snapshot()

@@ -59,8 +59,9 @@ class LogClock:
         The time of the last record, 0 if there is none.
     wall, monotonic
         The two clocks, in milliseconds.
-    shifts, write
-        What a former process has written, and what writes them: nothing, for a look at a log.
+    known, write
+        What a former process has written by :meth:`settle`, and what writes it: the time, and the
+        shifts. Nothing is written for a look at a log.
 
     Examples
     --------
@@ -77,15 +78,16 @@ class LogClock:
         last: int = 0,
         wall: Callable[[], int] = wall_milliseconds,
         monotonic: Callable[[], int] = monotonic_milliseconds,
-        shifts: Iterable[Sequence[int]] = (),
-        write: Callable[[list[Shift]], object] = len,
+        known: tuple[int, Iterable[Sequence[int]]] = (0, ()),
+        write: Callable[[tuple[int, list[Shift]]], object] = len,
     ):
         self._wall, self._monotonic, self._lock = wall, monotonic, threading.Lock()
         self._write = write
-        self._written = [Shift(*own) for own in shifts]
-        self.shifts = [own for own in self._written if own.by]
+        self._written = known[0], [Shift(*own) for own in known[1]]
+        last = max(last, known[0])
+        self.shifts = [own for own in self._written[1] if own.by]
         # The time of the log after which it is behind the wall clock, None if it is not.
-        self._behind = next((own.low for own in self._written if not own.by), None)
+        self._behind = next((own.low for own in self._written[1] if not own.by), None)
         #: Why rows may not expire now, empty if they may.
         self.held = ""
         # All of these are distances from the monotonic clock: where the wall clock is, where it was
@@ -130,7 +132,8 @@ class LogClock:
         """End a hold that is over; return why it is not, empty if there is none.
 
         It is called before the first record of a process, and now and then. New shifts are written
-        before the time goes on by them.
+        before the time goes on by them; the time is written once an hour, since there may be no
+        records for long.
         """
         with self._lock:
             now, apart = self._look()
@@ -144,9 +147,11 @@ class LogClock:
             if over and (self._followed is None or abs(apart - self._followed) <= HOUR):
                 behind = None  # the log is where the wall clock is
             found = shifts if behind is None else [*shifts, Shift(behind)]
-            if found != self._written:
-                self._write(found)
-            self._written, self._behind, self.shifts = found, behind, shifts
+            at = now + ahead
+            if found != self._written[1] or at - self._written[0] >= HOUR:
+                self._write((at, found))
+                self._written = at, found
+            self._behind, self.shifts = behind, shifts
             if over:
                 self.held, self._agreed, self._ahead = "", apart, ahead
                 self._followed = apart if self._followed is None else self._followed

@@ -33,12 +33,13 @@ PIECE = 2_000
 #: Kinds of records whose id is that of a row; that of others is a name.
 ROWS = (Kind.ASK, Kind.TELL, Kind.LEARN)
 
-#: The first records that may be deleted: a model's first stays as long as the model, and a row (2)
-#: until its label is in snapshots, or that it was forgotten. Ids of deleted models are not there.
+#: The first records that may be deleted: a model's first stays as long as the model, a row (2)
+#: until its label is in snapshots, or that it was forgotten, and the last record for ever, which
+#: says how the next one is numbered. Ids of deleted models are not there.
 OLD = """
 select l.seq, l.model, l.kind, l.id from log l
 left join ids i on l.kind=2 and i.model=l.model and i.id=l.id
-where l.seq<=? and l.at<? and case l.kind
+where l.seq<=? and l.at<? and l.seq<(select max(seq) from log) and case l.kind
     when 1 then l.model in (select model from log where kind=9)
     when 2 then i.told is null or (i.told>0 and i.told<=?) or (i.told=-1 and not ?)
     else 1 end

@@ -69,9 +69,9 @@ def load(content: bytes) -> Served:
 
 def clock_of(log: SqliteLog) -> LogClock:
     """Return the clock of a log."""
-    shifts = plain_json(log.meta("shifts") or b"[]")
-    write = lambda made: log.put_meta("shifts", packed_json(made))  # noqa: E731
-    return LogClock(log.last()[2], shifts=shifts, write=write)
+    known = plain_json(log.meta("clock") or b"[0, []]")
+    write = lambda made: log.put_meta("clock", packed_json(made))  # noqa: E731
+    return LogClock(log.last()[2], known=known, write=write)
 
 
 class Server:

@@ -441,6 +441,10 @@ class History:
     def _step(self):
         chance = self.chance
         self.clocks.pass_by()
+        try:
+            self.clock.settle()  # as the writer does every ten seconds, whatever comes
+        except Crash:
+            self._crash()
         self.disk.full = chance.happens(0.05)
         if chance.happens(0.25):
             self.disk.countdown = chance.below(4)
@@ -465,7 +469,6 @@ class History:
                 self.disk.write_snapshot(self.machine)
             if chance.happens(0.3):
                 self._tidy()
-            self.clock.settle()
             if set(self.machine.quarantined) - {self.machine.names.get("p")}:
                 if chance.happens(0.5):  # somebody starts it again
                     self._start()

@@ -276,7 +276,8 @@ class TableModel:
         given, codec = self._given(rows), self._model.encoder.labels
         if labels is not None:
             given = given.with_columns(self._label_cells(given, labels))
-        absent = [name for name in codec.names if name not in given.columns]
+        known = set(given.columns)
+        absent = [name for name in codec.names if name not in known]
         if absent:
             raise InputError(
                 f"there are no labels: expected them beside the rows, or columns {absent} in these"
@@ -597,15 +598,17 @@ class TableModel:
         encoder = self._model.encoder
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
-        given = GivenRows.of(rows, self.columns)
-        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        columns = self.columns
+        known = {*columns, *encoder.labels.names, *encoder.ignored}
         known |= {name for name in (encoder.weight, encoder.delay) if name is not None}
-        new = [name for name in given.columns if name not in known]
-        if new:
-            raise InputError(
-                f"the model does not know the column {new[0]!r}{close_to(new[0], self.columns)}"
-            )
-        return given.with_missing(self.columns)
+
+        def check(names: Sequence[str]) -> None:
+            for name in names:
+                if name not in known:
+                    said = f"the model does not know the column {name!r:.80}"
+                    raise InputError(f"{said}{close_to(name, columns)}")
+
+        return GivenRows.of(rows, columns, check).with_missing(columns)
 
     def _learner_and_names(self) -> tuple[Committee, list[str]]:
         """Return the learner and the names of what it predicts, while others may add classes."""

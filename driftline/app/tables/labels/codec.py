@@ -17,7 +17,7 @@ from driftline.errors import InputError
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Json
 
-__all__ = ["FirstLabels", "LabelCodec", "canonical", "is_label"]
+__all__ = ["FirstLabels", "LabelCodec", "canonical", "few", "is_label"]
 
 
 class FirstLabels:
@@ -217,6 +217,15 @@ def canonical(text: str, whole: bool) -> str:
     text = text.strip()
     value = number(text) if whole else None
     return str(int(value)) if value is not None and _is_whole(value) else text
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names of many, for a message.
+
+    >>> few(["low", "high"]), few(list("abcdefghij"))
+    ('low, high', 'a, b, c, d, e, f, g, h, ...')
+    """
+    return ", ".join([name[:40] for name in names[:8]] + ["..."] * (len(names) > 8))
 
 
 def _is_whole(value: float | None) -> bool:

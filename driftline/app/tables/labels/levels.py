@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from driftline.app.tables.labels.classes import ClassCodec
-from driftline.app.tables.labels.codec import FirstLabels, canonical
+from driftline.app.tables.labels.codec import FirstLabels, canonical, few
 from driftline.app.tables.options import Options
 from driftline.errors import InputError
 from driftline.tasks import Ordinal, Task
@@ -44,6 +44,6 @@ class LevelCodec(ClassCodec):
 
     def _new(self, value: str) -> int:
         raise InputError(
-            f"{value[:40]!r} is none of the levels {', '.join(self.values)}: name all levels, from "
+            f"{value[:40]!r} is none of the levels {few(self.values)}: name all levels, from "
             "the lowest to the highest, by --levels"
         )

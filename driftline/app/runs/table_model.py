@@ -173,6 +173,16 @@ class TableModel:
         return [*encoder.columns.names, *more]
 
     @property
+    def features(self) -> int:
+        """How many features its columns become."""
+        return self._model.encoder.features
+
+    @property
+    def has_names(self) -> bool:
+        """Whether its columns have names; rows of index:value pairs have none."""
+        return not isinstance(self._model.encoder.columns, int)
+
+    @property
     def label(self) -> list[str]:
         """The columns that are predicted."""
         return list(self._model.encoder.labels.names)
@@ -355,18 +365,35 @@ class TableModel:
             with self._lock:
                 self._inputs(self._batch(given, labelled=False, learning=False))
 
-    def check_labels(self, labels: Sequence[Any]) -> None:
-        """Refuse labels that :meth:`tell` would refuse, whatever the row is."""
+    def check_labels(self, labels: Sequence[Any]) -> list[str]:
+        """Refuse labels that :meth:`tell` would refuse, whatever the row is; return new classes."""
         codec = self._model.encoder.labels
         with self._lock:
             known = len(codec.values)
 
-            def check() -> None:
+            def check() -> list[str]:
                 self._codes(labels)
-                if len(codec.values) > known:
+                new = list(codec.values[known:])
+                if new:
                     codec.forget(known)
+                return new
 
-            self._undone(False, check)
+            return self._undone(False, check)
+
+    def state_bytes(self, classes: int | None = None) -> int:
+        """Return about how many bytes the learner's arrays have, also before there are any.
+
+        With more classes than there are now if ``classes`` says so.
+
+        >>> import driftline as dl
+        >>> rows = [{"age": 20 + i, "will": "go" if i < 25 else "stay"} for i in range(50)]
+        >>> model = dl.TableModel.new(rows, label="will")
+        >>> [round(model.state_bytes(classes) / 1e6, 1) for classes in (2, 100)]
+        [0.4, 4.4]
+        """
+        encoder, learner = self._model.encoder, self._one.learner
+        more = classes if classes is not None and classes > learner.task.dim else None
+        return learner.state_bytes(encoder.features, classes=more, sparse=encoder.sparse)
 
     # -- labels that come late
 
@@ -472,12 +499,15 @@ class TableModel:
         inside = level.sets(chances)
         return _named_sets(names, chances, inside), chances, inside
 
-    def tell(self, ticket: TableTicket | Sequence[TableTicket], label: Any) -> None:
+    def tell(
+        self, ticket: TableTicket | Sequence[TableTicket], label: Any, *, ahead: bool = False
+    ) -> None:
         """Learn from a ticket and its label, by name; of a ranking, a grade for each row.
 
         Or from a list of tickets and a list of their labels: the same as told one by one, and much
         faster. Tickets are told in any order; a new class is added. If one is refused, nothing
-        changes.
+        changes. With ``ahead`` new classes are added before the first ticket is told, as in
+        :meth:`learn`: all weights are copied for every class else.
 
         >>> import driftline as dl
         >>> ages = [20 + i % 50 for i in range(200)]
@@ -499,15 +529,15 @@ class TableModel:
         if not tickets:
             return
         with self._lock:
-            self._whole(len(tickets), lambda: self._tell(tickets, labels))
+            self._whole(len(tickets), lambda: self._tell(tickets, labels, ahead))
 
-    def _tell(self, tickets: Sequence[TableTicket], labels: Sequence[Any]) -> None:
+    def _tell(self, tickets: Sequence[TableTicket], labels: Sequence[Any], ahead: bool) -> None:
         model, told = self._one, []
         codes = self._codes(labels)
         if model.sets is not None:
             pairs = zip(tickets, codes, strict=True)
             told = [own.told(int(code)) for own, code in pairs]
-        model.tell_rows([own.ticket for own in tickets], codes)
+        model.tell_rows([own.ticket for own in tickets], codes, ahead)
         model.count_labels(codes)
         if model.sets is not None:
             for chance, inside in told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from driftline.app.service.batch import NEW, Batch, Plan, Results
@@ -40,6 +40,8 @@ class Planner:
     def __init__(self, machine: Machine, batch: Batch):
         self._machine, self._batch = machine, batch
         self._checked: set[int] = set()
+        #: New classes of the requests so far, by the numbers of models.
+        self._classes: dict[int, Set[str]] = {}
 
     def check_together(self, requests: Sequence[Request]) -> None:
         """Check all rows of a model in one call; if one is refused, they are checked one by one."""
@@ -74,6 +76,11 @@ class Planner:
             return lambda _: Outcome(200, {})
         return self._administer(request)
 
+    def _check_feedback(self, hosted: Hosted, given: Sequence[Feedback]) -> None:
+        """Check the feedback of one request beside that of those before it."""
+        before = self._classes.get(hosted.number, frozenset())
+        self._classes[hosted.number] = hosted.served.check_feedback(given, before)
+
     def _mark(self, hosted: Hosted, id: str) -> Mark | None:
         key = hosted.number, id
         known = self._batch.marks.get(key)
@@ -107,7 +114,7 @@ class Planner:
     def _tell(self, request: Tell) -> Plan:
         batch, hosted = self._batch, self._machine.hosted(request.model)
         if id(request) not in self._checked:
-            hosted.served.check_feedback(request.feedback)
+            self._check_feedback(hosted, request.feedback)
         found: list[Any] = []
         tokens = request.tokens or [""] * len(request.ids)
         for name, feedback, token in zip(request.ids, request.feedback, tokens, strict=True):
@@ -158,7 +165,7 @@ class Planner:
         batch, hosted = self._batch, self._machine.hosted(request.model)
         if id(request) not in self._checked:
             hosted.served.check_rows(request.rows)
-            hosted.served.check_feedback(request.feedback)
+            self._check_feedback(hosted, request.feedback)
         found: list[Any] = []
         for name, row, feedback in zip(request.ids, request.rows, request.feedback, strict=True):
             said = digest(row), digest(list(feedback))
@@ -187,6 +194,7 @@ class Planner:
             if (count := len(machine.models)) >= machine.most_models:
                 raise RefusedError(409, f"there are {count} models, and no more may be: delete one")
             served = machine.load(request.content)
+            served.check_size()
             number = machine.seq + 1  # that of its record, which is the only one of its batch
             key = batch.add(number, Kind.CREATE, request.name, request.content, served)
             return lambda results: Outcome(201, {"model": results[key].name})
@@ -199,6 +207,7 @@ class Planner:
             check_challenge(machine, request)
             ahead = request.ahead
             served = machine.load(request.content) if ahead is None else ahead.reader.served
+            served.check_size()
             if served.about().get("task") != hosted.served.about().get("task"):
                 raise RefusedError(422, "the challenger has another task than the model")
             body = request.after.to_bytes(8, "big") + request.content

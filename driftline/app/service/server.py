@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from driftline.app.service.log import LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from, warm_up
+from driftline.app.service.sizes import MEMORY
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
@@ -47,6 +49,8 @@ COLLECTIONS = (20_000, 20, 50)
 
 #: How many bytes may come before a body, with those that are read together with its beginning.
 HEAD = 1 << 20
+#: How many bytes an uploaded model may have beside its state.
+NAMES = 16 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
 #: Seconds after which a connection is closed on which no request is being answered.
@@ -55,13 +59,13 @@ IDLE = 75
 LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
 
-def load(content: bytes) -> Served:
+def load(content: bytes, memory: int = MEMORY) -> Served:
     """Return a learner from the bytes of its file, or refuse them.
 
     A file without an id for the learner gives it one, which a replay of the log then has, too.
     """
     id = hashlib.sha256(content).hexdigest()[:32]
-    return served_from(*archive.unpacked(content, "the model"), id)
+    return served_from(*archive.unpacked(content, "the model"), id, memory)
 
 
 def milliseconds() -> int:
@@ -74,7 +78,7 @@ class Server:
 
     def __init__(self, folder: Path, limits: Limits | None = None, bounds: Bounds | None = None):
         self.folder, self.limits = folder, Limits() if limits is None else limits
-        self.bounds = Bounds() if bounds is None else bounds
+        self.bounds = Bounds(model=self.limits.memory + NAMES) if bounds is None else bounds
         self._lock = Lock(folder, "--data")
 
     def __enter__(self) -> Server:
@@ -84,10 +88,17 @@ class Server:
             self.folder.chmod(0o700)
         try:
             self.log = SqliteLog(self.folder / LOG)
-            self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
+            memory = self.limits.memory
+            own = partial(served_from, memory=memory)
+            self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, own)
             tokens = Tokens(self._secret(), self.limits.keep_seconds)
             self.machine = Machine(
-                self.log, load, milliseconds, tokens, self.limits.models, self.limits.challengers
+                self.log,
+                partial(load, memory=memory),
+                milliseconds,
+                tokens,
+                self.limits.models,
+                self.limits.challengers,
             )
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
@@ -101,7 +112,7 @@ class Server:
             self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.limits)
             self.feed = Feed(self.machine, self.bounds.watching)
-            self.copies = Copies(self.machine, tokens)
+            self.copies = Copies(self.machine, tokens, memory)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
         except apsw.Error as error:
             self._lock.__exit__()

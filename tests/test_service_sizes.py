@@ -77,6 +77,14 @@ def test_a_model_with_too_many_outcomes_is_refused(service, tmp_path, task):
     assert not server.machine.models
 
 
+def test_lists_of_options_are_as_long_as_there_may_be_columns(service):
+    address, _, _ = service
+    rows = [{"x": i, "y": "ab"[i % 2]} for i in range(4)]
+    body = {"name": "m", "label": "y", "rows": rows, "options": {"ignore": ["*"] * 4_097}}
+    status, made = call(address, "POST", "/models", body)
+    assert status == 422 and "'ignore' is a list of 4,096 texts at most" in made["error"]
+
+
 # -- memory
 
 

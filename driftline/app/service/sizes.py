@@ -8,7 +8,7 @@ from driftline.app.runs import TableModel
 from driftline.app.tables.labels.classes import MOST_CLASSES
 from driftline.errors import InputError
 
-__all__ = ["MEMORY", "check_columns", "check_model", "check_rows", "check_size"]
+__all__ = ["COLUMNS", "MEMORY", "check_columns", "check_model", "check_rows", "check_size"]
 
 #: The most columns of a model by name.
 COLUMNS = 4096

@@ -5,8 +5,9 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.app.cli import main
+from driftline.app.service import tickets
 from driftline.app.service.requests import Tell
-from driftline.app.service.served import Feedback
+from driftline.app.service.served import Feedback, TableServed
 from driftline.app.service.writer import Limits
 from driftline.state import archive
 from tests.service import call, check_replay, client, serving
@@ -245,10 +246,8 @@ def test_a_request_whose_answers_would_be_too_large_is_refused(service):
     seq = server.machine.seq
     for path in ("predict", "predict?mode=token", "look"):
         status, made = call(address, "POST", f"/models/m/{path}", body)
-        assert (
-            status == 422
-            and "take some 2 MB with their answers: send 11 at a time" in made["error"]
-        )
+        assert status == 422 and "take some 2 MB in features and answers" in made["error"]
+        assert "at most 1 MB are allowed here: send 11 at a time" in made["error"]
     assert server.machine.seq == seq
     assert len(own.predict("m", [{}] * 11)) == 11
 
@@ -260,3 +259,37 @@ def test_names_that_nobody_knows_are_refused_before_there_are_cells_for_them(ser
     body = [{"row": {f"{i} {'x' * 9_000}": 1}} for i in range(500)]
     status, made = call(address, "POST", "/models/m/predict", body)
     assert status == 422 and len(made["error"]) < 300
+
+
+def test_a_request_whose_tickets_would_be_too_large_is_refused(service):
+    address, own, server = service
+    names = [f"k{i}" for i in range(500)]
+    own.create("m", "y", columns=columns(2), learner="fast", classes=names)
+    served = TableServed(server.machine.hosted("m").served.model.fresh("fast"))
+    assert 0.8 < served.ticket_bytes / len(served.pack(served.ask([{}])[0].ticket)) < 1.2
+    body, seq = [{"row": {}, "id": f"{i}"} for i in range(20)], server.machine.seq
+    for mode in ("", "?mode=token"):
+        status, made = call(address, "POST", f"/models/m/predict{mode}", body)
+        assert status == 422 and "take some 2 MB in tickets; at most 1 MB" in made["error"]
+    assert server.machine.seq == seq and "send 13 at a time" in made["error"]
+    assert len(own.predict("m", [{}] * 13)) == 13
+    assert call(address, "POST", "/models/m/look", body)[0] == 200  # which makes no tickets
+    assert len(own.learn("m", [{}] * 20, ["k1"] * 20)) == 20
+
+
+def test_large_tickets_are_written_before_small_ones(monkeypatch, tmp_path):
+    """Tickets that are in memory only are counted in bytes, too."""
+    monkeypatch.setattr(tickets, "UNWRITTEN", 2 * MB)
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create(
+            "m", "y", columns=columns(2), learner="fast", classes=[f"k{i}" for i in range(500)]
+        )
+        kept = server.machine._tickets
+        for i in range(5):
+            own.predict("m", [{}] * 10, id=[f"{i} {j}" for j in range(10)])
+            assert kept._unwritten == sum(size for *_, size in kept._fresh.values()) <= 2 * MB
+        assert 0 < len(kept._fresh) < 50
+        own.label("m", [f"{i} {j}" for i in range(5) for j in range(10)], ["k1"] * 50)
+        assert kept._unwritten == 0 == len(kept._fresh)
+    check_replay(tmp_path / "data")

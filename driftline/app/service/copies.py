@@ -173,6 +173,7 @@ class Copies(threading.Thread):
         rows = [row for own in several for row in own.rows]
         hosted.served.check_rows(rows)
         if any(own.ids is not None for own in several):
+            hosted.served.check_tickets(len(rows))
             ids = [id for own in several for id in own.ids or [""] * len(own.rows)]
             items = self._with_tokens(hosted, rows, ids)
         else:

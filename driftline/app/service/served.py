@@ -12,7 +12,14 @@ import numpy as np
 
 from driftline.app.runs import TableModel
 from driftline.app.runs.table_ticket import TableTicket
-from driftline.app.service.sizes import MEMORY, check_model, check_rows, check_size
+from driftline.app.service.sizes import (
+    MEMORY,
+    check_model,
+    check_request,
+    check_rows,
+    check_size,
+    ticket_bytes,
+)
 from driftline.committee import Committee
 from driftline.errors import InputError
 from driftline.learner import Learner, Member, Ticket
@@ -75,6 +82,15 @@ class Served(ABC):
 
         With numbers, by which random predictions are drawn, no ticket is outstanding: for copies.
         """
+
+    @property
+    def ticket_bytes(self) -> int:
+        """About how many bytes the ticket of a row has, 0 if unknown."""
+        return 0
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse to ask for so many rows in one request, where tickets are large."""
+        return
 
     @abstractmethod
     def admit(self, ticket: Any) -> Any:
@@ -145,6 +161,15 @@ class TableServed(Served):
         check_rows(self.model, len(rows), self._memory)
         for part in rows if self.model.ranks else [list(rows)]:
             self.model.check(part)
+
+    @property
+    def ticket_bytes(self) -> int:
+        """The features, and what every member expects to lose by every label."""
+        return ticket_bytes(self.model.learner, self.model.features)
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse rows whose tickets together would be too large."""
+        check_request(rows, self.ticket_bytes, self._memory, "in tickets")
 
     def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
         """Refuse labels that the label columns cannot have, and classes that are too many."""
@@ -278,6 +303,15 @@ class LearnerServed(Served):
                 raise InputError(f"row {i} has {x.shape[-1]} numbers, but the model has {expected}")
             if expected is None:
                 self._check_features(x.shape[-1])
+
+    @property
+    def ticket_bytes(self) -> int:
+        """The numbers of a row, and what every member expects to lose by every label."""
+        return ticket_bytes(self.learner, self.learner.features or 0)
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse rows whose tickets together would be too large."""
+        check_request(rows, self.ticket_bytes, self._memory, "in tickets")
 
     def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
         """Refuse labels that the task cannot have, and losses where labels are needed."""

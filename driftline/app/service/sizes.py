@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 from driftline.app.runs import TableModel
 from driftline.app.tables.labels.classes import MOST_CLASSES
+from driftline.committee import Committee
 from driftline.errors import InputError
 
-__all__ = ["COLUMNS", "MEMORY", "check_columns", "check_model", "check_rows", "check_size"]
+__all__ = [
+    "COLUMNS",
+    "MEMORY",
+    "check_columns",
+    "check_model",
+    "check_request",
+    "check_rows",
+    "check_size",
+    "ticket_bytes",
+]
 
 #: The most columns of a model by name.
 COLUMNS = 4096
-#: The most bytes of a learner's state, and of the features and answers of a request.
+#: The most bytes of a learner's state, and of what the rows of a request take.
 MEMORY = 256 << 20
 #: How many bytes a chance takes in an answer beside the name of its class.
 CHANCE = 30
@@ -58,11 +68,25 @@ def check_model(model: TableModel, memory: int, classes: int | None = None) -> N
 
 def check_rows(model: TableModel, rows: int, memory: int) -> None:
     """Refuse rows whose features and answers together would be too large."""
-    names: Sequence[str] = model.classes
+    names = model.classes
     each = 8 * model.features + sum(map(len, names)) + CHANCE * len(names)
+    check_request(rows, each, memory, "in features and answers")
+
+
+def check_request(rows: int, each: int, memory: int, what: str) -> None:
+    """Refuse a request of rows that take so many bytes each; one row is never too large."""
     if rows > 1 and rows * each > memory:
         raise InputError(
-            f"{rows:,} rows of {model.features:,} features and {len(names):,} {model.task} take "
-            f"some {megabytes(rows * each):,} MB with their answers: send "
-            f"{max(1, memory // each):,} at a time"
+            f"{rows:,} rows take some {megabytes(rows * each):,} MB {what}; at most "
+            f"{megabytes(memory):,} MB are allowed here: send {max(1, memory // each):,} at a time"
         )
+
+
+def ticket_bytes(learner: Any, features: int) -> int:
+    """Return about how many bytes a ticket has: a row, and losses of all labels by every member.
+
+    Of a query, or a sequence, for each of its rows.
+    """
+    own = len(learner.members) + learner.shares.kept if isinstance(learner, Committee) else 1
+    scores = 1 if learner.task.layout.ragged else int(learner.task.dim)
+    return 8 * (features + own * scores)

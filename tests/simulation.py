@@ -71,7 +71,7 @@ class Diary(Served):
         if any(not isinstance(row, str) for row in rows):
             raise InputError("a row is a text")
 
-    def check_size(self):
+    def check_size(self, more=0):
         pass
 
     def check_feedback(self, given, beside=frozenset()):

@@ -5,7 +5,9 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.app.cli import main
-from driftline.app.service import tickets
+from driftline.app.runs import TableModel
+from driftline.app.service import routes, tickets
+from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.requests import Tell
 from driftline.app.service.served import Feedback, TableServed
 from driftline.app.service.writer import Limits
@@ -40,7 +42,8 @@ def table(count, learner="fast"):
 # -- columns and classes
 
 
-def test_a_model_with_too_many_columns_is_refused(tmp_path):
+def test_a_model_with_too_many_columns_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(TableModel, "new", None)  # what columns hold is not even guessed
     with serving(tmp_path / "data") as (address, server):
         own = client(address)
         for count in (4_097, 20_000):
@@ -50,6 +53,7 @@ def test_a_model_with_too_many_columns_is_refused(tmp_path):
                 status, made = call(address, "POST", "/models", body | form)
                 assert status == 422 and not server.machine.models
                 assert f"4,096 columns at most, but this one would have {count:,}" in made["error"]
+        monkeypatch.undo()
         own.create("m", "y", columns=columns(4_096), learner="fast")
         status, made = call(
             address, "PUT", "/models/n", table(4_097)[1].save(tmp_path / "n").read_bytes()
@@ -101,6 +105,21 @@ def test_a_model_that_is_too_large_is_refused_with_its_size(service):
     assert 10_000 * 10 * 8 * 7 / MB < size < 3 * 10_000 * 10 * 8 * 7 / MB
     assert not server.machine.models
     own.create("m", "y", columns=columns(100), learner="fast")
+
+
+def test_nothing_learns_before_the_size_is_checked(service, monkeypatch):
+    """A row that compiles what a model needs, and records that a challenger reads, would do it."""
+    address, own, _ = service
+    own.create("m", "y", columns=columns(20), learner="fast")
+    own.learn("m", {"c0": 1}, "a")
+    learned = []
+    monkeypatch.setattr(routes, "warm_up", learned.append)
+    monkeypatch.setattr(CatchUp, "read_ahead", lambda *own: learned.append(own))
+    body = {"name": "n", "label": "y", "learner": "best", "columns": columns(20)}
+    assert call(address, "POST", "/models", body)[0] == 422
+    body = {"name": "n", "learner": "best"}
+    assert call(address, "POST", "/models/m/challengers", body)[0] == 422
+    assert not learned
 
 
 def test_more_memory_allows_more(tmp_path):
@@ -194,7 +213,36 @@ def test_classes_of_requests_that_come_together_are_counted_together(service):
     assert model.state_bytes(len(model.classes) + 1) > MB
 
 
-def test_the_log_is_read_again_with_less_memory(tmp_path):
+def test_a_class_that_would_make_a_challenger_too_large_is_refused(service):
+    address, own, server = service
+    own.create("m", "y", columns=columns(3), learner="fast")
+    model = server.machine.hosted("m").served.model
+    wide = model.fresh("auto")
+    most = next(k for k in range(2, 1000) if wide.state_bytes(k + 1) > MB)
+    own.learn("m", [{}] * most, [f"k{i}" for i in range(most)])
+    own.challenge("m", "wide", "auto")
+    before, learn = state_of(server), {"row": {}, "label": "too much"}
+    status, made = call(address, "POST", "/models/m/learn", learn)
+    assert status == 422 and f"and {most + 1} classes takes some 2 MB" in made["error"]
+    assert state_of(server) == before and model.state_bytes(most + 1) < MB
+    call(address, "DELETE", "/models/m/challengers/wide")
+    assert own.learn("m", {}, "too much")["learned"]
+
+
+def test_classes_that_a_challenger_has_read_count_too(service, tmp_path):
+    """An uploaded challenger knows few classes, and those of the log after it has read it."""
+    address, own, server = service
+    own.create("m", "y", columns=columns(3), learner="fast")
+    file = server.machine.hosted("m").served.model.fresh("auto").save(tmp_path / "auto")
+    own.learn("m", [{}] * 300, [f"k{i}" for i in range(300)])
+    path, kind = "/models/m/challengers?name=c", {"content-type": "application/octet-stream"}
+    status, made = call(address, "POST", path, file.read_bytes(), kind)
+    assert status == 422 and "and 300 classes takes some" in made["error"]
+    assert len(server.machine.hosted("m").readers) == 1
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_what_was_taken_is_read_again_with_less_memory(tmp_path, snapshots):
     """What was taken once stays: a smaller limit is for what comes."""
     folder = tmp_path / "data"
     with serving(folder, limits=Limits(memory=8 * MB)) as (address, server):
@@ -202,11 +250,20 @@ def test_the_log_is_read_again_with_less_memory(tmp_path):
         own.create("m", "y", columns=columns(1000, 9), learner="fast")
         own.learn("m", {}, "a")
         before = state_of(server)
-    (folder / "snapshots").rename(tmp_path / "away")
-    (folder / "snapshots").mkdir()
+    if not snapshots:
+        (folder / "snapshots").rename(tmp_path / "away")
+        (folder / "snapshots").mkdir()
     with serving(folder, limits=Limits(memory=MB)) as (address, server):
         assert state_of(server) == before
         assert client(address).learn("m", {}, "a")["learned"]
+        status, made = call(address, "POST", "/models/m/learn", {"row": {}, "label": "b"})
+        assert status == 422 and "at most 1 MB are allowed here" in made["error"]
+
+
+def test_an_upload_has_as_many_bytes_as_a_state_may_have(service):
+    address, _, server = service
+    assert call(address, "PUT", "/models/m", b"x" * (18 * MB))[0] == 413
+    assert call(address, "PUT", "/models/m", b"x" * (16 * MB))[0] == 422
 
 
 def test_the_memory_is_an_option():

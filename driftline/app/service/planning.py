@@ -53,12 +53,12 @@ class Planner:
             if isinstance(request, (Tell, Learn)):
                 feedback.setdefault(request.model, []).extend(request.feedback)
         for name in {*rows, *feedback} & self._machine.names.keys():
-            served = self._machine.hosted(name).served
+            hosted = self._machine.hosted(name)
             try:
                 if name in rows:
-                    served.check_rows(rows[name])
+                    hosted.served.check_rows(rows[name])
                 if name in feedback:
-                    served.check_feedback(feedback[name])
+                    self._check_feedback(hosted, feedback[name])
             except Exception:  # found again below, where it is known which request it is
                 continue
             self._checked |= {id(request) for request in requests if request[0] == name}
@@ -77,9 +77,13 @@ class Planner:
         return self._administer(request)
 
     def _check_feedback(self, hosted: Hosted, given: Sequence[Feedback]) -> None:
-        """Check the feedback of one request beside that of those before it."""
+        """Check feedback beside that of the requests before: all learners get its new classes."""
         before = self._classes.get(hosted.number, frozenset())
-        self._classes[hosted.number] = hosted.served.check_feedback(given, before)
+        classes = hosted.served.check_feedback(given, before)
+        if classes:
+            for reader in hosted.readers.values():
+                reader.served.check_size(len(classes))
+        self._classes[hosted.number] = classes
 
     def _mark(self, hosted: Hosted, id: str) -> Mark | None:
         key = hosted.number, id

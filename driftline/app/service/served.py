@@ -62,8 +62,8 @@ class Served(ABC):
     """
 
     @abstractmethod
-    def check_size(self) -> None:
-        """Refuse to be hosted where the state is too large, or will be after the first row."""
+    def check_size(self, more: int = 0) -> None:
+        """Refuse a state that is too large, or will be with its first row, or with more classes."""
 
     @abstractmethod
     def check_rows(self, rows: Sequence[Any]) -> None:
@@ -71,7 +71,7 @@ class Served(ABC):
 
     @abstractmethod
     def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
-        """Refuse labels and losses that no prediction could have, or too many classes.
+        """Refuse labels and losses that no prediction could have.
 
         Return the classes that are new, with those that others bring beside them.
         """
@@ -152,9 +152,9 @@ class TableServed(Served):
             raise InputError("a service has one learner for all rows, not one for every key")
         self.model, self._memory = model, memory
 
-    def check_size(self) -> None:
+    def check_size(self, more: int = 0) -> None:
         """Refuse a model with too many columns or classes, or too large a state."""
-        check_model(self.model, self._memory)
+        check_model(self.model, self._memory, len(self.model.classes) + more if more else None)
 
     def check_rows(self, rows: Sequence[Any]) -> None:
         """Refuse rows that do not fit the columns."""
@@ -172,15 +172,10 @@ class TableServed(Served):
         check_request(rows, self.ticket_bytes, self._memory, "in tickets")
 
     def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
-        """Refuse labels that the label columns cannot have, and classes that are too many."""
+        """Refuse labels that the label columns cannot have."""
         if any(one.loss is not None for one in given):
             raise InputError("this model learns from labels: give label, not loss")
-        new = self.model.check_labels([one.label for one in given])
-        if not new:
-            return beside
-        new_ones = beside | set(new)
-        check_model(self.model, self._memory, len(self.model.classes) + len(new_ones))
-        return new_ones
+        return beside | set(self.model.check_labels([one.label for one in given]))
 
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows by name; one of a ranking is a query, a list of its documents."""
@@ -281,7 +276,7 @@ class LearnerServed(Served):
     def __init__(self, learner: Learner, paid: float = 0.0, memory: int = MEMORY):
         self.learner, self._paid, self._memory = learner, paid, memory
 
-    def check_size(self) -> None:
+    def check_size(self, more: int = 0) -> None:
         """Refuse a learner whose state is too large."""
         if self.learner.features is not None:
             self._check_features(self.learner.features)

@@ -350,3 +350,26 @@ def test_large_tickets_are_written_before_small_ones(monkeypatch, tmp_path):
         own.label("m", [f"{i} {j}" for i in range(5) for j in range(10)], ["k1"] * 50)
         assert kept._unwritten == 0 == len(kept._fresh)
     check_replay(tmp_path / "data")
+
+
+def test_documents_of_a_query_are_counted(service):
+    address, own, server = service
+    rows = [{f"c{i}": i % 3 for i in range(100)} | {"q": j // 4, "y": j % 3} for j in range(12)]
+    options = {"task": "ranking", "query": "q", "missing": "zero"}
+    own.create("m", "y", rows=rows, learner="fast", options=options)
+    for count, wanted in ((1_000, 200), (1_400, 422)):
+        body = {"row": [{"q": "1"}] * count}
+        status, made = call(address, "POST", "/models/m/predict", body)
+        assert status == wanted, made
+    assert "1,400 rows take some 2 MB in features" in made["error"]
+
+
+def test_the_columns_of_wide_models_are_not_explained(service):
+    """All columns were predicted with each of them exchanged: 4,096 took 43 seconds."""
+    address, own, _ = service
+    for count, told in ((500, 20), (501, 0)):
+        own.create(f"m{count}", "y", columns=columns(count), learner="fast")
+        rows = [{f"c{i}": (i + j) % 3 for i in range(count)} for j in range(4)]
+        own.learn(f"m{count}", rows, list("abab"))
+        status, made = call(address, "GET", f"/models/m{count}/weights")
+        assert (status, len(made["importance"])) == (200, told)

@@ -158,8 +158,10 @@ class TableServed(Served):
 
     def check_rows(self, rows: Sequence[Any]) -> None:
         """Refuse rows that do not fit the columns."""
-        check_rows(self.model, len(rows), self._memory)
-        for part in rows if self.model.ranks else [list(rows)]:
+        ranks = self.model.ranks
+        several = [len(own) for own in rows if isinstance(own, list)] if ranks else [len(rows)]
+        check_rows(self.model, sum(several), self._memory)
+        for part in rows if ranks else [list(rows)]:
             self.model.check(part)
 
     @property

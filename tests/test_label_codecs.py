@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import driftline as dl
 from driftline.app.tables import Piece
 from driftline.app.tables.labels import (
     CODECS,
@@ -96,3 +97,57 @@ def test_a_new_class_gets_the_next_number_and_makes_the_task_larger():
 def test_unknown_kinds_are_refused():
     with pytest.raises(InputError, match="one of classes, tags, levels, ranking; not 'trees'"):
         codec_from_config({"kind": "trees"})
+
+
+@pytest.mark.parametrize("make", [ClassCodec, LevelCodec], ids=["classes", "levels"])
+def test_a_label_that_is_too_long_is_refused(make):
+    codec = make(["y"], ["a", "b"])
+    before = codec.config()
+    with pytest.raises(InputError, match="line 3, column y: a label has 10,000 .* has 10,001: is"):
+        encoded(codec, [["a"], ["x" * 10_001]])
+    assert codec.config() == before
+
+
+def test_the_longest_label_is_a_class():
+    codec = ClassCodec(["y"])
+    assert encoded(codec, [["x" * 10_000]]).tolist() == [0] and len(codec.values[0]) == 10_000
+
+
+@pytest.mark.parametrize("options", [{}, {"task": "levels", "levels": ["a", "x" * 10_001]}])
+def test_first_labels_that_are_too_long_are_refused(options):
+    label = "a" if options else "x" * 10_001
+    rows = [{"age": i, "y": label if i % 2 else "b"} for i in range(8)]
+    with pytest.raises(InputError, match="a label has 10,000 characters at most, .* has 10,001"):
+        dl.TableModel.new(rows, label="y", **options)
+
+
+@every_codec
+def test_labels_that_are_refused_are_told_in_short(codec, rows, bad):
+    for text in ("x" * 9_000, "x" * 20_000):
+        if codec.kind != "classes":
+            with pytest.raises(InputError) as caught:
+                encoded(codec, [[text] * len(codec.names)])
+            assert len(str(caught.value)) < 500
+    if codec.kind == "levels":
+        many = LevelCodec(["y"], [f"{i} {'long' * 100}" for i in range(500)])
+        with pytest.raises(InputError, match=r"none of the levels .*, \.\.\.:") as caught:
+            encoded(many, [["none"]])
+        assert len(str(caught.value)) < 1000
+
+
+def test_tags_by_name_are_found_or_refused_in_short():
+    codec = TagCodec([f"tag {i} {'long' * 50}" for i in range(300)])
+    own = codec.names[7]
+    assert sum(codec.cells([own])) == codec.cells([own])[7] == 1 == codec.cells({own: 1})[7]
+    for wrong in ("x" * 9_000, 5, ["x"], {"x": 1}):
+        with pytest.raises(InputError, match="is none of the tags") as caught:
+            codec.cells([own, wrong])
+        assert len(str(caught.value)) < 1000
+
+
+def test_one_class_that_is_written_in_many_ways_is_known_all_the_same():
+    codec = ClassCodec(["y"], ["a", "b"])
+    for start in range(0, 10_000, 100):
+        made = encoded(codec, [["a" + " " * i] for i in range(start, start + 100)] + [["b"]])
+        assert made.tolist() == [0] * 100 + [1]
+    assert len(codec._known) <= 2_000 and codec.values == ["a", "b"]

@@ -18,7 +18,7 @@ from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError
-from driftline.features import Standardiser
+from driftline.features import Standardise, Standardiser
 from driftline.inputs import Rows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
@@ -584,6 +584,27 @@ class Committee(Shell):
             "scaling": self.scaling is not None,
             "members": [member.config() for member in self.members],
         }
+
+    def state_bytes(
+        self, features: int, *, classes: int | None = None, sparse: bool = False
+    ) -> int:
+        """Return about how many bytes the arrays of the state have, before they are allocated.
+
+        For rows of this length, and for more classes than there are now if ``classes`` says so.
+
+        >>> import driftline as dl
+        >>> learner = dl.auto(dl.tasks.Multiclass(3), effort="fast")
+        >>> [round(learner.state_bytes(1000, classes=k) / 1e6, 1) for k in (3, 30, 300)]
+        [0.8, 2.3, 17.4]
+        """
+        task = self.task if classes is None else self.task.with_classes(classes)
+        made, seen = self.shares.state.nbytes, features
+        if self.scaling is not None:
+            scale = Standardise(self.scaling.constant)
+            made, seen = made + scale.state_bytes(features, sparse), scale.width(features)
+        for member in self._suited(features, sparse):
+            made += member._bytes(seen if member.map is None else features, task)
+        return made
 
     @property
     def apriori_bound(self) -> CommitteeBound | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -79,6 +80,14 @@ class Map(Part, ABC):
     def suits(self, features: int, sparse: bool) -> bool:
         """Return whether the map is for rows of this shape; a committee leaves it out on others."""
         return True
+
+    def state_bytes(self, features: int, sparse: bool = False) -> int:
+        """Return about how many bytes a mapper's state has, for rows of this shape.
+
+        States are measured for rows of one and of two features, and continued in line.
+        """
+        one, two = _state_bytes(self, 1, sparse), _state_bytes(self, 2, sparse)
+        return one + (features - 1) * (two - one)
 
     def transform(self, inputs: Inputs, labels: Labels = None) -> Inputs:
         """Return mapped rows, each mapped by the state after the rows and labels before it."""
@@ -168,6 +177,19 @@ class Mapper(ABC):
             raise InputError(
                 f"inputs have {rows.features} features, but {self.features} were seen before"
             )
+
+
+@lru_cache(maxsize=1024)
+def _state_bytes(part: Map, features: int, sparse: bool) -> int:
+    """Return the size of a mapper's state after a row of zeros; 0 if the map refuses such rows."""
+    from scipy.sparse import csr_array
+
+    mapper, row = part.mapper(), np.zeros((1, features))
+    try:
+        mapper.transform(csr_array(row) if sparse else row)
+    except InputError:
+        return 0
+    return sum(array.nbytes for array in mapper.to_saved()[1].values())
 
 
 def _wrapped(inputs: Inputs) -> Rows:

@@ -150,6 +150,27 @@ class Member(Shell):
     def width(self) -> int | None:
         """How many features mapped rows have, None before the first."""
 
+    def state_bytes(
+        self, features: int, *, classes: int | None = None, sparse: bool = False
+    ) -> int:
+        """Return about how many bytes the arrays of the state have, before they are allocated.
+
+        For rows of this length, and for more classes than there are now if ``classes`` says so.
+        """
+        return self._bytes(
+            features, self.task if classes is None else self.task.with_classes(classes)
+        )
+
+    def _bytes(self, features: int, task: Task) -> int:
+        """Return about how many bytes the state has with a task of as many classes as this."""
+        if self.map is None:
+            return self._own_bytes(features, task)
+        return self._own_bytes(self.map.width(features), task) + self.map.state_bytes(features)
+
+    def _own_bytes(self, width: int, task: Task) -> int:
+        """Return how many bytes weights or a memory have, for mapped rows; 0 if unknown."""
+        return 0
+
     @property
     def features(self) -> int | None:
         """How many features inputs have, None before the first."""

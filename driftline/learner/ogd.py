@@ -36,7 +36,7 @@ from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, mark_idle
 from driftline.state import State
 from driftline.state.old_model import old_key, old_state
-from driftline.tasks import Distribution
+from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Input, Inputs, Json, Label, Prediction, Saved
@@ -508,6 +508,10 @@ class OGD(Member):
     @property
     def _dtype(self) -> np.dtype:
         return self.engine.dtype
+
+    def _own_bytes(self, width: int, task: Task) -> int:
+        columns = width + self.parts.intercept + task.layout.extra_columns
+        return task.layout.weight_rows * columns * self._dtype.itemsize
 
     def _copies(self, rows: Rows) -> bool:
         own = self._watch is not None or self.mapper is not None

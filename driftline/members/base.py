@@ -354,8 +354,7 @@ class CountingMember(ClassMember):
             if classes < task.dim:
                 raise InputError(f"there are {task.dim} classes already, so not only {classes}")
             task = more
-        kind: Any = type(self)
-        made = kind(self._made_of(task), features=self.map, **self.settings)
+        made = self._for_task(task)
         if width is not None and classes is not None:
             memory = self.with_classes(memory, width, classes)
         if features is not None:
@@ -376,6 +375,15 @@ class CountingMember(ClassMember):
             state = state.replaced(features=len(places), map=more_map)
         made.restore(state.replaced(memory=None if width is None else memory))
         return made
+
+    def _for_task(self, task: Task) -> CountingMember:
+        """Return a new member of this kind and these settings."""
+        kind: Any = type(self)
+        made: CountingMember = kind(self._made_of(task), features=self.map, **self.settings)
+        return made
+
+    def _own_bytes(self, width: int, task: Task) -> int:
+        return 8 * self._for_task(task).size(width)
 
     def _made_of(self, task: Task) -> Task | Loss:
         """Return the first argument of a new member of this kind, for a task."""

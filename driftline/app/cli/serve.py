@@ -81,6 +81,14 @@ NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvi
     help="A stream to learn from: redis://HOST:PORT/0?stream=NAME&model=MODEL, or "
     "kafka://HOST:PORT?topic=NAME&model=MODEL.",
 )
+@click.option(
+    "--memory",
+    "megabytes",
+    default=256,
+    show_default=True,
+    type=click.IntRange(1, 1_000_000),
+    help="The most megabytes that the state of a model may have.",
+)
 @click.option("--workers", type=int, hidden=True)
 def serve(
     folder: Path,
@@ -95,6 +103,7 @@ def serve(
     days: float,
     seconds: float,
     keep: float | None,
+    megabytes: int,
     workers: int | None,
 ) -> None:
     """Serve models over HTTP: predictions now, labels whenever they come.
@@ -123,7 +132,12 @@ def serve(
 
     opened = [source_from(url) for url in sources]
     kept = math.inf if keep is None else keep * DAY
-    limits = Limits(snapshot_seconds=seconds, expire_seconds=days * DAY, keep_seconds=kept)
+    limits = Limits(
+        snapshot_seconds=seconds,
+        expire_seconds=days * DAY,
+        keep_seconds=kept,
+        memory=megabytes << 20,
+    )
     with _said(), Server(folder, limits) as server:
         for finding in server.findings:
             click.echo(finding, err=True)

@@ -164,15 +164,18 @@ class CommitteeModel(Model):
         """Learn from a ticket of the learner and its label; if it is refused, nothing changes."""
         self.tell_rows([ticket], [label])
 
-    def tell_rows(self, tickets: Sequence[Ticket], labels: Labels) -> None:
-        """Learn from tickets and their labels, as one after the other; if refused, from none."""
-        _, classes = self._grown(labels)
-        losses = self._losses_of([ticket.prediction for ticket in tickets], labels)
-        cuts, learner, risks = self._new_classes(labels), self.learner, []
+    def tell_rows(self, tickets: Sequence[Ticket], labels: Labels, ahead: bool = False) -> None:
+        """Learn from tickets and their labels, as one after the other; if refused, from none.
+
+        With ``ahead`` classes that are new are added first.
+        """
+        losses, classes = self._losses_of([ticket.prediction for ticket in tickets], labels), 0
+        cuts, learner, risks = [] if ahead else self._new_classes(labels), self.learner, []
         if cuts:  # what comes before a new class is learned without it, by a copy
             learner = self.learner.copy()
         for start, stop in itertools.pairwise([0, *cuts, len(labels)]):
-            learner, _ = self._grown(labels[start:stop], learner)
+            learner, known = self._grown(labels[start:stop], learner)
+            classes = max(classes, known)
             risks.append(learner.tell_risks(tickets[start:stop], labels[start:stop]))
         self.learner, self.classes, self.late = learner, classes, True
         paid = np.concatenate(risks)

@@ -173,6 +173,16 @@ class TableModel:
         return [*encoder.columns.names, *more]
 
     @property
+    def features(self) -> int:
+        """How many features its columns become."""
+        return self._model.encoder.features
+
+    @property
+    def has_names(self) -> bool:
+        """Whether its columns have names; rows of index:value pairs have none."""
+        return not isinstance(self._model.encoder.columns, int)
+
+    @property
     def label(self) -> list[str]:
         """The columns that are predicted."""
         return list(self._model.encoder.labels.names)
@@ -276,7 +286,8 @@ class TableModel:
         given, codec = self._given(rows), self._model.encoder.labels
         if labels is not None:
             given = given.with_columns(self._label_cells(given, labels))
-        absent = [name for name in codec.names if name not in given.columns]
+        known = set(given.columns)
+        absent = [name for name in codec.names if name not in known]
         if absent:
             raise InputError(
                 f"there are no labels: expected them beside the rows, or columns {absent} in these"
@@ -354,18 +365,35 @@ class TableModel:
             with self._lock:
                 self._inputs(self._batch(given, labelled=False, learning=False))
 
-    def check_labels(self, labels: Sequence[Any]) -> None:
-        """Refuse labels that :meth:`tell` would refuse, whatever the row is."""
+    def check_labels(self, labels: Sequence[Any]) -> list[str]:
+        """Refuse labels that :meth:`tell` would refuse, whatever the row is; return new classes."""
         codec = self._model.encoder.labels
         with self._lock:
             known = len(codec.values)
 
-            def check() -> None:
+            def check() -> list[str]:
                 self._codes(labels)
-                if len(codec.values) > known:
+                new = list(codec.values[known:])
+                if new:
                     codec.forget(known)
+                return new
 
-            self._undone(False, check)
+            return self._undone(False, check)
+
+    def state_bytes(self, classes: int | None = None) -> int:
+        """Return about how many bytes the learner's arrays have, also before there are any.
+
+        With more classes than there are now if ``classes`` says so.
+
+        >>> import driftline as dl
+        >>> rows = [{"age": 20 + i, "will": "go" if i < 25 else "stay"} for i in range(50)]
+        >>> model = dl.TableModel.new(rows, label="will")
+        >>> [round(model.state_bytes(classes) / 1e6, 1) for classes in (2, 100)]
+        [0.4, 4.4]
+        """
+        encoder, learner = self._model.encoder, self._one.learner
+        more = classes if classes is not None and classes > learner.task.dim else None
+        return learner.state_bytes(encoder.features, classes=more, sparse=encoder.sparse)
 
     # -- labels that come late
 
@@ -471,12 +499,15 @@ class TableModel:
         inside = level.sets(chances)
         return _named_sets(names, chances, inside), chances, inside
 
-    def tell(self, ticket: TableTicket | Sequence[TableTicket], label: Any) -> None:
+    def tell(
+        self, ticket: TableTicket | Sequence[TableTicket], label: Any, *, ahead: bool = False
+    ) -> None:
         """Learn from a ticket and its label, by name; of a ranking, a grade for each row.
 
         Or from a list of tickets and a list of their labels: the same as told one by one, and much
         faster. Tickets are told in any order; a new class is added. If one is refused, nothing
-        changes.
+        changes. With ``ahead`` new classes are added before the first ticket is told, as in
+        :meth:`learn`: all weights are copied for every class else.
 
         >>> import driftline as dl
         >>> ages = [20 + i % 50 for i in range(200)]
@@ -498,15 +529,15 @@ class TableModel:
         if not tickets:
             return
         with self._lock:
-            self._whole(len(tickets), lambda: self._tell(tickets, labels))
+            self._whole(len(tickets), lambda: self._tell(tickets, labels, ahead))
 
-    def _tell(self, tickets: Sequence[TableTicket], labels: Sequence[Any]) -> None:
+    def _tell(self, tickets: Sequence[TableTicket], labels: Sequence[Any], ahead: bool) -> None:
         model, told = self._one, []
         codes = self._codes(labels)
         if model.sets is not None:
             pairs = zip(tickets, codes, strict=True)
             told = [own.told(int(code)) for own, code in pairs]
-        model.tell_rows([own.ticket for own in tickets], codes)
+        model.tell_rows([own.ticket for own in tickets], codes, ahead)
         model.count_labels(codes)
         if model.sets is not None:
             for chance, inside in told:
@@ -597,15 +628,17 @@ class TableModel:
         encoder = self._model.encoder
         if isinstance(encoder.columns, int):
             return GivenRows.of_matrix(rows, encoder.columns, encoder.query)
-        given = GivenRows.of(rows, self.columns)
-        known = {*self.columns, *encoder.labels.names, *encoder.ignored}
+        columns = self.columns
+        known = {*columns, *encoder.labels.names, *encoder.ignored}
         known |= {name for name in (encoder.weight, encoder.delay) if name is not None}
-        new = [name for name in given.columns if name not in known]
-        if new:
-            raise InputError(
-                f"the model does not know the column {new[0]!r}{close_to(new[0], self.columns)}"
-            )
-        return given.with_missing(self.columns)
+
+        def check(names: Sequence[str]) -> None:
+            for name in names:
+                if name not in known:
+                    said = f"the model does not know the column {name!r:.80}"
+                    raise InputError(f"{said}{close_to(name, columns)}")
+
+        return GivenRows.of(rows, columns, check).with_missing(columns)
 
     def _learner_and_names(self) -> tuple[Committee, list[str]]:
         """Return the learner and the names of what it predicts, while others may add classes."""

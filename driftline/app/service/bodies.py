@@ -24,6 +24,8 @@ __all__ = [
 
 #: The longest text of a cell, and of an id; the most cells of a row.
 CELL, ID, CELLS = 10_000, 200, 100_000
+#: The most label columns of a new model, and the most rows to guess its columns from.
+CLASSES, ROWS = 1000, 10_000
 #: The longest token.
 TOKEN = 1 << 20
 
@@ -71,9 +73,9 @@ class ModelBody(Struct, forbid_unknown_fields=True):
     """
 
     name: Name
-    label: Name | list[Name]
+    label: Name | Annotated[list[Name], Meta(max_length=CLASSES)]
     columns: dict[Name, str | list[Text]] | None = None
-    rows: list[dict[Text, Cell]] | None = None
+    rows: Annotated[list[dict[Text, Cell]], Meta(max_length=ROWS)] | None = None
     classes: list[Text] = field(default_factory=list)
     learner: str = "auto"
     seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0

@@ -12,12 +12,14 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from driftline.app.service.hosted import Hosted
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import RefusedError
 from driftline.app.service.served import served_from
+from driftline.app.service.sizes import MEMORY
 from driftline.app.service.tokens import Tokens, number_of
 from driftline.errors import InputError
 from driftline.typing import Json, Saved
@@ -53,9 +55,10 @@ class Copy:
 class Copies(threading.Thread):
     """A thread that predicts by copies of models."""
 
-    def __init__(self, machine: Machine, tokens: Tokens):
+    def __init__(self, machine: Machine, tokens: Tokens, memory: int = MEMORY):
         super().__init__(name="copies", daemon=True)
         self._machine, self._tokens = machine, tokens
+        self._load = partial(served_from, memory=memory)
         self._queue: deque[Waiting] = deque()
         self._rows, self._ready, self._ending = 0, threading.Condition(), False
         self._copies: dict[str, Copy] = {}
@@ -147,7 +150,7 @@ class Copies(threading.Thread):
             return
         began = time.perf_counter()
         try:
-            hosted = Hosted.from_saved(*saved, served_from)
+            hosted = Hosted.from_saved(*saved, self._load)
         except Exception:  # whoever asks for this model is refused, and not kept waiting
             traceback.print_exc()
             self._copies.pop(name, None)
@@ -172,6 +175,7 @@ class Copies(threading.Thread):
         rows = [row for own in several for row in own.rows]
         hosted.served.check_rows(rows)
         if any(own.ids is not None for own in several):
+            hosted.served.check_tickets(len(rows))
             ids = [id for own in several for id in own.ids or [""] * len(own.rows)]
             items = self._with_tokens(hosted, rows, ids)
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 from driftline.app.runs import CommitteeModel, TableModel
 from driftline.app.service.bodies import ChallengerBody, ModelBody
+from driftline.app.service.sizes import COLUMNS, check_columns
 from driftline.app.tables.columns import Column, Columns
 from driftline.app.tables.encoder import Encoder
 from driftline.app.tables.labels import codec_from_config
@@ -34,6 +35,13 @@ def model_of(body: ModelBody) -> bytes:
     if (body.rows is None) == (body.columns is None):
         raise InputError("say what columns hold by columns, or give some rows to guess it from")
     given: Json = {"learner": body.learner, "seed": body.seed, "coverage": body.coverage}
+    names = [body.label] if isinstance(body.label, str) else body.label
+    seen = body.columns or {name for row in body.rows or () for name in row}
+    check_columns(len(set(seen) - set(names)))
+    if many := [
+        k for k, own in body.options.items() if isinstance(own, list) and len(own) > COLUMNS
+    ]:
+        raise InputError(f"{many[0]!r:.80} is a list of {COLUMNS:,} texts at most")
     if body.rows is not None:
         if wrong := [name for name in body.options if name in {*given, "cls", "rows", "label"}]:
             raise InputError(f"{wrong[0]} is no option: it stands beside the options")

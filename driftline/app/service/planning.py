@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from driftline.app.service.batch import NEW, Batch, Plan, Results
@@ -40,6 +40,8 @@ class Planner:
     def __init__(self, machine: Machine, batch: Batch):
         self._machine, self._batch = machine, batch
         self._checked: set[int] = set()
+        #: New classes of the requests so far, by the numbers of models.
+        self._classes: dict[int, Set[str]] = {}
 
     def check_together(self, requests: Sequence[Request]) -> None:
         """Check all rows of a model in one call; if one is refused, they are checked one by one."""
@@ -52,11 +54,11 @@ class Planner:
                 feedback.setdefault(request.model, []).extend(request.feedback)
         for name in {*rows, *feedback} & self._machine.names.keys():
             try:
-                served = self._machine.hosted(name).served
+                hosted = self._machine.hosted(name)
                 if name in rows:
-                    served.check_rows(rows[name])
+                    hosted.served.check_rows(rows[name])
                 if name in feedback:
-                    served.check_feedback(feedback[name])
+                    self._check_feedback(hosted, feedback[name])
             except Exception:  # found again below, where it is known which request it is
                 continue
             self._checked |= {id(request) for request in requests if request[0] == name}
@@ -74,6 +76,15 @@ class Planner:
             return lambda _: Outcome(200, {})
         return self._administer(request)
 
+    def _check_feedback(self, hosted: Hosted, given: Sequence[Feedback]) -> None:
+        """Check feedback beside that of the requests before: all learners get its new classes."""
+        before = self._classes.get(hosted.number, frozenset())
+        classes = hosted.served.check_feedback(given, before)
+        if classes:
+            for reader in hosted.readers.values():
+                reader.served.check_size(len(classes))
+        self._classes[hosted.number] = classes
+
     def _mark(self, hosted: Hosted, id: str) -> Mark | None:
         key = hosted.number, id
         known = self._batch.marks.get(key)
@@ -86,6 +97,7 @@ class Planner:
         hosted = machine.hosted(request.model)
         if id(request) not in self._checked:
             hosted.served.check_rows(request.rows)
+        hosted.served.check_tickets(len(request.rows))
         found: list[Any] = []
         for name, row in zip(request.ids, request.rows, strict=True):
             said, mark = digest(row), self._mark(hosted, name)
@@ -107,7 +119,7 @@ class Planner:
     def _tell(self, request: Tell) -> Plan:
         batch, hosted = self._batch, self._machine.hosted(request.model)
         if id(request) not in self._checked:
-            hosted.served.check_feedback(request.feedback)
+            self._check_feedback(hosted, request.feedback)
         found: list[Any] = []
         tokens = request.tokens or [""] * len(request.ids)
         for name, feedback, token in zip(request.ids, request.feedback, tokens, strict=True):
@@ -158,7 +170,7 @@ class Planner:
         batch, hosted = self._batch, self._machine.hosted(request.model)
         if id(request) not in self._checked:
             hosted.served.check_rows(request.rows)
-            hosted.served.check_feedback(request.feedback)
+            self._check_feedback(hosted, request.feedback)
         found: list[Any] = []
         for name, row, feedback in zip(request.ids, request.rows, request.feedback, strict=True):
             said = digest(row), digest(list(feedback))
@@ -187,6 +199,7 @@ class Planner:
             if (count := len(machine.models)) >= machine.most_models:
                 raise RefusedError(409, f"there are {count} models, and no more may be: delete one")
             served = machine.load(request.content)
+            served.check_size()
             number = machine.seq + 1  # that of its record, which is the only one of its batch
             key = batch.add(number, Kind.CREATE, request.name, request.content, served)
             return _done(key, Outcome(201, {"model": request.name}))
@@ -201,6 +214,7 @@ class Planner:
             check_challenge(machine, request)
             ahead = request.ahead
             served = machine.load(request.content) if ahead is None else ahead.reader.served
+            served.check_size()
             if served.about().get("task") != hosted.served.about().get("task"):
                 raise RefusedError(422, "the challenger has another task than the model")
             body = request.after.to_bytes(8, "big") + request.content

@@ -58,7 +58,7 @@ from driftline.app.service.requests import (
     RefusedError,
     Retire,
 )
-from driftline.app.service.served import Feedback, TableServed, served_from, warm_up
+from driftline.app.service.served import Feedback, Served, TableServed, served_from, warm_up
 from driftline.app.service.views import alarms_of, certificate_of, state_of, states_of, weights_of
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
@@ -201,7 +201,7 @@ class Slow:
     async def create(self, request: Request) -> tuple[int, bytes]:
         """Make a model from what its columns hold."""
         body: ModelBody = await self._body(request, ModelBody)
-        content = await asyncio.to_thread(_made, body)
+        content = await asyncio.to_thread(_made, body, self._writer.machine.load)
         return await self._carried_out(Create(checked_name(body.name), content))
 
     async def upload(self, request: Request) -> tuple[int, bytes]:
@@ -240,7 +240,9 @@ class Slow:
             number = await writer.call(partial(check_challenge, writer.machine, request))
 
             def read() -> CatchUp:
-                made = CatchUp(number, request.name, load(request.content), request.after)
+                served = load(request.content)
+                served.check_size()
+                made = CatchUp(number, request.name, served, request.after)
                 with writer.log.reader() as records:
                     made.read_ahead(records)
                 return made
@@ -389,10 +391,12 @@ class Slow:
         return 200 if good else 503, packed_json(made)
 
 
-def _made(body: ModelBody) -> bytes:
+def _made(body: ModelBody, load: Callable[[bytes], Served]) -> bytes:
     """Return the file of a new model; what it needs is compiled before it is there."""
     content = model_of(body)
-    warm_up(served_from(*archive.unpacked(content, "the model")))
+    served = load(content)
+    served.check_size()
+    warm_up(served)
     return content
 
 

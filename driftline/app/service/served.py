@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,8 +12,17 @@ import numpy as np
 
 from driftline.app.runs import TableModel
 from driftline.app.runs.table_ticket import TableTicket
+from driftline.app.service.sizes import (
+    MEMORY,
+    check_model,
+    check_request,
+    check_rows,
+    check_size,
+    ticket_bytes,
+)
+from driftline.committee import Committee
 from driftline.errors import InputError
-from driftline.learner import Learner, Ticket
+from driftline.learner import Learner, Member, Ticket
 from driftline.state.loading import loaded
 from driftline.typing import Json, Saved
 
@@ -53,12 +62,19 @@ class Served(ABC):
     """
 
     @abstractmethod
-    def check_rows(self, rows: Sequence[Any]) -> None:
-        """Refuse rows that :meth:`ask` would refuse."""
+    def check_size(self, more: int = 0) -> None:
+        """Refuse a state that is too large, or will be with its first row, or with more classes."""
 
     @abstractmethod
-    def check_feedback(self, given: Sequence[Feedback]) -> None:
-        """Refuse labels and losses that no prediction could have."""
+    def check_rows(self, rows: Sequence[Any]) -> None:
+        """Refuse rows that :meth:`ask` would refuse, or that would take too much memory."""
+
+    @abstractmethod
+    def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
+        """Refuse labels and losses that no prediction could have.
+
+        Return the classes that are new, with those that others bring beside them.
+        """
 
     @abstractmethod
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
@@ -66,6 +82,15 @@ class Served(ABC):
 
         With numbers, by which random predictions are drawn, no ticket is outstanding: for copies.
         """
+
+    @property
+    def ticket_bytes(self) -> int:
+        """About how many bytes the ticket of a row has, 0 if unknown."""
+        return 0
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse to ask for so many rows in one request, where tickets are large."""
+        return
 
     @abstractmethod
     def admit(self, ticket: Any) -> Any:
@@ -122,21 +147,37 @@ class Served(ABC):
 class TableServed(Served):
     """A model of a table: rows are dicts by the names of columns, labels have names."""
 
-    def __init__(self, model: TableModel):
+    def __init__(self, model: TableModel, memory: int = MEMORY):
         if model.key is not None:
             raise InputError("a service has one learner for all rows, not one for every key")
-        self.model = model
+        self.model, self._memory = model, memory
+
+    def check_size(self, more: int = 0) -> None:
+        """Refuse a model with too many columns or classes, or too large a state."""
+        check_model(self.model, self._memory, len(self.model.classes) + more if more else None)
 
     def check_rows(self, rows: Sequence[Any]) -> None:
         """Refuse rows that do not fit the columns."""
-        for part in rows if self.model.ranks else [list(rows)]:
+        ranks = self.model.ranks
+        several = [len(own) for own in rows if isinstance(own, list)] if ranks else [len(rows)]
+        check_rows(self.model, sum(several), self._memory)
+        for part in rows if ranks else [list(rows)]:
             self.model.check(part)
 
-    def check_feedback(self, given: Sequence[Feedback]) -> None:
+    @property
+    def ticket_bytes(self) -> int:
+        """The features, and what every member expects to lose by every label."""
+        return ticket_bytes(self.model.learner, self.model.features)
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse rows whose tickets together would be too large."""
+        check_request(rows, self.ticket_bytes, self._memory, "in tickets")
+
+    def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
         """Refuse labels that the label columns cannot have."""
         if any(one.loss is not None for one in given):
             raise InputError("this model learns from labels: give label, not loss")
-        self.model.check_labels([one.label for one in given])
+        return beside | set(self.model.check_labels([one.label for one in given]))
 
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows by name; one of a ranking is a query, a list of its documents."""
@@ -170,7 +211,7 @@ class TableServed(Served):
 
     def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:
         """Learn from tickets and labels by name."""
-        self.model.tell(list(tickets), [one.label for one in given])
+        self.model.tell(list(tickets), [one.label for one in given], ahead=True)
 
     def learn(self, rows: Sequence[Any], given: Sequence[Feedback]) -> list[Any]:
         """Learn from rows and labels by name."""
@@ -234,8 +275,18 @@ class LearnerServed(Served):
     Its target losses and those of no baselines are counted.
     """
 
-    def __init__(self, learner: Learner, paid: float = 0.0):
-        self.learner, self._paid = learner, paid
+    def __init__(self, learner: Learner, paid: float = 0.0, memory: int = MEMORY):
+        self.learner, self._paid, self._memory = learner, paid, memory
+
+    def check_size(self, more: int = 0) -> None:
+        """Refuse a learner whose state is too large."""
+        if self.learner.features is not None:
+            self._check_features(self.learner.features)
+
+    def _check_features(self, features: int) -> None:
+        if isinstance(self.learner, (Member, Committee)):
+            what = f"{features:,} features, for {self.learner.task!r:.80},"
+            check_size(self.learner.state_bytes(features), self._memory, what)
 
     def check_rows(self, rows: Sequence[Any]) -> None:
         """Refuse rows that are no vectors of the learner's length, or no arrays of items."""
@@ -247,14 +298,26 @@ class LearnerServed(Served):
                 raise InputError(f"row {i}: expected {kind}")
             if expected is not None and x.shape[-1] != expected:
                 raise InputError(f"row {i} has {x.shape[-1]} numbers, but the model has {expected}")
+            if expected is None:
+                self._check_features(x.shape[-1])
 
-    def check_feedback(self, given: Sequence[Feedback]) -> None:
+    @property
+    def ticket_bytes(self) -> int:
+        """The numbers of a row, and what every member expects to lose by every label."""
+        return ticket_bytes(self.learner, self.learner.features or 0)
+
+    def check_tickets(self, rows: int) -> None:
+        """Refuse rows whose tickets together would be too large."""
+        check_request(rows, self.ticket_bytes, self._memory, "in tickets")
+
+    def check_feedback(self, given: Sequence[Feedback], beside: Set[str] = frozenset()) -> Set[str]:
         """Refuse labels that the task cannot have, and losses where labels are needed."""
         for one in given:
             if one.loss is None:
                 self.learner.task.check_label(one.label)
             elif not math.isfinite(one.loss):
                 raise InputError(f"a loss must be finite, not {one.loss}")
+        return beside
 
     def ask(self, rows: Sequence[Any], numbers: Sequence[int] | None = None) -> list[Asked]:
         """Predict rows."""
@@ -354,23 +417,25 @@ class LearnerServed(Served):
         }
 
 
-def served_from(about: Json, arrays: dict[str, np.ndarray], id: str = "") -> Served:
+def served_from(
+    about: Json, arrays: dict[str, np.ndarray], id: str = "", memory: int = MEMORY
+) -> Served:
     """Return a model or a learner from the content of its file, or refuse it.
 
-    ``id`` is for learners whose file has none.
+    ``id`` is for learners whose file has none, and ``memory`` the most bytes that a state may have.
     """
     if "table" in about:
         model = TableModel.from_saved("the model", about, arrays)
         if id and model.key is None:
             model.learner.identify(id)
-        return TableServed(model)
+        return TableServed(model, memory)
     paid = about.get("paid", 0.0)
     if not isinstance(paid, (int, float)) or not math.isfinite(paid):
         raise InputError(f"a model cannot have paid {paid!r:.80}")
     learner = loaded("the model", about, arrays)
     if not isinstance(learner, Learner):
         raise InputError(f"expected a model of a table or a learner, but got {learner!r:.80}")
-    made = LearnerServed(learner, float(paid))
+    made = LearnerServed(learner, float(paid), memory)
     if id:
         made.learner.identify(id)  # type: ignore[attr-defined]
     return made

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from driftline.app.service.machine import Machine
 from driftline.app.service.records import packed_json, plain_json
 from driftline.app.service.routes import application
 from driftline.app.service.served import Served, served_from, warm_up
+from driftline.app.service.sizes import MEMORY
 from driftline.app.service.snapshots import SnapshotFolder
 from driftline.app.service.tokens import Tokens
 from driftline.app.service.writer import Limits, Writer
@@ -50,6 +52,8 @@ COLLECTIONS = (20_000, 20, 50)
 
 #: How many bytes may come before a body, with those that are read together with its beginning.
 HEAD = 1 << 20
+#: How many bytes an uploaded model may have beside its state.
+NAMES = 16 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
 #: Seconds after which a connection is closed on which no request is being answered.
@@ -58,13 +62,13 @@ IDLE = 75
 LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
 
-def load(content: bytes) -> Served:
+def load(content: bytes, memory: int = MEMORY) -> Served:
     """Return a learner from the bytes of its file, or refuse them.
 
     A file without an id for the learner gives it one, which a replay of the log then has, too.
     """
     id = hashlib.sha256(content).hexdigest()[:32]
-    return served_from(*archive.unpacked(content, "the model"), id)
+    return served_from(*archive.unpacked(content, "the model"), id, memory)
 
 
 def clock_of(log: SqliteLog) -> LogClock:
@@ -79,7 +83,7 @@ class Server:
 
     def __init__(self, folder: Path, limits: Limits | None = None, bounds: Bounds | None = None):
         self.folder, self.limits = folder, Limits() if limits is None else limits
-        self.bounds = Bounds() if bounds is None else bounds
+        self.bounds = Bounds(model=self.limits.memory + NAMES) if bounds is None else bounds
         self._lock = Lock(folder, "--data")
 
     def __enter__(self) -> Server:
@@ -94,10 +98,17 @@ class Server:
             self.clock = clock_of(self.log)
             with suppress(DiskFullError):
                 self.clock.settle()
-            self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, served_from)
+            memory = self.limits.memory
+            own = partial(served_from, memory=memory)
+            self.snapshots = SnapshotFolder(self.folder / SNAPSHOTS, self.log, own)
             tokens = Tokens(self._secret(), self.limits.keep_seconds, self.clock.true)
             self.machine = Machine(
-                self.log, load, self.clock, tokens, self.limits.models, self.limits.challengers
+                self.log,
+                partial(load, memory=memory),
+                self.clock,
+                tokens,
+                self.limits.models,
+                self.limits.challengers,
             )
             began = time.perf_counter()
             self.replayed = self.machine.recover(self.snapshots)
@@ -110,7 +121,7 @@ class Server:
             self.positions = self.log.positions()
             given = (self.machine, self.log, self.snapshots, self.clock, self.limits)
             self.feed = Feed(self.machine, self.bounds.watching)
-            self.copies = Copies(self.machine, tokens)
+            self.copies = Copies(self.machine, tokens, memory)
             self.writer = Writer(*given, failed=_end_process, published=self._publish)
         except apsw.Error as error:
             self._lock.__exit__()

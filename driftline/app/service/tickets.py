@@ -15,6 +15,8 @@ __all__ = ["FRESH", "Tickets"]
 FRESH = 4_000
 #: How many bytes of tickets that are written, or will be with the next commit, stay in memory.
 MEMORY = 64 << 20
+#: About how many bytes of tickets are in memory only.
+UNWRITTEN = 256 << 20
 
 #: The tickets of a row, one for each learner.
 Several: TypeAlias = dict[int, Any]
@@ -36,13 +38,15 @@ class Tickets:
 
     def __init__(self, stored: Callable[[int], Iterable[Stored]], fresh: int = FRESH):
         self._stored, self._most = stored, fresh
-        self._fresh: OrderedDict[int, tuple[Hosted, Several]] = OrderedDict()
+        self._fresh: OrderedDict[int, tuple[Hosted, Several, int]] = OrderedDict()
         self._known: OrderedDict[int, tuple[int, Several]] = OrderedDict()
-        self._size = 0
+        self._unwritten, self._size = 0, 0
 
     def add(self, hosted: Hosted, seq: int, tickets: Several) -> None:
         """Keep the tickets of a row."""
-        self._fresh[seq] = hosted, tickets
+        size = sum(hosted.readers[number].served.ticket_bytes for number in tickets)
+        self._fresh[seq] = hosted, tickets, size
+        self._unwritten += size
 
     def add_late(self, hosted: Hosted, seq: int, learner: int, ticket: Any) -> Stored | None:
         """Keep the ticket of a learner that came after its row; return what is to be written."""
@@ -56,6 +60,7 @@ class Tickets:
     def take(self, hosted: Hosted, seq: int) -> Several:
         """Return the tickets of a row whose label has come, and keep them no longer."""
         if (fresh := self._fresh.pop(seq, None)) is not None:
+            self._unwritten -= fresh[2]
             return fresh[1]
         if (known := self._known.pop(seq, None)) is not None:
             self._size -= known[0]
@@ -69,14 +74,18 @@ class Tickets:
 
     def drop(self, hosted: Hosted) -> None:
         """Keep the tickets of a model no longer."""
-        for seq in [seq for seq, (own, _) in self._fresh.items() if own is hosted]:
-            del self._fresh[seq]
+        for seq in [seq for seq, own in self._fresh.items() if own[0] is hosted]:
+            self._unwritten -= self._fresh.pop(seq)[2]
 
     def to_store(self, most: int | None = None) -> list[Stored]:
-        """Return what is to be written so that this many rows at most are in memory only."""
+        """Return what is to be written so that this many rows at most are in memory only.
+
+        Fewer where their tickets are large.
+        """
         most, made = self._most if most is None else most, []
-        while len(self._fresh) > most:
-            seq, (hosted, tickets) = self._fresh.popitem(last=False)
+        while len(self._fresh) > most or self._unwritten > UNWRITTEN:
+            seq, (hosted, tickets, held) = self._fresh.popitem(last=False)
+            self._unwritten -= held
             packed = [
                 Stored(seq, number, b"", hosted.readers[number].served.pack(ticket))
                 for number, ticket in tickets.items()

@@ -13,6 +13,8 @@ __all__ = ["alarms_of", "certificate_of", "latest_of", "state_of", "states_of", 
 
 #: How many features the weights of a model are told of.
 FEATURES = 20
+#: The most features of a model whose columns are explained: all are predicted with each exchanged.
+EXPLAINED = 500
 
 
 def states_of(machine: Machine) -> list[Json]:
@@ -106,8 +108,11 @@ def alarms_of(hosted: Hosted) -> Json:
 
 def weights_of(name: str, served: Served) -> Json:
     """Return which columns matter most to a learner, and which members have the most weight."""
+    none: Json = {"model": name, "importance": [], "members": []}
     if not isinstance(served, TableServed) or served.model.rounds < 2 or served.model.ranks:
-        return {"model": name, "importance": [], "members": []}
+        return none
+    if served.model.features > EXPLAINED:
+        return none
     made = served.model.explain()
     known = dict(zip(made.names, made.importance.tolist(), strict=True))
     members = sorted(made.weights.items(), key=lambda pair: -pair[1])

@@ -20,6 +20,7 @@ from driftline.app.service.clock import LogClock
 from driftline.app.service.log import DiskFullError, Generation, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
 from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
+from driftline.app.service.sizes import MEMORY
 from driftline.app.service.snapshots import SnapshotFolder, covered_by, due
 from driftline.typing import Saved
 
@@ -46,6 +47,7 @@ class Limits:
         keep_seconds: float = math.inf,
         models: int = 1000,
         challengers: int = 20,
+        memory: int = MEMORY,
     ):
         #: The most rows that wait for the writer, and the most in one commit; and for how many
         #: seconds rows may wait, by how fast others were.
@@ -58,6 +60,8 @@ class Limits:
         self.keep_seconds = keep_seconds
         #: The most models, and the most challengers of each: all of them are in memory.
         self.models, self.challengers = models, challengers
+        #: The most bytes of the state of each.
+        self.memory = memory
 
 
 class Writer(threading.Thread):

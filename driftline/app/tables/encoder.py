@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +27,9 @@ __all__ = ["Batch", "Encoder", "close_to", "matching"]
 
 #: The most characters that are kept of a time.
 LONGEST_TIME = 40
+#: How many names are compared with one that is not known, and how many characters of each:
+#: the spelling of two long names takes milliseconds to compare.
+COMPARED, LONGEST = 200, 40
 
 
 class Batch(NamedTuple):
@@ -127,7 +130,7 @@ class Encoder:
         Columns that the encoder does not use must match a name or a pattern in ``ignore``. Unless
         ``learning``, rows change no state. With ``gaps``, single rows may have no label.
         """
-        have = table.columns
+        have = {name: place for place, name in enumerate(table.columns)}
         out = {name for pattern in ignore for name in matching(pattern, have)}
         if isinstance(self.columns, int) != (table.width is not None):
             kinds = ("named columns", "index:value pairs")
@@ -143,14 +146,15 @@ class Encoder:
         learned = [self.weight, self.delay] if labelled and learning else []
         more = [name for name in learned if name is not None]
         wanted = [*inputs, *(self.labels.names if labelled else ()), *query, *more]
-        self._refuse(table, wanted, out)
+        self._refuse(table, have, wanted, out)
         if self.time is not None and self.time in have and self.time not in out:
             wanted.append(self.time)
-        return Bound(self, {name: have.index(name) for name in wanted}, labelled, learning, gaps)
+        return Bound(self, {name: have[name] for name in wanted}, labelled, learning, gaps)
 
-    def _refuse(self, table: Table | GivenRows, wanted: list[str], out: set[str]) -> None:
+    def _refuse(
+        self, table: Table | GivenRows, have: Collection[str], wanted: list[str], out: set[str]
+    ) -> None:
         """Refuse a table without the columns that are wanted, or with others not left out."""
-        have = table.columns
         used = [name for name in wanted if name in out]
         if used:
             raise InputError(
@@ -161,7 +165,7 @@ class Encoder:
             if name not in have:
                 raise InputError(
                     f"{table.name} has no column {name!r}, which the model knows"
-                    f"{close_to(name, have)}"
+                    f"{close_to(name, table.columns)}"
                 )
         known = {*wanted, *self.labels.names, *self.ignored, *out, self.weight, self.delay}
         more = [name for name in have if name not in known]
@@ -327,8 +331,8 @@ class Bound(NamedTuple):
         return found
 
 
-def matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """Return the names that match a given name or pattern.
+def matching(pattern: str, names: Collection[str]) -> list[str]:
+    """Return the names that match a given name or pattern: names of a dict are found by hash.
 
     >>> matching("id_*", ["age", "id_1", "id_2"]), matching("a[1]", ["a1", "a[1]"])
     (['id_1', 'id_2'], ['a[1]'])
@@ -347,8 +351,8 @@ def close_to(name: str, names: Sequence[str]) -> str:
     ': it has age, size'
     """
     # Not only spelling: also names that differ in case.
-    small = {other.lower(): other for other in names}
-    found = difflib.get_close_matches(name.lower(), small, n=1, cutoff=0.7)
+    small = {other.lower()[:LONGEST]: other for other in names[:COMPARED]}
+    found = difflib.get_close_matches(name.lower()[:LONGEST], small, n=1, cutoff=0.7)
     if found:
         return f": did you mean {small[found[0]]!r}?"
     return f": it has {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -32,17 +32,26 @@ class GivenRows(Piece):
         self.count, self.single = count, single
 
     @classmethod
-    def of(cls, given: Any, order: Sequence[str]) -> Self:
-        """Return rows as a program may give them; rows without names have them in this order."""
+    def of(
+        cls,
+        given: Any,
+        order: Sequence[str],
+        check: Callable[[Sequence[str]], object] = lambda names: None,
+    ) -> Self:
+        """Return rows as a program may give them; rows without names have them in this order.
+
+        ``check`` refuses names of columns before there is a cell for each of them in every row.
+        """
         if not hasattr(given, "columns") and hasattr(given, "to_dict"):  # a row of a data frame
             given = given.to_dict()
         if isinstance(given, Mapping):
-            return cls._of_dicts([given], single=True)
+            return cls._of_dicts([given], check, single=True)
         if hasattr(given, "columns") and hasattr(given, "__getitem__"):  # a data frame
             names = list(given.columns)
-            columns = {str(name): list(given[name]) for name in names}
-            if len(columns) < len(names):
+            if len(set(map(str, names))) < len(names):
                 raise InputError(f"a data frame must have different names of columns, not {names}")
+            check(list(map(str, names)))
+            columns = {str(name): list(given[name]) for name in names}
             uneven = [name for name, cells in columns.items() if len(cells) != len(given)]
             if uneven:
                 raise InputError(
@@ -60,7 +69,7 @@ class GivenRows(Piece):
             other = [i for i, row in enumerate(given) if not isinstance(row, Mapping)]
             if other:
                 raise InputError(f"row {other[0]} is {given[other[0]]!r:.80}: expected a dict")
-            return cls._of_dicts(given)
+            return cls._of_dicts(given, check)
         single = bool(given) and not any(map(_is_row, given))
         rows = [given] if single else given
         for i, row in enumerate(rows):
@@ -91,15 +100,22 @@ class GivenRows(Piece):
         return made
 
     @classmethod
-    def _of_dicts(cls, rows: Sequence[Mapping[Any, Any]], single: bool = False) -> Self:
+    def _of_dicts(
+        cls,
+        rows: Sequence[Mapping[Any, Any]],
+        check: Callable[[Sequence[str]], object],
+        single: bool = False,
+    ) -> Self:
         names = dict.fromkeys(name for row in rows for name in row)
-        columns = {str(name): [row.get(name) for row in rows] for name in names}
-        if len(columns) < len(names):
+        texts = list(dict.fromkeys(map(str, names)))
+        if len(texts) < len(names):
             twice = next(name for name in names if not isinstance(name, str) and str(name) in names)
             raise InputError(
                 f"both {twice!r} and {str(twice)!r} are names of columns: expected one"
             )
-        return cls(columns, len(rows), single)
+        check(texts)
+        cells = [[row.get(name) for row in rows] for name in names]
+        return cls(dict(zip(texts, cells, strict=True)), len(rows), single)
 
     def with_columns(self, more: Mapping[str, Sequence[Any]]) -> GivenRows:
         """Return the same rows with columns more, or others in their place."""
@@ -110,9 +126,9 @@ class GivenRows(Piece):
 
     def with_missing(self, names: Sequence[str]) -> GivenRows:
         """Return the same rows with columns that are all missing, where they are not there."""
-        return self.with_columns(
-            {name: [None] * self.count for name in names if name not in self.columns}
-        )
+        known = set(self.columns)
+        missing = [name for name in names if name not in known]
+        return self.with_columns({name: [None] * self.count for name in missing})
 
     def __len__(self) -> int:
         """Return the number of rows."""

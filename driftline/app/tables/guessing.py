@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 from driftline.app.tables.columns import Column, Columns
@@ -24,21 +24,22 @@ USUAL = ("label", "class", "target", "y")
 
 def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Encoder, list[str]]:
     """Return an encoder for a table from its first rows, and remarks for the user."""
-    names, notes = table.columns, [*table.notes]
+    names, notes = {name: place for place, name in enumerate(table.columns)}, [*table.notes]
     ignored = _named(table, options.ignore, "--ignore")
     query = options.query
     if query is None and table.width is not None and "qid" in names and options.key != "qid":
         query = "qid"
     if query is not None and query not in names:
-        raise InputError(f"{table.name} has no column {query!r}{close_to(query, names)}")
+        raise InputError(f"{table.name} has no column {query!r}{close_to(query, table.columns)}")
     if options.time is not None:
         ignored += _single(table, options, ignored, "time")
     weight = [] if options.weight is None else _single(table, options, ignored, "weight")
     delay = [] if options.delay_column is None else _single(table, options, ignored, "delay_column")
     key = [] if options.key is None else _single(table, options, ignored, "key")
-    free = [name for name in names if name not in {*ignored, *weight, *delay, *key, query}]
+    taken = {*ignored, *weight, *delay, *key, query}
+    free = [name for name in names if name not in taken]
     named = _named(table, options.label, "--label")
-    labels = [name for name in named if name in free]
+    labels = [name for name in named if name not in taken]
     if named and not labels:
         raise InputError(
             f"column {named[0]!r} is named by --label, and left out by --ignore or taken for the "
@@ -71,7 +72,8 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
     _refuse_key(made, options)
     if table.width is not None:
         return Encoder(table.width, made, *more, options.key), notes
-    rest = [name for name in free if name not in labels]
+    outcomes = set(labels)
+    rest = [name for name in free if name not in outcomes]
     if not rest:
         hint = (
             f" (the line is parted at {table.delimiter!r})" if hasattr(table, "delimiter") else ""
@@ -80,15 +82,16 @@ def guess(table: Table | GivenRows, head: Piece, options: Options) -> tuple[Enco
             f"{table.name} has no column beside the label {labels[0]!r}{hint}: expected inputs "
             "too; if values are separated by another sign, name it by --delimiter"
         )
-    options = replace(options, text=_named(table, options.text, "--text"))
+    options = replace(options, text=dict.fromkeys(_named(table, options.text, "--text")))
     found = _unlabelled(table, head, made, options)
     columns: list[Column] = []
     for name in rest:
-        texts, column = head.texts(names.index(name)), None
+        texts, column = head.texts(names[name]), None
         try:
             column = guess_column(head, name, texts, options, notes)
             columns.append(column)
         except TableError as refusal:
+            refusal.column = name
             found.append(refusal)
             if {"ignore", "time"} & refusal.changes.keys():
                 continue
@@ -165,8 +168,9 @@ def _unlabelled(
     """Return a refusal of the first label that is missing, where these are refused."""
     if options.unlabelled != "refuse" or not head.commands:
         return []
+    places = {name: place for place, name in enumerate(table.columns)}
     for name in labels.names:
-        for row, text in enumerate(head.texts(table.columns.index(name))):
+        for row, text in enumerate(head.texts(places[name])):
             if not is_label(text):
                 return [labels.missing(head, row, name)]
     return []
@@ -181,11 +185,11 @@ def _all_of(
 ) -> TableError:
     """Return one refusal for all, with options that go together."""
     numbers = [c.name for c in columns if c.kind == "number"]
-    if any("." in text for name in numbers for text in head.texts(table.columns.index(name))):
+    places = {name: place for place, name in enumerate(table.columns)}
+    if any("." in text for name in numbers for text in head.texts(places[name])):
         for refusal in found:  # a decimal comma would be that of all columns
             if refusal.changes.pop("decimal", None):
-                name = next(n for n in rest if f", column {n}: " in str(refusal))
-                refusal.changes["ignore"] = [name]
+                refusal.changes["ignore"] = [refusal.column]
     times = [refusal for refusal in found if "time" in refusal.changes]
     for refusal in times[1:]:  # there is one time
         refusal.changes = {"ignore": [refusal.changes["time"]]}
@@ -195,15 +199,15 @@ def _all_of(
     return made
 
 
-def _named(table: Table | GivenRows, patterns: Sequence[str], option: str) -> list[str]:
+def _named(table: Table | GivenRows, patterns: Collection[str], option: str) -> list[str]:
     """Return the columns that match names and patterns."""
-    found: list[str] = []
+    known, found = dict.fromkeys(table.columns), dict[str, None]()
     for pattern in patterns:
-        fits = matching(pattern, table.columns)
+        fits = matching(pattern, known)
         if not fits:
             raise InputError(
                 f"{table.name} has no column {pattern!r}, named by {option}"
                 f"{close_to(pattern, table.columns)}"
             )
-        found += [name for name in fits if name not in found]
-    return found
+        found |= dict.fromkeys(fits)
+    return list(found)

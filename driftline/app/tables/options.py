@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Options"]
@@ -23,7 +23,7 @@ class Options:
     label: Sequence[str] = ()
     task: str | None = None
     ignore: Sequence[str] = ()
-    text: Sequence[str] = ()
+    text: Collection[str] = ()
     query: str | None = None
     levels: Sequence[str] = ()
     missing: str = "refuse"

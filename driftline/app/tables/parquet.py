@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ class ParquetTable:
         except self._trouble as error:
             raise InputError(f"{path} is no Parquet file: {error}") from error
         self.columns = list(self._file.schema_arrow.names)
-        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        twice = [name for name, count in Counter(self.columns).items() if count > 1]
         if twice:
             raise InputError(f"{path}: two columns are called {twice[0]!r}: rename one of them")
         self._read = self._file.iter_batches(batch_size=rows)

@@ -16,8 +16,9 @@ MOST = 12
 class TableError(InputError):
     """What is wrong with a table, and the options that would get past it, by name.
 
-    A list of columns is added to those that were named already. ``parts`` are the errors that this
-    one was made of; ``begun`` is whether rows were learned from before, with other options.
+    A list of columns is added to those that were named already. ``column`` is that which could not
+    be guessed, if any; ``parts`` are the errors that this one was made of; ``begun`` is whether
+    rows were learned from before, with other options.
 
     >>> TableError("t.csv: column 'id' looks like a name", ignore=["id"]).changes
     {'ignore': ['id']}
@@ -25,7 +26,7 @@ class TableError(InputError):
 
     def __init__(self, message: str, **changes: Any):
         super().__init__(message)
-        self.changes = changes
+        self.changes, self.column = changes, ""
         self.parts: list[TableError] = [self]
         self.begun = False
 
@@ -37,8 +38,10 @@ def joined(name: str, errors: Sequence[TableError]) -> TableError:
     for part in found:
         for option, value in part.changes.items():
             if isinstance(value, list):
-                value = list(dict.fromkeys([*changes.get(option, []), *value]))
-            changes[option] = value
+                changes.setdefault(option, {}).update(dict.fromkeys(value))
+            else:
+                changes[option] = value
+    changes = {k: list(own) if isinstance(own, dict) else own for k, own in changes.items()}
     if len(found) == 1:
         return TableError(str(found[0]), **changes)
     lines = [str(part).removeprefix(name).lstrip(",: ") for part in found]

@@ -17,7 +17,13 @@ from driftline.errors import InputError
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Json
 
-__all__ = ["FirstLabels", "LabelCodec", "canonical", "is_label"]
+__all__ = ["FirstLabels", "LabelCodec", "canonical", "check_length", "few", "is_label"]
+
+
+#: The most characters of a label.
+LONGEST = 10_000
+#: How many texts are known as written: one class may be written in any number of ways.
+KNOWN = 2_000
 
 
 class FirstLabels:
@@ -29,6 +35,10 @@ class FirstLabels:
     def __init__(self, table: str, names: Sequence[str], texts: Sequence[str], rows: int):
         self.table, self.names, self.rows = table, list(names), rows
         self.texts = [text.strip() for text in texts if is_label(text)]
+        try:
+            check_length(max(self.texts, key=len, default=""))
+        except InputError as error:
+            raise InputError(f"{table}: column {self.names[0]!r}: {error}") from error
 
     @cached_property
     def numbers(self) -> list[float | None]:
@@ -155,7 +165,10 @@ class LabelCodec(ABC):
                 try:
                     for row, text in enumerate(texts):
                         if text not in known:
-                            known[text] = self._code_of(piece, row, name, text)
+                            code = self._code_of(piece, row, name, text)
+                            if len(known) >= KNOWN:
+                                known.clear()
+                            known[text] = code
                         codes[row] = known[text]
                 except InputError:
                     self.forget(before)
@@ -194,6 +207,7 @@ class LabelCodec(ABC):
         if not is_label(text):
             raise self.missing(piece, row, name)
         try:
+            check_length(text)
             return self.code(text)
         except InputError as error:
             raise piece.error(row, name, str(error)) from error
@@ -217,6 +231,24 @@ def canonical(text: str, whole: bool) -> str:
     text = text.strip()
     value = number(text) if whole else None
     return str(int(value)) if value is not None and _is_whole(value) else text
+
+
+def check_length(text: str) -> None:
+    """Refuse a label that is too long: it would come back with every answer."""
+    if len(text) > LONGEST:
+        raise InputError(
+            f"a label has {LONGEST:,} characters at most, but this one has {len(text):,}: is it "
+            "the right column?"
+        )
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names of many, for a message.
+
+    >>> few(["low", "high"]), few(list("abcdefghij"))
+    ('low, high', 'a, b, c, d, e, f, g, h, ...')
+    """
+    return ", ".join([name[:40] for name in names[:8]] + ["..."] * (len(names) > 8))
 
 
 def _is_whole(value: float | None) -> bool:

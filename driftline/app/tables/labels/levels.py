@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from driftline.app.tables.labels.classes import ClassCodec
-from driftline.app.tables.labels.codec import FirstLabels, canonical
+from driftline.app.tables.labels.codec import FirstLabels, canonical, check_length, few
 from driftline.app.tables.options import Options
 from driftline.errors import InputError
 from driftline.tasks import Ordinal, Task
@@ -28,6 +28,7 @@ class LevelCodec(ClassCodec):
         """Return a codec of the levels that were named, or of whole numbers in their order."""
         if options.levels:
             values = [canonical(level, first.whole) for level in options.levels]
+            check_length(max(values, key=len))
             return cls(first.names, list(dict.fromkeys(values)), first.whole)
         if not first.whole or len(first.distinct) < 2:
             raise InputError(
@@ -44,6 +45,6 @@ class LevelCodec(ClassCodec):
 
     def _new(self, value: str) -> int:
         raise InputError(
-            f"{value[:40]!r} is none of the levels {', '.join(self.values)}: name all levels, from "
+            f"{value[:40]!r} is none of the levels {few(self.values)}: name all levels, from "
             "the lowest to the highest, by --levels"
         )

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.app.tables.labels.codec import FirstLabels, LabelCodec
+from driftline.app.tables.labels.codec import FirstLabels, LabelCodec, few
 from driftline.app.tables.options import Options
 from driftline.app.tables.values import FLAGS, number
 from driftline.errors import InputError
@@ -62,18 +62,20 @@ class TagCodec(LabelCodec):
 
     def cells(self, label: Any) -> Sequence[Any]:
         """Return a 0 or 1 for every tag, from a list of those that are set, a dict, or itself."""
+        known = dict.fromkeys(self.names)
         if isinstance(label, Mapping):
-            unknown = [name for name in label if name not in self.names]
+            unknown = [name for name in label if name not in known]
             made: Sequence[Any] = [label.get(name, 0) for name in self.names]
         elif isinstance(label, str) or not isinstance(label, Iterable):
             raise InputError(f"expected a list of tags, but got {label!r:.80}")
         else:
             label = list(label)
             words = any(isinstance(tag, str) for tag in label) or len(label) != len(self.names)
-            unknown = [tag for tag in label if tag not in self.names] if words else []
-            made = [int(name in label) for name in self.names] if words else label
+            unknown = [t for t in label if not (isinstance(t, str) and t in known)] if words else []
+            tags = {tag for tag in label if isinstance(tag, str)} if words else set()
+            made = [int(name in tags) for name in self.names] if words else label
         if unknown:
-            raise InputError(f"{unknown[0]!r} is none of the tags {', '.join(self.names)}")
+            raise InputError(f"{unknown[0]!r:.80} is none of the tags {few(self.names)}")
         return made
 
     def config(self) -> Json:

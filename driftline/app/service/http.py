@@ -156,7 +156,7 @@ class Fast:
         """Answer a request, or pass it on."""
         if scope["type"] == "http":
             try:
-                self._access.check_local(scope["headers"])
+                self._access.check_headers(scope["headers"])
             except RefusedError as error:
                 await send_json(send, *error_of(error))
                 return

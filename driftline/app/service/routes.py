@@ -68,7 +68,7 @@ from driftline.typing import Json
 __all__ = ["application"]
 
 PAGE = Path(__file__).parent / "page"
-#: Files of the page, and what they are. Nothing else is read from the disk.
+#: Files of the page, and what they are. They are read once, and nothing else is.
 FILES = {
     "": ("index.html", "text/html; charset=utf-8"),
     "app.js": ("app.js", "text/javascript; charset=utf-8"),
@@ -132,10 +132,11 @@ class Slow:
 
     def _page(self, name: str) -> Route:
         file, kind = FILES[name]
+        content = (PAGE / file).read_bytes()
+        headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
 
         async def endpoint(request: Request) -> Response:
-            headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
-            return FileResponse(PAGE / file, media_type=kind, headers=headers)
+            return Response(content, media_type=kind, headers=headers)
 
         return Route(f"/{name}", endpoint, methods=["GET"])
 
@@ -162,7 +163,8 @@ class Slow:
 
     async def _content(self, request: Request, most: int) -> bytes:
         length = request.headers.get("content-length")
-        return await read_body(request.receive, most, None if length is None else length.encode())
+        known = None if length is None else length.encode()
+        return await read_body(request.receive, most, known, self._bounds.bodies)
 
     async def _body(self, request: Request, kind: Any) -> Any:
         content = await self._content(request, self._bounds.body)

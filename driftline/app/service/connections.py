@@ -12,7 +12,7 @@ from driftline.app.service.http import Bounds
 
 __all__ = ["Connection"]
 
-#: How many bytes are parsed at once: few requests have their end and the next ones in them.
+#: How many bytes of headers are parsed at once: few requests have room in them.
 SLICE = 512
 #: How many bytes the address and the headers of a request may have.
 HEAD = 1 << 16
@@ -157,8 +157,7 @@ class Connection(HttpToolsProtocol):
     def _read_on(self) -> None:
         """Parse held bytes as far as may be; read more when none are left."""
         while self._place < len(self._held) and self._is_ready():
-            start = self._place
-            self._place += self._step()
+            start, self._place = self._place, min(self._end(), len(self._held))
             self._parse(self._held[start : self._place])
         if self._place < len(self._held):
             self.flow.pause_reading()
@@ -168,12 +167,21 @@ class Connection(HttpToolsProtocol):
                 self.flow.really_resume()
         self._charge()
 
-    def _step(self) -> int:
-        """Return how many bytes to parse at once: more than a few of a body of known length."""
-        if self._in_head:
-            return SLICE
-        lengths = (int(value) for name, value in self.headers if name == b"content-length")
-        return max(SLICE, min(next(lengths, 0) - self._seen, HIGH_WATER_LIMIT))
+    def _end(self) -> int:
+        """Return up to where to parse: to the end of headers, or of a body of known length.
+
+        Nothing behind that is parsed before the request is answered; a chunked body ends by an
+        empty line, as headers do.
+        """
+        start, length = self._place, 0
+        if not self._in_head:
+            given = (int(value) for name, value in self.headers if name == b"content-length")
+            length = next(given, 0)
+        if length:
+            return start + max(1, min(length - self._seen, HIGH_WATER_LIMIT))
+        most = start + (SLICE if self._in_head else HIGH_WATER_LIMIT)
+        found = self._held.find(b"\r\n\r\n", start, most)
+        return most if found < 0 else found + 4
 
     def _parse(self, data: bytes) -> None:
         """Parse bytes; refuse a request whose address and headers do not end."""
@@ -213,7 +221,7 @@ class Connection(HttpToolsProtocol):
             if self._unsent - unsent >= PROGRESS:
                 self._note_progress()
                 since = now
-        elif self._started is not None and not self._started.response_complete:
+        elif self._started is not None and self._is_answering():
             waits = self._started.more_body and not self.flow.read_paused
             since = self._heard if waits else now
         left = since + self._idle - now

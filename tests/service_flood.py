@@ -12,21 +12,16 @@ import time
 
 HOST = b" HTTP/1.1\r\nhost: localhost\r\n"
 #: What a connection begins with, and what it repeats.
+LEARN = b"POST /models/m/learn" + HOST
 KINDS = {
     "pages": (b"", (b"GET /uplot.js" + HOST + b"\r\n") * 1000),
-    "minimal": (b"", b"GET / HTTP/1.1\r\n\r\n" * 5000),
-    "bodies": (b"", (b"POST /models/m/learn" + HOST + b"content-length: 9\r\n\r\n[1, 2, 3]") * 1000),
-    "large bodies": (
-        b"",
-        b"POST /models/m/learn" + HOST + b"content-length: 4000000\r\n\r\n" + b" " * 4_000_000,
-    ),
-    "partial bodies": (b"POST /models/m/learn" + HOST + b"content-length: 8000000\r\n\r\n" + b" " * 7_900_000, b""),
+    "minimal requests": (b"", b"GET / HTTP/1.1\r\n\r\n" * 5000),
+    "bodies": (b"", (LEARN + b"content-length: 9\r\n\r\n[1, 2, 3]") * 1000),
+    "chunked": (b"", (LEARN + b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n") * 2000),
+    "large bodies": (b"", LEARN + b"content-length: 4000000\r\n\r\n" + b" " * 4_000_000),
+    "partial bodies": (LEARN + b"content-length: 8000000\r\n\r\n" + b" " * 7_900_000, b""),
     "headers": (b"GET /" + HOST + b"x: " + b"y" * 65_000, b""),
-    "uneven chunks": (
-        b"",
-        (b"POST /models/m/learn" + HOST + b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n") * 2000,
-    ),
-}  # fmt: skip
+}
 
 
 class Client:

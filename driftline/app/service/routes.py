@@ -203,7 +203,7 @@ class Slow:
     async def create(self, request: Request) -> tuple[int, bytes]:
         """Make a model from what its columns hold."""
         body: ModelBody = await self._body(request, ModelBody)
-        content = await asyncio.to_thread(_made, body)
+        content = await _beside(partial(_made, body))
         return await self._carried_out(Create(checked_name(body.name), content))
 
     async def upload(self, request: Request) -> tuple[int, bytes]:
@@ -331,14 +331,12 @@ class Slow:
         """Tell which columns matter most; computed beside the writer."""
         name = request.path_params["model"]
         saved = await self._copied(name)
-        return 200, packed_json(
-            await asyncio.to_thread(lambda: weights_of(name, served_from(*saved)))
-        )
+        return 200, packed_json(await _beside(lambda: weights_of(name, served_from(*saved))))
 
     async def file(self, request: Request) -> Response:
         """Return the model that answers as a file, for :func:`driftline.load`."""
         saved = await self._copied(request.path_params["model"])
-        content = await asyncio.to_thread(archive.packed, *saved)
+        content = await _beside(partial(archive.packed, *saved))
         return Response(content, media_type="application/octet-stream")
 
     async def log(self, request: Request) -> Response:
@@ -356,7 +354,7 @@ class Slow:
         folder = tempfile.TemporaryDirectory()
         path = Path(folder.name) / "log.parquet"
         try:
-            await asyncio.to_thread(write_parquet, self._writer.log, model, after, path)
+            await _beside(partial(write_parquet, self._writer.log, model, after, path))
         except BaseException:
             folder.cleanup()
             raise

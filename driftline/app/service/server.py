@@ -6,12 +6,12 @@ import gc
 import hashlib
 import os
 import secrets
-import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -194,14 +194,16 @@ class Running:
 def listen(
     running: Running, told: Callable[[str], None], companion: threading.Thread | None = None
 ) -> None:
-    """Answer requests until the process is told to end, by Ctrl-C or SIGTERM.
+    """Answer requests until the service is stopped.
 
-    ``told`` is called with the address when they are answered; ``companion`` is started then.
+    ``told`` is called with the address when they are answered; ``companion`` is started then. The
+    event loop has a thread of its own: in the main thread, it would take the signals for itself.
     """
     sys.setswitchinterval(SWITCH)
     gc.collect()
     gc.freeze()  # what is there now stays: the collector need not look at it again
     gc.set_threshold(*COLLECTIONS)
+    done: Future[None] = Future()
 
     def announce() -> None:
         if running.wait():
@@ -209,10 +211,16 @@ def listen(
             if companion is not None:
                 companion.start()
 
+    def answer() -> None:
+        try:
+            running.run()
+            done.set_result(None)
+        except BaseException as error:
+            done.set_exception(error)
+
     threading.Thread(target=announce, name="announcing", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: running.stop())
-    running.run()
+    threading.Thread(target=answer, name="answering", daemon=True).start()
+    done.result()
 
 
 def _end_process(error: BaseException) -> None:

@@ -24,6 +24,10 @@ KINDS = {
 }
 
 
+#: What says that the other side has closed a connection, though its answers were not read.
+CLOSED = select.POLLERR | select.POLLHUP | select.POLLNVAL | getattr(select, "POLLRDHUP", 0)
+
+
 class Client:
     """A connection that never reads."""
 
@@ -50,17 +54,17 @@ def main(port, count, seconds, kind):
         except OSError:
             continue
         clients[made.socket.fileno()] = made
-        poll.register(made.socket, select.POLLOUT)
+        poll.register(made.socket, select.POLLOUT | CLOSED)
     began, opened = time.monotonic(), len(clients)
     print("flooding", flush=True)
     while clients and time.monotonic() < end:
         for number, events in poll.poll(500):
             client = clients[number]
             try:
-                if events & (select.POLLERR | select.POLLHUP | select.POLLNVAL):
+                if events & CLOSED:
                     raise OSError
                 if not client.send():
-                    poll.modify(client.socket, 0)  # only errors from now on
+                    poll.modify(client.socket, CLOSED)
             except OSError:
                 poll.unregister(number)
                 clients.pop(number).socket.close()

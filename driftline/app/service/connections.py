@@ -128,7 +128,8 @@ class Connection(HttpToolsProtocol):
         self._note_progress()
         if self._charged:
             self._charge()
-        self._go_on()
+        if self.pipeline or self.flow.read_paused:  # others come first
+            self.loop.call_soon(self._go_on)
 
     # -- what is parsed, and when
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import hashlib
 import os
@@ -175,7 +176,14 @@ class Running:
 
     def run(self) -> None:
         """Answer requests until :meth:`stop`."""
-        uvloop.run(self._server.serve(sockets=[self._socket]))
+        uvloop.run(self._serve())
+
+    async def _serve(self) -> None:
+        """Answer requests; at the end, leave those who do not read their answers."""
+        await self._server.serve(sockets=[self._socket])
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until requests are answered; return whether they are."""

@@ -25,7 +25,7 @@ from driftline.app.service.served import Feedback, TableServed
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
 
-__all__ = ["Feeder", "Message", "Source", "source_from"]
+__all__ = ["MOST", "WAIT", "Feeder", "Message", "Source", "source_from", "text_of"]
 
 #: How many messages are read at a time, and how long they are waited for, in seconds.
 MOST, WAIT = 1000, 1.0
@@ -65,35 +65,6 @@ class Content(msgspec.Struct, forbid_unknown_fields=True):
     loss: float | None = None
 
 
-class RedisSource:
-    """A stream of Redis: ``redis://host:port/0?stream=name``."""
-
-    def __init__(self, url: str, stream: str):
-        import redis
-
-        self.name = f"redis {stream}"
-        self._stream = stream
-        self._redis = redis.Redis.from_url(url, socket_timeout=10.0 * WAIT)
-
-    def read(self, position: str) -> Sequence[Message]:
-        """Return the next messages."""
-        streams: Any = {self._stream: position or "0-0"}
-        found: Any = self._redis.xread(streams, count=MOST, block=int(1000 * WAIT))
-        if isinstance(found, dict):  # newer protocols
-            found = [(name, own) for name, several in found.items() for own in several]
-        made = []
-        for _, entries in found or ():
-            for number, fields in entries:
-                id = _text(number)
-                content = {_text(key): _text(value) for key, value in (fields or {}).items()}
-                made.append(Message(id, content, id))
-        return made
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._redis.close()
-
-
 class KafkaSource:
     """A topic of Kafka: ``kafka://host:port?topic=name``. Positions are those of its partitions."""
 
@@ -122,7 +93,7 @@ class KafkaSource:
             told = {str(key): value for key, value in sorted(offsets.items())}
             place = msgspec.json.encode(told).decode()
             id = f"{message.partition()}-{message.offset()}"
-            made.append(Message(id, {"data": _text(message.value() or b"")}, place))
+            made.append(Message(id, {"data": text_of(message.value() or b"")}, place))
         return made
 
     def _begin(self, position: str) -> None:
@@ -157,6 +128,8 @@ def source_from(url: str) -> tuple[Source, str]:
         )
     try:
         if wanted == "stream":
+            from driftline.app.service.redis_streams import RedisSource
+
             plain = parts._replace(query="").geturl()
             return RedisSource(plain, query["stream"]), query["model"]
         return KafkaSource(parts.netloc, query["topic"]), query["model"]
@@ -273,5 +246,6 @@ class Feeder(threading.Thread):
         return Learn(self._model, [content.id or own], [content.row], [feedback])
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return what a broker sent as a text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -129,3 +129,29 @@ def test_bodies_share_their_memory_and_one_alone_may_have_all(tmp_path):
             assert first.recv(1000).startswith(b"HTTP/1.1 200")
             assert bodies._total == 0
         assert call(address, "POST", "/models/m/predict", body)[0] == 200
+
+
+def test_rows_that_are_read_have_a_part_of_that_memory(tmp_path):
+    """Small ones are learned as they come; what has no end is counted."""
+    kind = {"content-type": "text/csv"}
+    table = b"x,y\n" + b"1,yes\n" * 60_000
+    head = (
+        b"POST /models/m/rows" + HOST + b"content-type: text/csv\r\ncontent-length: 9000000\r\n\r\n"
+    )
+    with serving(tmp_path / "data", bounds=Bounds(memory=900_000)) as (address, server):
+        client(address).create("m", "y", columns={"x": "number"}, learner="fast")
+        with opened(address) as first, opened(address) as second:
+            first.sendall(head + b'x,y\n"' + b"\n" * 500_000)
+            bodies, end = server.bounds.bodies, time.monotonic() + 20.0
+            while bodies._total < 500_000 and time.monotonic() < end:
+                time.sleep(0.01)
+            second.sendall(head + b'x,y\n"' + b"\n" * 500_000)
+            answer = second.recv(1000)
+            assert answer.startswith(b"HTTP/1.1 503")
+            assert b"too many bodies are being read" in answer
+            status, made = call(address, "POST", "/models/m/rows", table, kind)
+            assert (status, made["learned"]) == (200, 60_000)
+        end = time.monotonic() + 20.0
+        while bodies._total and time.monotonic() < end:
+            time.sleep(0.01)
+        assert bodies._total == 0

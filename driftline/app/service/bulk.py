@@ -43,31 +43,28 @@ async def rows_of(parts: AsyncIterator[bytes], kind: str) -> AsyncIterator[Json]
 
 async def _lines(parts: AsyncIterator[bytes], quoted: bool) -> AsyncIterator[str]:
     """Yield lines; inside quotes, a line may have several. Every byte is looked at once."""
-    pieces: list[bytes] = []  # of the line that has not ended yet
-    size, quotes, first = 0, 0, True
+    line, quotes, first = bytearray(), 0, True
     async for part in parts:
         *ended, rest = part.split(b"\n")
         for piece in ended:
-            pieces.append(piece)
+            line += piece
             quotes += quoted and piece.count(b'"')
-            size += len(piece) + 1
-            if size > LINE:
+            if len(line) > LINE:
                 break
             if quotes % 2 == 0:
-                yield _text(b"".join(pieces), first)
-                pieces, size, quotes, first = [], 0, 0, False
+                yield _text(line, first)
+                line, quotes, first = bytearray(), 0, False
             else:
-                pieces.append(b"\n")
-        pieces.append(rest)
+                line += b"\n"
+        line += rest
         quotes += quoted and rest.count(b'"')
-        size += len(rest)
-        if size > LINE:
+        if len(line) > LINE:
             raise RefusedError(413, f"a line may have {LINE} bytes")
-    if size:
-        yield _text(b"".join(pieces), first)
+    if line:
+        yield _text(line, first)
 
 
-def _text(line: bytes, first: bool) -> str:
+def _text(line: bytearray, first: bool) -> str:
     """Return a line as text; a file may begin with a byte order mark."""
     try:
         return line.decode("utf-8-sig" if first else "utf-8").rstrip("\r")

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -81,8 +81,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-#: How many rows of a bulk upload are one request of the writer.
-PIECE = 1000
+#: How many rows of a bulk upload are one request of the writer, or rows of how many bytes.
+PIECE, BYTES = 1000, 1 << 20
 #: How long the text is that the ids of a bulk upload begin with; numbers of rows follow.
 PREFIX = ID - 20
 
@@ -280,8 +280,19 @@ class Slow:
             raise RefusedError(422, f"ids begin with {PREFIX} characters at most")
         piece: list[Json] = []
         done = {"rows": 0, "learned": 0, "duplicate": 0}
+        read, bodies = 0, self._bounds.bodies
+
+        async def parts() -> AsyncIterator[bytes]:
+            nonlocal read
+            async for part in parts_of(request.receive):
+                bodies.add(read, len(part))
+                read += len(part)
+                yield part
 
         async def learn() -> None:
+            nonlocal read
+            bodies.release(read)
+            read = 0
             first = done["rows"]
             ids = [f"{prefix}:{first + i}" if prefix else "" for i in range(len(piece))]
             feedback = [Feedback(_label_of(row, labels)) for row in piece]
@@ -304,15 +315,17 @@ class Slow:
                 raise RefusedError(bad["status"], bad["error"])
 
         try:
-            async for row in rows_of(parts_of(request.receive), kind):
+            async for row in rows_of(parts(), kind):
                 piece.append(row)
-                if len(piece) == PIECE:
+                if len(piece) == PIECE or read > BYTES:
                     await learn()
             if piece:
                 await learn()
         except RefusedError as error:
             said = f"{error} ({done['rows']} rows before it were learned from)"
             return error.status, packed_json({"error": said, **done})
+        finally:
+            bodies.release(read)
         return 200, packed_json(done)
 
     # -- looking

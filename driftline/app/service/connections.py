@@ -12,8 +12,8 @@ from driftline.app.service.http import Bounds
 
 __all__ = ["Connection"]
 
-#: How many bytes of headers are parsed at once: few requests have room in them.
-SLICE = 512
+#: How many bytes of headers are parsed at once: few requests have room in them; and of a body.
+SLICE, PART = 512, 1 << 18
 #: How many bytes the address and the headers of a request may have.
 HEAD = 1 << 16
 #: How many unsent bytes hold up what writes more, and how many bytes are charged to no budget.
@@ -179,8 +179,8 @@ class Connection(HttpToolsProtocol):
             given = (int(value) for name, value in self.headers if name == b"content-length")
             length = next(given, 0)
         if length:
-            return start + max(1, min(length - self._seen, HIGH_WATER_LIMIT))
-        most = start + (SLICE if self._in_head else HIGH_WATER_LIMIT)
+            return start + max(1, min(length - self._seen, PART))
+        most = start + (SLICE if self._in_head else PART)
         found = self._held.find(b"\r\n\r\n", start, most)
         return most if found < 0 else found + 4
 

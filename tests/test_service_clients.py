@@ -10,7 +10,6 @@ import pytest
 
 import driftline as dl
 from driftline.app.service import http
-from driftline.app.service import server as server_module
 from driftline.app.service.writer import Limits
 from tests.service import call, client, serving
 
@@ -67,9 +66,11 @@ IDLING = {
 
 
 @pytest.mark.parametrize("sent", IDLING.values(), ids=IDLING)
-def test_connections_without_a_request_are_closed(tmp_path, monkeypatch, sent):
-    monkeypatch.setattr(server_module, "IDLE", 0.5)
-    with serving(tmp_path / "data") as (address, _), opened(address) as idle:
+def test_connections_without_a_request_are_closed(tmp_path, sent):
+    with (
+        serving(tmp_path / "data", bounds=http.Bounds(idle=0.5)) as (address, _),
+        opened(address) as idle,
+    ):
         with opened(address) as watching:
             watching.sendall(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
             idle.sendall(sent)
@@ -87,9 +88,11 @@ def test_connections_without_a_request_are_closed(tmp_path, monkeypatch, sent):
                     pass
 
 
-def test_a_byte_now_and_then_does_not_keep_a_connection_open(tmp_path, monkeypatch):
-    monkeypatch.setattr(server_module, "IDLE", 0.5)
-    with serving(tmp_path / "data") as (address, _), opened(address) as slow:
+def test_a_byte_now_and_then_does_not_keep_a_connection_open(tmp_path):
+    with (
+        serving(tmp_path / "data", bounds=http.Bounds(idle=0.5)) as (address, _),
+        opened(address) as slow,
+    ):
         began = time.monotonic()
         with pytest.raises(OSError):
             for byte in b"GET / HTTP/1.1\r\n" + b"x" * 200:

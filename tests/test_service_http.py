@@ -1,6 +1,7 @@
 """The service over HTTP: what each address answers, and what it refuses."""
 
 import csv
+import http.client
 import io
 import json
 import pickle
@@ -369,6 +370,19 @@ def test_with_tokens_other_names_and_origins_are_answered(tmp_path):
         assert call(address, "GET", "/models", None, headers)[0] == 200
 
 
+@pytest.mark.parametrize("tokens", [{}, TOKENS], ids=["no tokens", "tokens"])
+def test_two_hosts_are_refused(tmp_path, tokens):
+    with serving(tmp_path / "data", tokens=tokens) as (address, _):
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30.0)
+        connection.putrequest("GET", "/health")  # with a host of its own
+        connection.putheader("host", "localhost")
+        connection.endheaders()
+        answer = connection.getresponse()
+        made = answer.status, json.loads(answer.read())
+        connection.close()
+        assert made == (400, {"error": "a request has one Host header"})
+
+
 def test_limits_of_a_request(tmp_path):
     with serving(tmp_path / "data", bounds=Bounds(body=2000, rows=5)) as (address, _):
         client(address).create("rain", "rain", columns=COLUMNS, learner="fast")
@@ -384,8 +398,6 @@ def test_limits_of_a_request(tmp_path):
 
 
 def _streamed(address, path, parts):
-    import http.client
-
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30.0)
     try:
         connection.request(
@@ -501,8 +513,6 @@ def test_the_page_is_whole_and_asks_for_nothing_from_elsewhere(service):
 
 
 def test_events_tell_the_latest_numbers(service):
-    import http.client
-
     address, own, _ = service
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30.0)
     connection.request("GET", "/events")
@@ -696,8 +706,6 @@ def test_a_deleted_model_is_not_looked_at(service):
 
 
 def test_who_watches_sees_the_last_numbers_before_it_was_quiet(service):
-    import http.client
-
     address, own, server = service
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10.0)
     connection.request("GET", "/events")

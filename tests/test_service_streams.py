@@ -6,12 +6,13 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 
 import pytest
 
 from driftline.app.service.sources import Feeder, Message, source_from
 from driftline.errors import InputError
-from tests.service import client, serving
+from tests.service import check_replay, client, serving
 
 COLUMNS = {"x": "number"}
 
@@ -68,6 +69,33 @@ def test_messages_predict_tell_and_learn(tmp_path):
         counts = own.model("m")["counts"]
         assert (counts["asked"], counts["told"], counts["learned"]) == (10, 10, 21)
         assert feeder.refused == 5
+
+
+def test_messages_wait_for_a_model_that_is_out_of_service(tmp_path, monkeypatch, capfd):
+    """None is passed over: what was read when it went out is in the log, and the rest waits."""
+    messages = [{"x": str(i % 5), "y": "yes" if i % 2 else "no"} for i in range(40)]
+    with serving(tmp_path / "data") as (address, server):
+        client(address).create("m", "y", columns=COLUMNS, learner="fast")
+        served, learned = server.machine.hosted("m").served, []
+        learn = served.learn
+
+        def fail(rows, given):
+            learned.append(len(rows))
+            if sum(learned) > 20:
+                raise MemoryError("simulated")
+            return learn(rows, given)
+
+        monkeypatch.setattr(served, "learn", fail)
+        feeder = Feeder(ListSource(messages), "m", server.writer, server.positions)
+        feeder.start()
+        said = ""
+        while "messages wait for it" not in said:
+            said += capfd.readouterr().err
+        feeder.stop()
+    with serving(tmp_path / "data") as (address, server):
+        assert server.positions == {"list m": "21"}
+        fed(ListSource(messages), address, server, 40)
+        assert client(address).model("m")["counts"]["learned"] == 40
 
 
 def test_a_position_that_was_forgotten_doubles_nothing(tmp_path):
@@ -150,7 +178,10 @@ class Redis:
         self.process.wait()
 
 
-@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+needs_redis = pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+
+
+@needs_redis
 def test_redis_is_killed_and_restarted_and_so_is_the_service(tmp_path):
     redis = pytest.importorskip("redis")
     (tmp_path / "redis").mkdir()
@@ -181,3 +212,100 @@ def test_redis_is_killed_and_restarted_and_so_is_the_service(tmp_path):
         writer.close()
     finally:
         broker.kill()
+
+
+@pytest.fixture
+def broker(tmp_path):
+    pytest.importorskip("redis")
+    (tmp_path / "redis").mkdir()
+    made = Redis(tmp_path / "redis")
+    yield made
+    made.kill()
+
+
+def added(broker, count, first=None):
+    """Add messages to the stream, with ids from a number on, or of the time of day."""
+    import redis
+
+    with redis.Redis(port=broker.port) as writer:
+        for i in range(count):
+            id = "*" if first is None else f"{first + i}-0"
+            writer.xadd("visits", {"x": i % 7, "y": "yes" if i % 2 else "no"}, id=id)
+
+
+def deleted(broker):
+    import redis
+
+    with redis.Redis(port=broker.port) as writer:
+        writer.delete("visits")
+
+
+@contextmanager
+def reading(broker, folder, positions=None):
+    """Yield a function that waits until so many rows are learned, and returns how many are."""
+    with serving(folder) as (address, server):
+        own = client(address)
+        own.create("m", "y", columns=COLUMNS, learner="fast", exist_ok=True)
+        source, model = source_from(f"redis://127.0.0.1:{broker.port}/0?stream=visits&model=m")
+        known = server.positions if positions is None else positions
+        feeder = Feeder(source, model, server.writer, known)
+        feeder.start()
+
+        def learned(count):
+            end = time.monotonic() + 30.0
+            while own.model("m")["counts"]["learned"] < count and time.monotonic() < end:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            return own.model("m")["counts"]["learned"]
+
+        yield learned
+        feeder.stop()
+
+
+@needs_redis
+@pytest.mark.parametrize("first", [1, 2, 60], ids=["the same ids", "lower ids", "in between"])
+def test_a_stream_that_was_made_anew_is_read_from_its_start(tmp_path, broker, first, capsys):
+    added(broker, 100, first=1)
+    with reading(broker, tmp_path / "data") as learned:
+        assert learned(100) == 100
+        deleted(broker)
+        added(broker, 20, first=first)
+        assert learned(120) == 120
+        added(broker, 5, first=first + 20)
+        assert learned(125) == 125
+        deleted(broker)
+        added(broker, 10, first=first)
+        assert learned(135) == 135
+    assert capsys.readouterr().err.count("visits was deleted and made anew") == 2
+    deleted(broker)
+    added(broker, 5, first=first)  # while nobody reads
+    with reading(broker, tmp_path / "data") as learned:
+        assert learned(140) == 140
+    with reading(broker, tmp_path / "data", {"redis visits m": "2/99-0/1-0/"}) as learned:
+        time.sleep(3.0)  # as if it had died before it noted that it has read the last stream
+        assert learned(140) == 140
+    check_replay(tmp_path / "data")
+
+
+@needs_redis
+def test_a_stream_that_lost_its_last_messages_is_not_read_again(tmp_path, broker, capsys):
+    import redis
+
+    added(broker, 100, first=1)
+    with reading(broker, tmp_path / "data") as learned:
+        assert learned(100) == 100
+    with redis.Redis(port=broker.port) as writer:
+        writer.xdel("visits", *[f"{i}-0" for i in range(91, 101)])
+        writer.execute_command("XSETID", "visits", "90-0")
+    broker.kill()
+    broker.start()
+    with reading(broker, tmp_path / "data") as learned:
+        added(broker, 5, first=91)
+        end = time.monotonic() + 30.0
+        said = ""
+        while "visits has lost its last messages" not in said and time.monotonic() < end:
+            said += capsys.readouterr().err
+            time.sleep(0.02)
+        assert "visits has lost its last messages: it is read on from 100-0" in said
+        added(broker, 10, first=101)
+        assert learned(110) == 110

@@ -6,11 +6,16 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from driftline.errors import InputError
+
+if TYPE_CHECKING:
+    from driftline.app.service.access import Access
 
 __all__ = ["check_installed", "serve"]
 
@@ -89,6 +94,20 @@ NEEDED = ("apsw", "httptools", "msgspec", "prometheus_client", "starlette", "uvi
     type=click.IntRange(1, 1_000_000),
     help="The most megabytes that the state of a model may have.",
 )
+@click.option(
+    "--idle",
+    default=75.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 86_400.0),
+    help="Seconds after which a connection is closed on which nothing goes on.",
+)
+@click.option(
+    "--grace",
+    default=45.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 86_400.0),
+    help="Seconds after SIGTERM within which the process ends, whatever it is doing.",
+)
 @click.option("--workers", type=int, hidden=True)
 def serve(
     folder: Path,
@@ -104,6 +123,8 @@ def serve(
     seconds: float,
     keep: float | None,
     megabytes: int,
+    idle: float,
+    grace: float,
     workers: int | None,
 ) -> None:
     """Serve models over HTTP: predictions now, labels whenever they come.
@@ -119,14 +140,17 @@ def serve(
     from driftline.app.service.access import Access, is_loopback, read_tokens
 
     known = {} if tokens is None else read_tokens(tokens)
+    access = Access(known)
     if not known and not is_loopback(host):
         raise InputError(
             f"{host} can be reached from other machines: name a file of tokens by --tokens, or "
             "listen at 127.0.0.1"
         )
+    from driftline.app.service.http import Bounds
     from driftline.app.service.replay import example as made_up
     from driftline.app.service.replay import replay_of
     from driftline.app.service.server import Running, Server, listen
+    from driftline.app.service.signals import Signals
     from driftline.app.service.sources import Feeder, source_from
     from driftline.app.service.writer import Limits
 
@@ -138,7 +162,12 @@ def serve(
         keep_seconds=kept,
         memory=megabytes << 20,
     )
-    with _said(), Server(folder, limits) as server:
+    reread = partial(_reread, access, tokens)
+    with (
+        Signals(reread, grace) as signals,
+        _said(),
+        Server(folder, limits, Bounds(model=limits.upload, idle=idle)) as server,
+    ):
         for finding in server.findings:
             click.echo(finding, err=True)
         count = len(server.machine.models)
@@ -146,7 +175,8 @@ def serve(
             f"{folder}: {count} model{'' if count == 1 else 's'}, {server.replayed} records read "
             f"in {server.seconds:.1f} s"
         )
-        running = Running(server, Access(known), host, port)
+        running = Running(server, access, host, port)
+        signals.stop_by(running.stop)
         companion, token = None, next((t for t, role in known.items() if role == "admin"), None)
         if replay is not None:
             companion = replay_of(replay, label, speed, running.address, token)
@@ -165,6 +195,22 @@ def serve(
         if companion is not None:
             companion.stop()
     click.echo("stopped; all is on the disk")
+
+
+def _reread(access: Access, path: Path | None) -> None:
+    """Read the file of tokens again; if it is bad, say why, and use those from before."""
+    from driftline.app.service.access import read_tokens
+
+    if path is None:
+        click.echo("SIGHUP: there is no file of tokens to read again", err=True)
+        return
+    try:
+        known = read_tokens(path)
+    except (InputError, OSError) as error:
+        click.echo(f"SIGHUP: the tokens stay as they were: {error}", err=True)
+        return
+    access.replace(known)
+    click.echo(f"SIGHUP: {len(known)} tokens were read from {path}", err=True)
 
 
 @contextmanager

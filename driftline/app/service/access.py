@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -34,14 +34,21 @@ class Access:
     """
 
     def __init__(self, tokens: Mapping[str, str]):
+        self.replace(tokens)
+
+    def replace(self, tokens: Mapping[str, str]) -> None:
+        """Use other tokens from now on; may be called by any thread."""
         self._tokens = [(token.encode(), role) for token, role in tokens.items()]
 
-    def check_local(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Without tokens, refuse what a browser was told to send by a page from elsewhere.
+    def check_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Refuse two Host headers, and without tokens what a page from elsewhere has sent.
 
-        Such a page can post to this machine, and a name of its own can be made to lead here; a
-        browser then says where the page is from, or by which name it asks.
+        A proxy may believe the other one of two names. A page from elsewhere can make a browser
+        post to this machine, and a name of its own can be made to lead here; a browser then says
+        where the page is from, or by which name it asks.
         """
+        if sum(name == b"host" for name, _ in headers) > 1:
+            raise RefusedError(400, "a request has one Host header")
         if self._tokens:
             return
         given = dict(headers)

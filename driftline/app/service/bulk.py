@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -42,41 +42,32 @@ async def rows_of(parts: AsyncIterator[bytes], kind: str) -> AsyncIterator[Json]
 
 
 async def _lines(parts: AsyncIterator[bytes], quoted: bool) -> AsyncIterator[str]:
-    """Yield lines; inside quotes, a line may have several."""
-    rest = b""
+    """Yield lines; inside quotes, a line may have several. Every byte is looked at once."""
+    line, quotes, first = bytearray(), 0, True
     async for part in parts:
-        lines = (rest + part).split(b"\n")
-        rest = lines.pop()
-        for line in _joined(lines, quoted):
-            if isinstance(line, list):  # a quote that is still open
-                rest = b"\n".join([*line, rest])
+        *ended, rest = part.split(b"\n")
+        for piece in ended:
+            line += piece
+            quotes += quoted and piece.count(b'"')
+            if len(line) > LINE:
+                break
+            if quotes % 2 == 0:
+                yield _text(line, first)
+                line, quotes, first = bytearray(), 0, False
             else:
-                yield _text(line)
-        if len(rest) > LINE:
+                line += b"\n"
+        line += rest
+        quotes += quoted and rest.count(b'"')
+        if len(line) > LINE:
             raise RefusedError(413, f"a line may have {LINE} bytes")
-    if rest.strip():
-        yield _text(rest)
+    if line:
+        yield _text(line, first)
 
 
-def _joined(lines: Sequence[bytes], quoted: bool) -> Iterator[bytes | list[bytes]]:
-    open_: list[bytes] = []
-    quotes = 0
-    for line in lines:
-        if not quoted:
-            yield line
-            continue
-        open_.append(line)
-        quotes += line.count(b'"')
-        if quotes % 2 == 0:
-            yield b"\n".join(open_)
-            open_ = []
-    if open_:
-        yield open_
-
-
-def _text(line: bytes) -> str:
+def _text(line: bytearray, first: bool) -> str:
+    """Return a line as text; a file may begin with a byte order mark."""
     try:
-        return line.decode("utf-8-sig").rstrip("\r")
+        return line.decode("utf-8-sig" if first else "utf-8").rstrip("\r")
     except UnicodeDecodeError as error:
         raise RefusedError(400, f"the rows are no UTF-8: {error}") from None
 

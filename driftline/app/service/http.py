@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 from driftline.app.service.access import Access
 from driftline.app.service.bodies import LabelBody, LearnBody, PredictBody, decoded
+from driftline.app.service.budget import Bodies, Budget
 from driftline.app.service.copies import Copies
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.records import packed_json
@@ -45,14 +46,24 @@ COPIES = 3
 
 
 class Bounds:
-    """The most that a request may have: bytes of its body, and rows; and how many may watch."""
+    """The most that a request may have, and all connections together."""
 
     def __init__(
-        self, body: int = 8 << 20, rows: int = 10_000, model: int = 256 << 20, watching: int = 500
+        self,
+        body: int = 8 << 20,
+        rows: int = 10_000,
+        model: int = 256 << 20,
+        watching: int = 500,
+        idle: float = 75.0,
+        memory: int = 128 << 20,
     ):
         self.body, self.rows, self.model = body, rows, model
         #: The most streams of events: each has a connection for itself.
         self.watching = watching
+        #: Seconds after which a connection is closed on which nothing goes on.
+        self.idle = idle
+        #: The bytes that connections hold, and those of bodies that are being read: each so many.
+        self.budget, self.bodies = Budget(memory), Bodies(memory)
 
 
 async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
@@ -80,21 +91,25 @@ def _part(message: Any) -> bytes:
     return made
 
 
-async def read_body(receive: Receive, most: int, length: bytes | None) -> bytes:
+async def read_body(receive: Receive, most: int, length: bytes | None, bodies: Bodies) -> bytes:
     """Return the body of a request; refuse it as soon as it is too long, whatever was announced."""
     if length is not None and length.isdigit() and int(length) > most:
         raise RefusedError(413, f"a body may have {most} bytes, but this one has {int(length)}")
     parts, size = [], 0
     message = await receive()  # most have one part: the server's timer costs them nothing
-    while True:
-        part = _part(message)
-        size += len(part)
-        if size > most:
-            raise RefusedError(413, f"a body may have {most} bytes, but this one has more")
-        parts.append(part)
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
-        message = await _awaited(receive)
+    try:
+        while True:
+            part = _part(message)
+            if size + len(part) > most:
+                raise RefusedError(413, f"a body may have {most} bytes, but this one has more")
+            parts.append(part)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+            bodies.add(size, len(part))
+            size += len(part)
+            message = await _awaited(receive)
+    finally:
+        bodies.release(size)
 
 
 def answer_of(outcome: Outcome, single: bool) -> tuple[int, bytes]:
@@ -156,7 +171,7 @@ class Fast:
         """Answer a request, or pass it on."""
         if scope["type"] == "http":
             try:
-                self._access.check_local(scope["headers"])
+                self._access.check_headers(scope["headers"])
             except RefusedError as error:
                 await send_json(send, *error_of(error))
                 return
@@ -184,7 +199,7 @@ class Fast:
             if not by_token:
                 self._writer.check_crowded()
             length = headers.get(b"content-length")
-            content = await read_body(receive, self._bounds.body, length)
+            content = await read_body(receive, self._bounds.body, length, self._bounds.bodies)
             bodies, single = decoded(content, kind, self._bounds.rows)
             if not bodies:
                 return 200, b"[]"

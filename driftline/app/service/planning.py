@@ -72,6 +72,7 @@ class Planner:
         if isinstance(request, Learn):
             return self._learn(request)
         if isinstance(request, Read):
+            self._machine.hosted(request.model)  # refused, if it has refused all that was read
             self._batch.positions[request.source] = request.position
             return lambda _: Outcome(200, {})
         return self._administer(request)

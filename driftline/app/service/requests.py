@@ -65,8 +65,9 @@ class Learn(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Remember up to where a stream was read, in the commit of what was read from it."""
+    """Remember up to where a model has read a stream, in the commit of what was read from it."""
 
+    model: str
     source: str
     position: str
 

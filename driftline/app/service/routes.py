@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -68,7 +68,7 @@ from driftline.typing import Json
 __all__ = ["application"]
 
 PAGE = Path(__file__).parent / "page"
-#: Files of the page, and what they are. Nothing else is read from the disk.
+#: Files of the page, and what they are. They are read once, and nothing else is.
 FILES = {
     "": ("index.html", "text/html; charset=utf-8"),
     "app.js": ("app.js", "text/javascript; charset=utf-8"),
@@ -81,8 +81,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-#: How many rows of a bulk upload are one request of the writer.
-PIECE = 1000
+#: How many rows of a bulk upload are one request of the writer, or rows of how many bytes.
+PIECE, BYTES = 1000, 1 << 20
 #: How long the text is that the ids of a bulk upload begin with; numbers of rows follow.
 PREFIX = ID - 20
 
@@ -132,10 +132,11 @@ class Slow:
 
     def _page(self, name: str) -> Route:
         file, kind = FILES[name]
+        content = (PAGE / file).read_bytes()
+        headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
 
         async def endpoint(request: Request) -> Response:
-            headers = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
-            return FileResponse(PAGE / file, media_type=kind, headers=headers)
+            return Response(content, media_type=kind, headers=headers)
 
         return Route(f"/{name}", endpoint, methods=["GET"])
 
@@ -162,7 +163,8 @@ class Slow:
 
     async def _content(self, request: Request, most: int) -> bytes:
         length = request.headers.get("content-length")
-        return await read_body(request.receive, most, None if length is None else length.encode())
+        known = None if length is None else length.encode()
+        return await read_body(request.receive, most, known, self._bounds.bodies)
 
     async def _body(self, request: Request, kind: Any) -> Any:
         content = await self._content(request, self._bounds.body)
@@ -201,7 +203,7 @@ class Slow:
     async def create(self, request: Request) -> tuple[int, bytes]:
         """Make a model from what its columns hold."""
         body: ModelBody = await self._body(request, ModelBody)
-        content = await asyncio.to_thread(_made, body, self._writer.machine.load)
+        content = await _beside(partial(_made, body, self._writer.machine.load))
         return await self._carried_out(Create(checked_name(body.name), content))
 
     async def upload(self, request: Request) -> tuple[int, bytes]:
@@ -280,8 +282,19 @@ class Slow:
             raise RefusedError(422, f"ids begin with {PREFIX} characters at most")
         piece: list[Json] = []
         done = {"rows": 0, "learned": 0, "duplicate": 0}
+        read, bodies = 0, self._bounds.bodies
+
+        async def parts() -> AsyncIterator[bytes]:
+            nonlocal read
+            async for part in parts_of(request.receive):
+                bodies.add(read, len(part))
+                read += len(part)
+                yield part
 
         async def learn() -> None:
+            nonlocal read
+            bodies.release(read)
+            read = 0
             first = done["rows"]
             ids = [f"{prefix}:{first + i}" if prefix else "" for i in range(len(piece))]
             feedback = [Feedback(_label_of(row, labels)) for row in piece]
@@ -304,15 +317,17 @@ class Slow:
                 raise RefusedError(bad["status"], bad["error"])
 
         try:
-            async for row in rows_of(parts_of(request.receive), kind):
+            async for row in rows_of(parts(), kind):
                 piece.append(row)
-                if len(piece) == PIECE:
+                if len(piece) == PIECE or read > BYTES:
                     await learn()
             if piece:
                 await learn()
         except RefusedError as error:
             said = f"{error} ({done['rows']} rows before it were learned from)"
             return error.status, packed_json({"error": said, **done})
+        finally:
+            bodies.release(read)
         return 200, packed_json(done)
 
     # -- looking
@@ -331,14 +346,12 @@ class Slow:
         """Tell which columns matter most; computed beside the writer."""
         name = request.path_params["model"]
         saved = await self._copied(name)
-        return 200, packed_json(
-            await asyncio.to_thread(lambda: weights_of(name, served_from(*saved)))
-        )
+        return 200, packed_json(await _beside(lambda: weights_of(name, served_from(*saved))))
 
     async def file(self, request: Request) -> Response:
         """Return the model that answers as a file, for :func:`driftline.load`."""
         saved = await self._copied(request.path_params["model"])
-        content = await asyncio.to_thread(archive.packed, *saved)
+        content = await _beside(partial(archive.packed, *saved))
         return Response(content, media_type="application/octet-stream")
 
     async def log(self, request: Request) -> Response:
@@ -356,7 +369,7 @@ class Slow:
         folder = tempfile.TemporaryDirectory()
         path = Path(folder.name) / "log.parquet"
         try:
-            await asyncio.to_thread(write_parquet, self._writer.log, model, after, path)
+            await _beside(partial(write_parquet, self._writer.log, model, after, path))
         except BaseException:
             folder.cleanup()
             raise

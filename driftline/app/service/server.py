@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import hashlib
 import os
 import secrets
-import signal
+import socket
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,11 +22,11 @@ from typing import Any
 import apsw
 import uvicorn
 import uvloop
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from driftline.app.runs.lock import Lock
 from driftline.app.service.access import Access
 from driftline.app.service.clock import LogClock
+from driftline.app.service.connections import Connection
 from driftline.app.service.copies import Copies
 from driftline.app.service.feed import Feed
 from driftline.app.service.http import Bounds
@@ -50,14 +52,10 @@ GRACE, SWITCH = 5, 0.0005
 #: Thresholds of the garbage collector: rows and tickets are no cycles, and go without it.
 COLLECTIONS = (20_000, 20, 50)
 
-#: How many bytes may come before a body, with those that are read together with its beginning.
-HEAD = 1 << 20
-#: How many bytes an uploaded model may have beside its state.
-NAMES = 16 << 20
 #: How many connections are served at a time; others are told to come back.
 CONNECTIONS = 5000
-#: Seconds after which a connection is closed on which no request is being answered.
-IDLE = 75
+#: How many bytes of unsent answers the system may keep for each of them.
+KEPT = 1 << 17
 
 LOG, SNAPSHOTS = "log.sqlite3", "snapshots"
 
@@ -83,7 +81,7 @@ class Server:
 
     def __init__(self, folder: Path, limits: Limits | None = None, bounds: Bounds | None = None):
         self.folder, self.limits = folder, Limits() if limits is None else limits
-        self.bounds = Bounds(model=self.limits.memory + NAMES) if bounds is None else bounds
+        self.bounds = Bounds(model=self.limits.upload) if bounds is None else bounds
         self._lock = Lock(folder, "--data")
 
     def __enter__(self) -> Server:
@@ -165,78 +163,20 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-class _Protocol(HttpToolsProtocol):
-    """Ends a connection whose address and headers do not end; bodies are counted elsewhere.
-
-    Nor may headers take longer than a pause between two requests, or a body begin later: uvicorn
-    only limits pauses after the first answer, and any byte ends a pause.
-    """
-
-    _head, _in_head = 0, True
-    _since, _heard, _timer = 0.0, 0.0, None
-
-    def connection_made(self, transport: Any) -> None:
-        """Wait for a first request."""
-        super().connection_made(transport)
-        self._since = self.loop.time()
-        self._timer = self.loop.call_later(IDLE, self._end_if_idle)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
-        super().connection_lost(exc)
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        self._since = self.loop.time()
-        super().on_response_complete()
-
-    def _end_if_idle(self) -> None:
-        """End the connection if it waits for long; else look again later: one timer for all."""
-        since, now = self._since, self.loop.time()
-        if self.cycle is not None and not self.cycle.response_complete:  # being answered
-            since = self._heard if self.cycle.more_body and not self.flow.read_paused else now
-        left = since + IDLE - now
-        if left > 0:
-            self._timer = self.loop.call_later(left, self._end_if_idle)
-        else:
-            self.transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        """Count what comes before a body."""
-        self._heard = self.loop.time()
-        if self._in_head:
-            self._head += len(data)
-            if self._head > HEAD:
-                self.send_400_response("the headers are too large")
-                return
-        super().data_received(data)
-
-    def on_headers_complete(self) -> None:
-        """Count no longer."""
-        self._head, self._in_head = 0, False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        """Count from the next request on."""
-        self._in_head = True
-        super().on_message_complete()
-
-
 class Running:
     """A service that answers requests at an address, until it is stopped."""
 
     def __init__(self, server: Server, access: Access, host: str, port: int):
+        http: Any = partial(Connection, bounds=server.bounds)
         config = uvicorn.Config(
             server.application(access),
             host=host,
             port=port,
-            http=_Protocol,
+            http=http,
+            ws="none",
             lifespan="off",
             access_log=False,
             log_level="error",
-            timeout_keep_alive=IDLE,
             timeout_graceful_shutdown=GRACE,
             backlog=1024,
             limit_concurrency=CONNECTIONS,
@@ -247,12 +187,20 @@ class Running:
             self._socket = config.bind_socket()
         except SystemExit:  # that is how uvicorn says so
             raise InputError(f"port {port} of {host} cannot be used: is it in use?") from None
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KEPT)
         name = f"[{host}]" if ":" in host else host
         self.address = f"http://{name}:{self._socket.getsockname()[1]}"
 
     def run(self) -> None:
         """Answer requests until :meth:`stop`."""
-        uvloop.run(self._server.serve(sockets=[self._socket]))
+        uvloop.run(self._serve())
+
+    async def _serve(self) -> None:
+        """Answer requests; at the end, leave those who do not read their answers."""
+        await self._server.serve(sockets=[self._socket])
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     def wait(self, seconds: float = 30.0) -> bool:
         """Wait until requests are answered; return whether they are."""
@@ -271,14 +219,16 @@ class Running:
 def listen(
     running: Running, told: Callable[[str], None], companion: threading.Thread | None = None
 ) -> None:
-    """Answer requests until the process is told to end, by Ctrl-C or SIGTERM.
+    """Answer requests until the service is stopped.
 
-    ``told`` is called with the address when they are answered; ``companion`` is started then.
+    ``told`` is called with the address when they are answered; ``companion`` is started then. The
+    event loop has a thread of its own: in the main thread, it would take the signals for itself.
     """
     sys.setswitchinterval(SWITCH)
     gc.collect()
     gc.freeze()  # what is there now stays: the collector need not look at it again
     gc.set_threshold(*COLLECTIONS)
+    done: Future[None] = Future()
 
     def announce() -> None:
         if running.wait():
@@ -286,10 +236,16 @@ def listen(
             if companion is not None:
                 companion.start()
 
+    def answer() -> None:
+        try:
+            running.run()
+            done.set_result(None)
+        except BaseException as error:
+            done.set_exception(error)
+
     threading.Thread(target=announce, name="announcing", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: running.stop())
-    running.run()
+    threading.Thread(target=answer, name="answering", daemon=True).start()
+    done.result()
 
 
 def _warm_up(served: Served) -> None:

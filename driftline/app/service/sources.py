@@ -21,11 +21,11 @@ import msgspec
 
 from driftline.app.service.bodies import ID, Row
 from driftline.app.service.requests import Ask, Learn, Outcome, Read, RefusedError, Request, Tell
-from driftline.app.service.served import Feedback, TableServed
+from driftline.app.service.served import Feedback, Served, TableServed
 from driftline.app.service.writer import Writer
 from driftline.errors import InputError
 
-__all__ = ["Feeder", "Message", "Source", "source_from"]
+__all__ = ["MOST", "WAIT", "Feeder", "Message", "Source", "source_from", "text_of"]
 
 #: How many messages are read at a time, and how long they are waited for, in seconds.
 MOST, WAIT = 1000, 1.0
@@ -65,35 +65,6 @@ class Content(msgspec.Struct, forbid_unknown_fields=True):
     loss: float | None = None
 
 
-class RedisSource:
-    """A stream of Redis: ``redis://host:port/0?stream=name``."""
-
-    def __init__(self, url: str, stream: str):
-        import redis
-
-        self.name = f"redis {stream}"
-        self._stream = stream
-        self._redis = redis.Redis.from_url(url, socket_timeout=10.0 * WAIT)
-
-    def read(self, position: str) -> Sequence[Message]:
-        """Return the next messages."""
-        streams: Any = {self._stream: position or "0-0"}
-        found: Any = self._redis.xread(streams, count=MOST, block=int(1000 * WAIT))
-        if isinstance(found, dict):  # newer protocols
-            found = [(name, own) for name, several in found.items() for own in several]
-        made = []
-        for _, entries in found or ():
-            for number, fields in entries:
-                id = _text(number)
-                content = {_text(key): _text(value) for key, value in (fields or {}).items()}
-                made.append(Message(id, content, id))
-        return made
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._redis.close()
-
-
 class KafkaSource:
     """A topic of Kafka: ``kafka://host:port?topic=name``. Positions are those of its partitions."""
 
@@ -122,7 +93,7 @@ class KafkaSource:
             told = {str(key): value for key, value in sorted(offsets.items())}
             place = msgspec.json.encode(told).decode()
             id = f"{message.partition()}-{message.offset()}"
-            made.append(Message(id, {"data": _text(message.value() or b"")}, place))
+            made.append(Message(id, {"data": text_of(message.value() or b"")}, place))
         return made
 
     def _begin(self, position: str) -> None:
@@ -157,6 +128,8 @@ def source_from(url: str) -> tuple[Source, str]:
         )
     try:
         if wanted == "stream":
+            from driftline.app.service.redis_streams import RedisSource
+
             plain = parts._replace(query="").geturl()
             return RedisSource(plain, query["stream"]), query["model"]
         return KafkaSource(parts.netloc, query["topic"]), query["model"]
@@ -200,36 +173,42 @@ class Feeder(threading.Thread):
 
     def _taken(self, messages: Sequence[Message]) -> bool:
         """Hand messages to the writer, until they are on the disk; say whether to go on."""
-        if not self._found():
+        served = self._served()
+        if served is None:
             return False
-        requests = self._requests(messages)
-        last = Read(self.key, messages[-1].position)
-        while not self._ending.is_set():
+        requests = self._requests(served, messages)
+        last = Read(self._model, self.key, messages[-1].position)
+        while self._served() is not None:
             try:
                 future = self._writer.submit_together([*requests, last], len(messages))
-                self._count(requests, future.result())
-                self.position = messages[-1].position
-                return True
+                *outcomes, done = future.result()
             except RefusedError as error:
                 if error.status == 503:
                     return False
                 time.sleep(PAUSE)  # the queue or the disk is full
+                continue
+            if done.status == 200:  # else the model has gone meanwhile, and nothing was written
+                self._count(outcomes)
+                self.position = messages[-1].position
+                return True
         return False
 
-    def _found(self) -> bool:
-        """Wait until the model is there, since messages are not to be passed over before."""
-        if self._model not in self._writer.machine.names:
-            said = (
-                f"{self._source.name}: there is no model {self._model!r} yet, which is waited for"
-            )
-            print(said, file=sys.stderr, flush=True)
-        while self._model not in self._writer.machine.names:
-            if self._ending.wait(PAUSE):
-                return False
-        return True
+    def _served(self) -> Served | None:
+        """Wait for a model in service, since messages are not to be passed over before."""
+        said = False
+        while not self._ending.is_set():
+            try:
+                return self._writer.machine.hosted(self._model).served
+            except RefusedError as error:
+                if not said:
+                    waiting = f"{self._source.name}: {error}, and messages wait for it"
+                    print(waiting, file=sys.stderr, flush=True)
+                said = True
+                self._ending.wait(PAUSE)
+        return None
 
-    def _count(self, requests: Sequence[Request], outcomes: Sequence[Outcome]) -> None:
-        for outcome in outcomes[: len(requests)]:
+    def _count(self, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
             bad = outcome.items is None or outcome.items[0]["status"] >= 400
             self.refused += bad
             if bad:
@@ -237,23 +216,22 @@ class Feeder(threading.Thread):
                 why = str(said.get("error"))
                 print(f"{self._source.name}: {why:.200}", file=sys.stderr, flush=True)
 
-    def _requests(self, messages: Sequence[Message]) -> list[Request]:
+    def _requests(self, served: Served, messages: Sequence[Message]) -> list[Request]:
         """Return what messages ask for; those that cannot be read are counted and passed over."""
         made: list[Request] = []
         for message in messages:
             self.read += 1
             try:
-                made.append(self._request(message))
+                made.append(self._request(served, message))
             except (RefusedError, InputError, msgspec.MsgspecError, RecursionError) as error:
                 self.refused += 1
                 said = f"{self._source.name}, message {message.id}: {error}"
                 print(f"{said:.300}", file=sys.stderr, flush=True)
         return made
 
-    def _request(self, message: Message) -> Request:
+    def _request(self, served: Served, message: Message) -> Request:
         own = f"{self._source.name} {message.id}"
         if list(message.fields) != ["data"]:
-            served = self._writer.machine.hosted(self._model).served
             names = served.model.label if isinstance(served, TableServed) else []
             row: dict[str, Any] = dict(message.fields)
             if not names or any(name not in row for name in names):
@@ -273,5 +251,6 @@ class Feeder(threading.Thread):
         return Learn(self._model, [content.id or own], [content.row], [feedback])
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return what a broker sent as a text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -31,6 +31,8 @@ __all__ = ["Limits", "Writer"]
 MANY = 20
 #: The share of the rows that may wait from which on others are refused unread.
 CROWDED = 0.75
+#: How many bytes the file of a model may have beside its state.
+NAMES = 16 << 20
 
 
 class Limits:
@@ -62,6 +64,11 @@ class Limits:
         self.models, self.challengers = models, challengers
         #: The most bytes of the state of each.
         self.memory = memory
+
+    @property
+    def upload(self) -> int:
+        """The most bytes of a model's file: those of its state, and of the names in it."""
+        return self.memory + NAMES
 
 
 class Writer(threading.Thread):

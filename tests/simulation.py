@@ -187,9 +187,9 @@ class MemoryLog:
         later = {record.kind for record in self.records if record.seq > covered}
         if Kind.CHALLENGE in later:
             return
-        marks, old = self.marks, []
+        marks, old, created = self.marks, [], self.created()
         for record in self.records[:-1]:
-            if record.seq > covered or record.at >= before or record.kind is Kind.CREATE:
+            if record.seq > covered or record.at >= before or record.seq in created:
                 continue
             told = marks[record.model, record.id].told if record.kind is Kind.ASK else 0
             waits = record.kind is Kind.ASK and (told == 0 or told > covered)
@@ -221,7 +221,9 @@ class MemoryLog:
         return self.records[-1].seq, self.records[-1].batch, self.records[-1].at
 
     def created(self):
-        return {r.model: r.id for r in self.records if r.kind is Kind.CREATE}
+        gone = {record.model for record in self.records if record.kind is Kind.DELETE}
+        made = (record for record in self.records if record.kind is Kind.CREATE)
+        return {record.model: record.id for record in made if record.model not in gone}
 
     def waiting(self, model, before, most=10_000):
         return [

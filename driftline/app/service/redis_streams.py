@@ -27,9 +27,9 @@ class Position(NamedTuple):
 
     @staticmethod
     def of(text: str) -> Position:
-        """Return the position that a text says; earlier versions wrote the last message only."""
-        if "/" not in text:
-            return Position(0, text or START, "", "")
+        """Return the position that a text says, which is empty before the first message."""
+        if not text:
+            return Position(0, START, "", "")
         generation, last, first, server = text.split("/")
         return Position(int(generation), last, first, server)
 

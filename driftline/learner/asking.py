@@ -357,8 +357,7 @@ class Asking(Core):
 
     def _finish(self, tickets: Sequence[Ticket]) -> None:
         """Expect no more labels for some tickets; this may be done twice."""
-        numbers = np.array([ticket.number for ticket in tickets], dtype=np.int64)
-        self._outstanding = self._outstanding.without(numbers)
+        self._outstanding.discard([ticket.number for ticket in tickets])
         self._keep_waiting()
 
     def _feedback(self, ticket: Ticket, label: Label, loss: float | None) -> Label:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import numpy as np
 
 __all__ = ["Outstanding"]
+
+#: Up to so many numbers are removed one by one: each of them moves all that come after it.
+FEW = 16
 
 
 class Outstanding:
@@ -65,10 +69,24 @@ class Outstanding:
         del self._numbers[:place]
         return place
 
+    def discard(self, numbers: Sequence[int]) -> None:
+        """Remove those of some numbers that are there, each at once or not at all."""
+        if len(numbers) > FEW:
+            self._numbers = self.without(np.array(numbers, dtype=np.int64))._numbers
+            return
+        for number in numbers:
+            if number in self:
+                self.remove(number)
+
     def without(self, numbers: np.ndarray) -> Outstanding:
-        """Return all but some numbers."""
-        known = self.to_array()
-        return Outstanding(known[~np.isin(known, numbers)])
+        """Return all but some numbers; those that are not there do not matter."""
+        if not len(self._numbers):
+            return Outstanding()
+        known = np.frombuffer(self._numbers, dtype=np.int64)
+        places = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        keep = np.ones(len(known), dtype=bool)
+        keep[places[known[places] == numbers]] = False
+        return Outstanding(known[keep])
 
     def to_array(self) -> np.ndarray:
         """Return a copy."""

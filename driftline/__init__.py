@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from driftline.errors import BusyError as BusyError
     from driftline.errors import InputError as InputError
     from driftline.errors import NoGuaranteeError as NoGuaranteeError
+    from driftline.errors import TornError as TornError
     from driftline.estimators import DriftClassifier as DriftClassifier
     from driftline.estimators import DriftMultilabelClassifier as DriftMultilabelClassifier
     from driftline.estimators import DriftOrdinalClassifier as DriftOrdinalClassifier
@@ -101,6 +102,7 @@ _NAMES = {
     "BusyError": "errors",
     "InputError": "errors",
     "NoGuaranteeError": "errors",
+    "TornError": "errors",
     "OGD": "learner",
     "Learner": "learner",
     "Member": "learner",

@@ -1,6 +1,6 @@
-"""What goes wrong, by name. Every error here is a ``ValueError``."""
+"""What goes wrong, by name. Every error that is the input's is a ``ValueError``."""
 
-__all__ = ["DAMAGE", "BusyError", "InputError", "NoGuaranteeError"]
+__all__ = ["DAMAGE", "BusyError", "InputError", "NoGuaranteeError", "TornError"]
 
 #: The exceptions that reading a file may raise if no version of this library wrote it: values of a
 #: wrong type, too deeply nested data, too large sizes.
@@ -26,3 +26,7 @@ class NoGuaranteeError(ValueError):
 
 class BusyError(InputError, RuntimeError):
     """A call from another thread, or from a callback, while the learner plays a stream."""
+
+
+class TornError(RuntimeError):
+    """A committee whose members stand after different rounds: an exception came between them."""

@@ -249,7 +249,7 @@ def test_a_committee_does_not_go_on_after_a_trusted_model_has_raised():
         lambda: committee.grown(classes=4),
     ]
     for call in calls:
-        with pytest.raises(dl.InputError, match="different rounds"):
+        with pytest.raises(dl.TornError, match="different rounds"):
             call()
     committee.restore(saved)
     committee.step(X[21], y[21])

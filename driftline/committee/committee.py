@@ -17,7 +17,7 @@ from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
-from driftline.errors import InputError
+from driftline.errors import InputError, TornError
 from driftline.features import Standardise, Standardiser
 from driftline.inputs import Rows
 from driftline.inputs.flags import every
@@ -737,7 +737,7 @@ class Committee(Shell):
     def _check_whole(self) -> None:
         """Refuse to go on where an exception has left members after different rounds."""
         if self._torn:
-            raise InputError(
+            raise TornError(
                 "the members stand after different rounds, since a call was interrupted: load a "
                 "saved committee, or make a new one"
             )

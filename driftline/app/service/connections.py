@@ -12,8 +12,13 @@ from driftline.app.service.http import Bounds
 
 __all__ = ["Connection"]
 
-#: How many bytes of headers are parsed at once: few requests have room in them; and of a body.
-SLICE, PART = 512, 1 << 18
+#: How many bytes of headers are parsed at once: few requests have room in them; and of a body: one
+#: in chunks may have a call for every six bytes.
+SLICE, PART, CHUNKS = 512, 1 << 18, 1 << 14
+#: How many bytes of chunks are parsed after the answer, so that a client may read why.
+LATE = 1 << 20
+#: How many bytes beside a body, such as the sizes of chunks, are parsed for every byte of it.
+FRAMES = 8
 #: How many bytes the address and the headers of a request may have.
 HEAD = 1 << 16
 #: How many unsent bytes hold up what writes more, and how many bytes are charged to no budget.
@@ -49,7 +54,7 @@ class Connection(HttpToolsProtocol):
     after the first answer, and any byte ends a pause.
     """
 
-    _head, _in_head, _seen = 0, True, 0
+    _head, _in_head, _seen, _length, _frames, _late = 0, True, 0, 0, 0, 0
     _since, _heard, _timer = 0.0, 0.0, None
     _held, _place, _unsent, _charged = b"", 0, 0, 0
     #: The request that was started last; those in the pipeline wait for it.
@@ -107,10 +112,17 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Count the bytes of a body from now on, not those before it."""
-        self._head, self._in_head, self._seen = 0, False, 0
+        self._head, self._in_head, self._seen, self._frames, self._late = 0, False, 0, 0, 0
+        given = (int(value) for name, value in self.headers if name == b"content-length")
+        self._length = next(given, 0)
         super().on_headers_complete()
         if not self.pipeline:
             self._started = self.cycle
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; what comes after a body in chunks (trailers) is dropped."""
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
         """Count the bytes of a body."""
@@ -156,10 +168,18 @@ class Connection(HttpToolsProtocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Parse held bytes as far as may be; read more when none are left."""
+        """Parse held bytes as far as may be; read more when none are left.
+
+        Others have their turn after every part of a body in chunks.
+        """
         while self._place < len(self._held) and self._is_ready():
             start, self._place = self._place, min(self._end(), len(self._held))
+            chunks = not self._in_head and not self._length
             self._parse(self._held[start : self._place])
+            if chunks and self._place < len(self._held):
+                self.flow.pause_reading()
+                self.loop.call_soon(self._read_on)
+                return
         if self._place < len(self._held):
             self.flow.pause_reading()
         else:
@@ -174,18 +194,18 @@ class Connection(HttpToolsProtocol):
         Nothing behind that is parsed before the request is answered; a chunked body ends by an
         empty line, as headers do.
         """
-        start, length = self._place, 0
-        if not self._in_head:
-            given = (int(value) for name, value in self.headers if name == b"content-length")
-            length = next(given, 0)
-        if length:
-            return start + max(1, min(length - self._seen, PART))
-        most = start + (SLICE if self._in_head else PART)
+        start = self._place
+        if not self._in_head and self._length:
+            return start + max(1, min(self._length - self._seen, PART))
+        most = start + (SLICE if self._in_head else CHUNKS)
         found = self._held.find(b"\r\n\r\n", start, most)
         return most if found < 0 else found + 4
 
     def _parse(self, data: bytes) -> None:
-        """Parse bytes; refuse a request whose address and headers do not end."""
+        """Parse bytes; refuse a request whose address and headers do not end.
+
+        Nor may there be much beside a body, or much more of one that is answered already.
+        """
         if self._in_head:
             self._head += len(data)
             if self._head > HEAD:
@@ -193,13 +213,20 @@ class Connection(HttpToolsProtocol):
                 return
             if self._head > UNSENT:
                 self._charge()
+            super().data_received(data)
+            return
+        before, late = self._seen, not self._length and not self._is_answering()
         super().data_received(data)
+        self._frames += len(data) - (self._seen - before)
+        self._late += late * len(data)
+        if self._frames > HEAD + FRAMES * self._seen or self._late > LATE:
+            self.abort()
 
     # -- what is held, and for how long
 
     def _charge(self) -> None:
         """Tell the budget what the connection holds, if it is much."""
-        size = len(self._held) - self._place + self._head
+        size = len(self._held) - self._place + self._head + self._frames
         if self.flow.write_paused:
             size += self.transport.get_write_buffer_size()
         if self.cycle is not None and not self.cycle.response_complete:

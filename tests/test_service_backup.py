@@ -117,6 +117,26 @@ def test_a_service_goes_on_with_a_backup(service):
     assert (folder / "again").stat().st_mode & 0o077 == 0
 
 
+def test_two_backups_to_one_place_are_made_one_after_the_other(service):
+    _, _, folder = service
+    results = []
+
+    def work():
+        try:
+            results.append(back_up(folder / "data", folder / "backup"))
+        except dl.InputError as error:
+            results.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    refused = [own for own in results if isinstance(own, str)]
+    assert len(refused) == 3 and all("there already" in own for own in refused)
+    restore(folder / "backup", folder / "again")
+
+
 def test_a_backup_with_a_flipped_bit_is_refused(service):
     address, server, folder = service
     client(address).learn("m", [{"x": i} for i in range(20)], ["yes", "no"] * 10)

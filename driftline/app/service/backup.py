@@ -7,6 +7,7 @@ only up to snapshots that the log names, log and snapshots together have everyth
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -125,8 +126,22 @@ def _about(backup: Path) -> Json:
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
     """Yield an empty folder that only its owner reads; it gets the target's name at the end."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} is there already: name a new folder, or move it away")
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = os.open(target.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(beside, fcntl.LOCK_EX)  # another backup to this place has the same draft
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise InputError(f"{target} is there already: name a new folder, or move it away")
+        with _made(target) as draft:
+            yield draft
+    finally:
+        os.close(beside)
+
+
+@contextmanager
+def _made(target: Path) -> Iterator[Path]:
+    """Yield the draft of a folder, which gets the folder's name at the end, or is deleted."""
     draft = files.draft_of(target)
     shutil.rmtree(draft, ignore_errors=True)
     (draft / SNAPSHOTS).mkdir(mode=0o700, parents=True)
@@ -139,7 +154,7 @@ def _draft(target: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    files.disk.sync_folder(target.absolute().parent)
+    files.disk.sync_folder(target.parent)
 
 
 @contextmanager
@@ -149,6 +164,11 @@ def _reading(path: Path) -> Iterator[apsw.Connection]:
     try:
         connection.execute("begin")
         yield connection
+    except apsw.BusyError as error:
+        raise InputError(
+            f"{path} is locked: its service was started on a full disk, and nobody else can read "
+            "the log until there is space"
+        ) from error
     except apsw.Error as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     finally:

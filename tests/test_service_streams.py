@@ -1,10 +1,12 @@
 """Streams that the service reads by itself: a message is learned from once, whatever dies."""
 
+import io
 import json
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 
@@ -71,9 +73,11 @@ def test_messages_predict_tell_and_learn(tmp_path):
         assert feeder.refused == 5
 
 
-def test_messages_wait_for_a_model_that_is_out_of_service(tmp_path, monkeypatch, capfd):
+def test_messages_wait_for_a_model_that_is_out_of_service(tmp_path, monkeypatch):
     """None is passed over: what was read when it went out is in the log, and the rest waits."""
     messages = [{"x": str(i % 5), "y": "yes" if i % 2 else "no"} for i in range(40)]
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
     with serving(tmp_path / "data") as (address, server):
         client(address).create("m", "y", columns=COLUMNS, learner="fast")
         served, learned = server.machine.hosted("m").served, []
@@ -88,9 +92,8 @@ def test_messages_wait_for_a_model_that_is_out_of_service(tmp_path, monkeypatch,
         monkeypatch.setattr(served, "learn", fail)
         feeder = Feeder(ListSource(messages), "m", server.writer, server.positions)
         feeder.start()
-        said = ""
-        while "messages wait for it" not in said:
-            said += capfd.readouterr().err
+        while "messages wait for it" not in said.getvalue():
+            time.sleep(0.01)
         feeder.stop()
     with serving(tmp_path / "data") as (address, server):
         assert server.positions == {"list m": "21"}

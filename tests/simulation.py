@@ -490,7 +490,8 @@ class History:
             return
         for name in list(self.machine.names):
             self.machine.process([Expire(name, before(EXPIRY))])
-        covered = covered_by(self.disk.known, self.machine.models, lambda file: True)
+        machine = self.machine
+        covered = covered_by(self.disk.known, machine.models, lambda file: True, machine.seq)
         if covered and not self.machine.quarantined:
             self.machine.log.trim(before(KEEP), covered, before(2 * KEEP))
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import driftline as dl
 from driftline.app.cli import main
+from driftline.app.service.backup import back_up
 from driftline.app.service.clock import LogClock, wall_milliseconds
 from driftline.app.service.log import DiskFullError, SqliteLog
 from driftline.app.service.machine import Machine
@@ -113,15 +114,15 @@ def test_a_snapshot_that_fills_the_disk_ends_nothing(tmp_path):
     with serving(tmp_path / "data") as (address, server):
         own, writer = client(address), server.writer
         own.create("m", "y", columns=COLUMNS, learner="fast")
-        put = server.log.put_snapshot
+        put = server.log.put_snapshots
 
         def full(*arguments):
-            server.log.put_snapshot = put
+            server.log.put_snapshots = put
             raise DiskFullError("simulated")
 
-        server.log.put_snapshot, writer._next_snapshot = full, 0.0
+        server.log.put_snapshots, writer._next_snapshot = full, 0.0
         end = time.monotonic() + 20.0
-        while server.log.put_snapshot is full and time.monotonic() < end:
+        while server.log.put_snapshots is full and time.monotonic() < end:
             own.learn("m", {"x": 1.0}, "yes")
         while not within(server, server.log.snapshots) and time.monotonic() < end:
             writer._next_snapshot = 0.0
@@ -325,7 +326,11 @@ def test_a_service_starts_on_a_full_disk(tmp_path, killed):
             status, said = call(address, "POST", "/models/m/predict", {"row": {"x": 1}, "id": "b"})
             assert status == 200 and said["token"]
             assert call(address, "GET", "/ready")[0] == 503
-            assert call(address, "GET", "/models/m/log")[0] == 200
+            assert call(address, "GET", "/models/m/log")[0] == (507 if server.log.full else 200)
+            assert server.log.full != killed  # then there is an index of the write-ahead log
+            if server.log.full:
+                with pytest.raises(dl.InputError, match="is locked: its service was started"):
+                    back_up(folder, tmp_path / "backup")
             (place / "fill").unlink()
             end = time.monotonic() + 20.0
             while call(address, "POST", "/models/m/labels", body)[0] != 200:

@@ -1,5 +1,7 @@
 """A model that fails is taken out of service; the others go on, and a restart tries again."""
 
+import time
+
 import pytest
 
 import driftline as dl
@@ -8,11 +10,16 @@ from driftline.app.service.machine import Machine
 from driftline.app.service.requests import Ask, Challenge, Create, Delete, Expire, Learn, Tell
 from driftline.app.service.served import Feedback
 from driftline.app.service.writer import Limits
-from tests.service import call, client, serving
+from tests.service import call, client, serving, within
 from tests.simulation import POISON, Diary
 
 COLUMNS = {"x": "number"}
-ERRORS = [MemoryError("simulated"), RecursionError("simulated"), AttributeError("a fault of ours")]
+ERRORS = [
+    MemoryError("simulated"),
+    RecursionError("simulated"),
+    AttributeError("a fault of ours"),
+    dl.TornError("members stand after different rounds"),
+]
 
 
 class Memory:
@@ -174,3 +181,28 @@ def test_whoever_watches_and_fails_ends_nothing(tmp_path):
         assert own.learn("m", {"x": 1.0}, "yes")["learned"]
         assert own.learn("m", {"x": 1.0}, "yes")["learned"]
         del server.machine.flush
+
+
+def test_a_model_that_has_no_state_to_save_is_alone(tmp_path, monkeypatch):
+    """The other one has snapshots and copies, and the end is clean."""
+    with serving(tmp_path / "data", limits=Limits(snapshot_seconds=0.05)) as (address, server):
+        own = client(address)
+        for name in ("m", "n"):
+            own.create(name, "y", columns=COLUMNS, learner="fast")
+            assert call(address, "POST", f"/models/{name}/look", {"row": {"x": 1.0}})[0] == 200
+
+        def fail():
+            raise dl.InputError("members stand after different rounds")
+
+        monkeypatch.setattr(server.machine.hosted("m").served, "to_saved", fail)
+        own.learn("m", {"x": 1.0}, "yes")
+        own.learn("n", {"x": 1.0}, "yes")
+        number = server.machine.names["n"]
+        while within(server, server.log.snapshots)[number][0].seq < server.machine.seq:
+            time.sleep(0.01)
+        states = {state["name"]: state for state in own.models()}
+        assert "it has no state to save" in states["m"]["quarantined"]
+        assert own.learn("n", {"x": 2.0}, "no")["learned"]
+    with serving(tmp_path / "data") as (address, server):
+        assert client(address).model("m")["counts"]["learned"] == 1
+        assert server.replayed < 6

@@ -136,6 +136,39 @@ def test_after_a_long_rest_records_are_not_numbered_anew(killed):
     check_killed(killed)
 
 
+def test_rows_of_deleted_models_go_when_no_model_is_left(killed):
+    killed.process(Delete("m"))
+    killed.now += 20_000
+    killed.process(Create("n", killed.machine.log.body(1)))
+    killed.process(Delete("n"))
+    assert killed.trim() == 7
+    assert [record.seq for record in killed.log.read()] == [8, 9]
+    check_killed(killed)
+
+
+def test_a_damaged_snapshot_of_a_model_that_rests_is_written_once(killed):
+    killed.snapshot()
+    (newest, older) = killed.log.snapshots()[1]
+    damage(killed, 1, generations=1)
+    killed.start()
+    for _ in range(3):
+        killed.writer.snapshot(wait=True)
+    assert {own.file for own in killed.log.snapshots()[1]} == {newest.file, older.file}
+    assert not killed.snapshots.damaged
+    assert killed.snapshots.verified == {newest.file, older.file}
+
+
+def test_many_models_that_rest_are_one_commit(killed, monkeypatch):
+    for name in ("a", "b", "c"):
+        create(killed, name)
+    killed.snapshot()
+    learn(killed, "later")
+    commits, commit = [], killed.log._commit
+    monkeypatch.setattr(killed.log, "_commit", lambda work: commits.append(1) or commit(work))
+    killed.writer.snapshot(wait=True)
+    assert len(commits) == 2  # what holds on, and what was written
+
+
 def test_rows_that_were_forgotten_stay_so(killed):
     killed.process(Ask("m", ["a"], [{"x": 3.0}]))
     killed.snapshot()

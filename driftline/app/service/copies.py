@@ -51,6 +51,12 @@ class Copy:
         self.hosted, self.seq = hosted, hosted.seq
         self.due = time.monotonic() + max(PAUSE, SHARE * seconds)
 
+    def is_due(self, hosted: Hosted, now: float) -> bool:
+        """Say whether the copy is to be made anew: of another model, or of one that has learned."""
+        if self.hosted.number != hosted.number:
+            return True
+        return self.seq != hosted.seq and now >= self.due
+
 
 class Copies(threading.Thread):
     """A thread that predicts by copies of models."""
@@ -79,12 +85,8 @@ class Copies(threading.Thread):
             if hosted is None or now - used > UNUSED:  # an old copy must not answer later
                 made[name] = None
                 self._used.pop(name, None)
-            elif (
-                copy is None
-                or copy.hosted.number != hosted.number
-                or (copy.seq != hosted.seq and now >= copy.due)
-            ):
-                made[name] = hosted.to_saved()
+            elif copy is None or copy.is_due(hosted, now):
+                made[name] = _saved(hosted)
         if made:
             with self._ready:
                 self._fresh.update(made)
@@ -201,6 +203,15 @@ class Copies(threading.Thread):
             if id:
                 answer["token"] = self._tokens.issue(hosted.number, id, tickets, row, at)
         return made
+
+
+def _saved(hosted: Hosted) -> Saved | None:
+    """Return the state of a model; one that has none has no copy."""
+    try:
+        return hosted.to_saved()
+    except Exception:
+        traceback.print_exc()
+        return None
 
 
 def _tried(call: Any, *arguments: Any) -> Any:

@@ -253,16 +253,19 @@ class SqliteLog:
             self._roll_back()
             raise
 
-    def put_snapshot(self, model: int, made: Generation) -> None:
-        """Remember the file of a model's state; only the newest generations are remembered."""
+    def put_snapshots(self, made: Sequence[tuple[int, Generation]]) -> None:
+        """Remember the files of models' states; of each, the newest generations are remembered."""
 
         def work() -> None:
-            run = self._write.execute
-            run("insert or replace into snapshots values(?,?,?,?)", (model, *made))
-            for old in self.snapshots()[model][GENERATIONS:]:
-                run("delete from snapshots where model=? and file=?", (model, old.file))
+            rows = [(model, *own) for model, own in made]
+            many = self._write.executemany
+            many("insert or replace into snapshots values(?,?,?,?)", rows)
+            known = self.snapshots()
+            old = [(model, own.file) for model, _ in made for own in known[model][GENERATIONS:]]
+            many("delete from snapshots where model=? and file=?", old)
 
-        self._commit(work)
+        if made:
+            self._commit(work)
 
     def drop_snapshots(self, model: int, damaged: Collection[str]) -> None:
         """Forget files of a model's state that cannot be used."""
@@ -355,14 +358,19 @@ class SqliteLog:
         return [Stored(*row) for row in self._rows(statement, (seq,))]
 
     def read(self, after: int = 0) -> Iterator[Record]:
-        """Yield all records after one, by its seq."""
-        with self.reader() as reader:
-            yield from reader.read(after)
+        """Yield all records after one, by its seq; for who writes them."""
+        yield from LogReader(self._write).read(after)
+
+    def check_shared(self) -> None:
+        """Refuse to let others read a log that was opened on a full disk."""
+        if self.full:
+            raise DiskFullError("the disk is full: nobody but the service can read its log")
 
     @contextmanager
     def reader(self) -> Iterator[LogReader]:
         """Return what any one thread may read records by, while others are written."""
-        alone = self._vfs is not None or self.full
+        self.check_shared()
+        alone = self._vfs is not None
         connection = self._write if alone else opened_for_reading(self.path)
         try:
             yield LogReader(connection)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
@@ -126,7 +127,7 @@ class Machine:
         for number in [number for number in without if number <= self.log.trimmed]:
             trimmed = self.log.trimmed
             why = f"no snapshot of it can be read, and records up to {trimmed} were deleted"
-            self._quarantine(number, without.pop(number), number, why + ": restore a backup")
+            self.quarantine(number, number, why + ": restore a backup", without.pop(number))
         start = min([*covered.values(), *(number - 1 for number in without)], default=0)
         count = 0
         for _, group in groupby(self.log.read(start), key=lambda record: record.batch):
@@ -134,7 +135,8 @@ class Machine:
             self._apply(records, [None] * len(records))
             count += len(records)
             if len(self._unwritten) >= UNWRITTEN:
-                self._flush()
+                with suppress(DiskFullError):  # then they stay in memory
+                    self._flush()
         # A deleted model that was read again may have had the name of one from a snapshot.
         self.names = {hosted.name: number for number, hosted in self.models.items()}
         self.names |= {gone.name: number for number, gone in self.quarantined.items()}
@@ -147,12 +149,12 @@ class Machine:
         known = record.model in self.models or record.seq == record.model
         return known and record.seq > covered.get(record.model, 0)
 
-    def _quarantine(self, number: int, name: str, seq: int, why: str) -> None:
+    def quarantine(self, number: int, seq: int, why: str, name: str = "") -> None:
         """Take a model out of service, and say so; its tickets follow from the log."""
-        made = Quarantined(number, name, seq, self.at, why)
-        self.quarantined[number] = made
         if (hosted := self.models.pop(number, None)) is not None:
             self._tickets.drop(hosted)
+            name = hosted.name
+        made = self.quarantined[number] = Quarantined(number, name, seq, self.at, why)
         print(f"{made.refusal}", file=sys.stderr, flush=True)
 
     def flush(self) -> None:
@@ -266,7 +268,10 @@ class Machine:
         for number in dict.fromkeys(record.model for record in records):
             if (hosted := self.models.get(number)) is not None:
                 last = [record for record in records if record.model == number][-1]
-                hosted.note(last.seq, last.batch, last.at)
+                try:
+                    hosted.note(last.seq, last.batch, last.at)
+                except Exception as error:
+                    self.quarantine(number, last.seq, f"its losses cannot be told: {error!r:.200}")
         return made
 
     def _tried_part(self, model: int, kind: Kind, part: Sequence[tuple[Record, Any]]) -> list[Any]:
@@ -280,10 +285,10 @@ class Machine:
             raise
         except Exception as error:  # a MemoryError, or a fault of a learner: who knows what it did
             traceback.print_exc()
-            name = self.models[model].name if model in self.models else records[0].id
+            if kind is Kind.CREATE:
+                self.names[records[0].id] = model
             why = f"record {records[0].seq} cannot be applied: {error!r:.200}"
-            self.names[name] = model
-            self._quarantine(model, name, records[0].seq, why)
+            self.quarantine(model, records[0].seq, why, records[0].id)
         return [self.quarantined[model].refusal] * len(records)
 
     def _apply_part(

@@ -44,6 +44,7 @@ from driftline.app.service.http import (
     parts_of,
     read_body,
 )
+from driftline.app.service.log import DiskFullError
 from driftline.app.service.making import challenger_of, checked_name, model_of
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.openapi import openapi
@@ -149,6 +150,8 @@ class Slow:
                 made = await call(request)
             except (RefusedError, InputError) as error:
                 made = error_of(error)
+            except DiskFullError as error:
+                made = error_of(RefusedError(507, str(error)))
             except ConnectionResetError:  # nobody is there to read it
                 made = 408, b""
             if isinstance(made, tuple):
@@ -357,6 +360,7 @@ class Slow:
     async def log(self, request: Request) -> Response:
         """Return the log of a model, as CSV, JSON lines or Parquet."""
         hosted = self._writer.machine.hosted(request.path_params["model"])
+        self._writer.log.check_shared()
         form = request.query_params.get("format", "csv")
         if form == "parquet":
             return await self._parquet(hosted.number, _after(request))

@@ -430,7 +430,7 @@ def served_from(
             model.learner.identify(id)
         return TableServed(model, memory)
     paid = about.get("paid", 0.0)
-    if not isinstance(paid, (int, float)) or not math.isfinite(paid):
+    if type(paid) not in (int, float) or not 0.0 <= paid <= LARGEST:
         raise InputError(f"a model cannot have paid {paid!r:.80}")
     learner = loaded("the model", about, arrays)
     if not isinstance(learner, Learner):

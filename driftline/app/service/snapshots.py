@@ -42,15 +42,20 @@ def due(
     return files, hold
 
 
-def covered_by(known: Known, models: Iterable[int], verified: Callable[[str], bool]) -> int:
-    """Return the record up to which the older snapshots of all models hold, 0 if one is missing."""
+def covered_by(
+    known: Known, models: Iterable[int], verified: Callable[[str], bool], last: int
+) -> int:
+    """Return the record up to which the older snapshots of all models hold, 0 if one is missing.
+
+    Without any model nothing is needed up to the last record.
+    """
     oldest = []
     for number in models:
         several = known.get(number, ())[:GENERATIONS]
         if len(several) < GENERATIONS or not all(verified(own.file) for own in several):
             return 0
         oldest.append(several[-1].seq)
-    return min(oldest, default=0)
+    return min(oldest, default=last)
 
 
 class SnapshotFolder:
@@ -112,6 +117,7 @@ class SnapshotFolder:
         name = f"model-{number}-{seq}-{slot}.snapshot"
         archive.write(self.folder / name, *saved)
         archive.read(self.folder / name)  # as it is on the disk, by its digest
+        self.damaged.discard(name)
         return Generation(name, batch, seq)
 
     def sweep(self) -> None:

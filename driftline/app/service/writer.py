@@ -308,8 +308,9 @@ class Writer(threading.Thread):
         None is deleted while a model is out of service: its records may be all that is left of it.
         """
         verified = self.snapshots.verified.__contains__
-        covered = covered_by(self.log.snapshots(), self.machine.models, verified)
-        if not covered or self.machine.quarantined:
+        machine = self.machine
+        covered = covered_by(self.log.snapshots(), machine.models, verified, machine.seq)
+        if not covered or machine.quarantined:
             return 0
         kept = int(1000 * self._limits.keep_seconds)
         return self.log.trim(self._clock.before(kept), covered, self._clock.before(2 * kept))
@@ -323,9 +324,9 @@ class Writer(threading.Thread):
         machine.flush()  # tickets of rows up to now are on the disk before a state needs them
         self._snapshot_seq = machine.seq
         wanted, hold = due(known, machine.models, machine.seq)
-        saved = [(machine.models[n].to_saved(), machine.seq, own) for n, own in wanted.items()]
-        for number, generation in hold:
-            self.log.put_snapshot(number, generation)
+        pairs = [(self._saved(number), former) for number, former in wanted.items()]
+        saved = [(own, machine.seq, former) for own, former in pairs if own is not None]
+        self.log.put_snapshots(hold)
         work: list[Callable[[], Any]] = [partial(self._written, *own) for own in saved]
         if math.isfinite(self._limits.keep_seconds):
             fresh = {own.file for several in known.values() for own in several}
@@ -337,6 +338,18 @@ class Writer(threading.Thread):
             thread = threading.Thread(target=aside, name="snapshots", daemon=True)
             thread.start()
             self._writing = thread
+
+    def _saved(self, number: int) -> Saved | None:
+        """Return the state of a model; one that has none is taken out of service."""
+        hosted = self.machine.models[number]
+        try:
+            return hosted.to_saved()
+        except MemoryError:  # later is soon enough
+            traceback.print_exc()
+        except Exception as error:
+            traceback.print_exc()
+            self.machine.quarantine(number, hosted.seq, f"it has no state to save: {error!r:.200}")
+        return None
 
     def _written(self, saved: Saved, until: int, former: str) -> tuple[int, Generation]:
         made = self.snapshots.write(saved, until, former)
@@ -365,9 +378,8 @@ class Writer(threading.Thread):
     def _name_snapshots(self, made: Sequence[tuple[int, Generation]]) -> None:
         self._writing = None
         try:
-            for number, generation in made:
-                if number in self.machine.models:
-                    self.log.put_snapshot(number, generation)
+            models = self.machine.models
+            self.log.put_snapshots([own for own in made if own[0] in models])
             self.snapshots.sweep()
         except DiskFullError:  # the log has everything: a later snapshot will do
             self.disk_full = True
@@ -375,11 +387,15 @@ class Writer(threading.Thread):
             print(f"old snapshots could not be deleted: {error}", file=sys.stderr, flush=True)
 
     def _end(self) -> None:
-        with suppress(DiskFullError, OSError):
+        try:
             if self._writing is not None:
                 self._writing.join()
                 self._process(self._taken())
             self.snapshot(wait=True)
+        except LogFailedError:
+            raise
+        except Exception as error:  # the log has everything
+            print(f"there is no last snapshot: {error!r:.200}", file=sys.stderr, flush=True)
         self.log.close()
 
 

@@ -43,11 +43,15 @@ def soften(theta, target, work):
     """Write softmax and what follows it in the workspace; return the loss in base e."""
     d = theta.size
     high, top = peak(theta)
-    for i in range(d):
-        work[i] = exp(theta[i] - high)
     rest = 0.0
-    for i in range(d):
-        rest += where(top == i, 0.0, work[i])
+    if d == 2:  # the exponential of the highest score is 1
+        rest = exp(-abs(theta[0] - theta[1]))
+        work[0], work[1] = where(top == 0.0, 1.0, rest), where(top == 0.0, rest, 1.0)
+    else:
+        for i in range(d):
+            work[i] = exp(theta[i] - high)
+        for i in range(d):
+            rest += where(top == i, 0.0, work[i])
     share = 1.0 / (1.0 + rest)
     work[d + TOP] = top
     work[d + DOUBT] = rest * share

@@ -22,7 +22,16 @@ from driftline.features import Standardise, Standardiser
 from driftline.inputs import Rows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
-from driftline.learner import Asked, Member, Shell, Shield, Ticket, Waiting, check_longer
+from driftline.learner import (
+    Asked,
+    Member,
+    Shell,
+    Shield,
+    Ticket,
+    Waiting,
+    check_longer,
+    log_probabilities,
+)
 from driftline.state import State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
@@ -334,7 +343,11 @@ class Committee(Shell):
             late, first = room.late
             given = (first, first + len(risks), risks, self.shares.kept)
             paid, counts, asked = late.settle(*given)
-        self._weigh(paid, losses, counts, room["weights"], asked)
+        believed = None
+        if "scores" in room.members[0].columns:
+            believed = room["weights"] if self._beliefs is None else np.empty_like(risks)
+            room.columns["beliefs"] = believed
+        self._weigh(paid, losses, counts, room["weights"], asked, believed)
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
@@ -749,6 +762,7 @@ class Committee(Shell):
         sample_weight: np.ndarray | None = None,
         out: np.ndarray | None = None,
         late: tuple[np.ndarray, np.ndarray] | None = None,
+        believed: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
@@ -760,6 +774,7 @@ class Committee(Shell):
             surrogate=losses,
             alarms=self._alarms,
             late=late,
+            believed=believed,
         )
 
     def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
@@ -792,6 +807,20 @@ class Committee(Shell):
             "prediction": np.stack(made)[places],
         }
 
+    @property
+    def _scored(self) -> int:
+        return len(self.members)
+
+    def _log_probabilities(self, batch: Batch) -> np.ndarray:
+        predicted = None
+        if all(member.takes_top for member in self.members):
+            predicted = batch["prediction"]
+            if self.combine != "vote":
+                made = [own["prediction"] for own in batch.members]
+                predicted = vote(self.task, made, batch["weights"])
+        scores = np.stack([own["scores"] for own in batch.members])
+        return log_probabilities(self.task, scores, batch["beliefs"], predicted)
+
     def _trace(self, batch: Batch, origin: Any, digest: str) -> CommitteeTrace:
         start, states = None, [None] * len(self.members)
         if origin is not None:
@@ -801,7 +830,8 @@ class Committee(Shell):
         names = ("risk", "target_loss", "weights", "member_risk")
         prediction = self.task.predictions(batch["prediction"])
         columns: dict[str, Any] = {name: batch[name] for name in names}
-        columns["sample_weight"] = batch.columns.get("sample_weight")
+        for name in ("sample_weight", "probabilities"):
+            columns[name] = batch.columns.get(name)
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 
 

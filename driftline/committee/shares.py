@@ -87,7 +87,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.committee.beliefs import Beliefs, believe
+from driftline.committee.beliefs import Beliefs, believe, mean_belief
 from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
@@ -102,7 +102,8 @@ SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 GAP, SCALE, HEAD, FIRST_GAP = 0, 1, 2, 1.0
 
 #: The arguments where there are no surrogate losses, and so no beliefs.
-NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
+NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0), np.empty((0, 0)))
+NOWHERE = np.empty((0, 0))
 
 #: Sample weights of rounds that all count once.
 ONCE = np.empty(0)
@@ -126,18 +127,18 @@ UNKNOWN = -1.0
 
 @kernel(SHARES)
 def update(
-    losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, params,
-    alarms, rounds_of, kept, bills,
+    losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, believed,
+    params, alarms, rounds_of, kept, bills,
 ):  # fmt: skip
     """Write the weights before every round, and learn from its losses over the largest possible.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has gap and scale, the loss of every set, its chance, and the sets' weights. A
-    round
-    in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
-    are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
-    empty. Where labels come late, ``kept`` has what sets pay when a round is asked for, and last
-    what the weights pay, over the largest loss; ``bills`` adds up what :class:`Bills` has.
+    round in which all members fare alike moves no chance: nothing but the shares are given back.
+    Beliefs are moved by surrogate losses, and written to ``believed`` before every round; alarms
+    are noted by the weighted mean of losses: unless these are empty. Where labels come late,
+    ``kept`` has what sets pay when a round is asked for, and last what the weights pay, over the
+    largest loss; ``bills`` adds up what :class:`Bills` has.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -157,6 +158,8 @@ def update(
             weights[t, j] = 0.0
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
+        if believed.size > 0:
+            mean_belief(beliefs, believed[t])
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
         if counts < 0.0 and rounds_of.size > 0:
             for g in range(sets):
@@ -384,13 +387,15 @@ class Shares:
         surrogate: np.ndarray | None = None,
         alarms: AlarmLog | None = None,
         late: tuple[np.ndarray, np.ndarray] | None = None,
+        believed: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
         Losses are clipped to the range from 0 to the largest one, which rounding may leave; with
         sample weights they are multiplied by these already. A weight of -1 is for a round that is
         only asked for.
-        Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
+        Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means;
+        beliefs before every round go to ``believed``.
         ``late`` has the round of every event, and for every round the numbers that are :attr:`kept`
         when it is asked for; a first one that is not a number is for a round that is told at once.
         What late labels add to bounds is added to :attr:`bills`.
@@ -406,7 +411,8 @@ class Shares:
         if beliefs is None or surrogate is None:
             update.compiled(*given, *NOTHING, *rest)
         else:
-            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, *rest)
+            theirs = NOWHERE if believed is None else believed
+            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, theirs, *rest)
         return weights
 
     @property

@@ -52,7 +52,8 @@ class CommitteeTrace:
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
     losses are multiplied by the ``sample_weight`` of the round, if there is one. Where labels come
     late, ``arrival`` is the place of each round in the order in which they came, -1 if that has not
-    come: see :class:`~driftline.Trace`.
+    come: see :class:`~driftline.Trace`. ``probabilities``, which are not saved, has those of every
+    label before every round, if the run was asked for them.
     """
 
     risk: np.ndarray
@@ -65,6 +66,7 @@ class CommitteeTrace:
     sample_weight: np.ndarray | None = None
     arrival: np.ndarray | None = None
     carried: int = 0
+    probabilities: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -95,8 +97,9 @@ class CommitteeTrace:
         for name in ("risk", "target_loss"):
             columns[name] = np.where(came, columns[name], np.nan)
         columns["member_risk"] = np.where(came[:, np.newaxis], columns["member_risk"], np.nan)
-        if self.sample_weight is not None:
-            columns["sample_weight"] = self.sample_weight[asked]
+        for name in ("sample_weight", "probabilities"):
+            if (own := getattr(self, name)) is not None:
+                columns[name] = own[asked]
         carried = members[0].carried if members else 0
         late_rounds = {"arrival": late.arrivals, "carried": carried, "members": members}
         return replace(self, **columns, **late_rounds)

@@ -118,6 +118,7 @@ class Block(NamedTuple):
     restarted: np.ndarray | None = None  # whether each round was the first of a new start
     sample_weight: np.ndarray | None = None  # how often each round counts; None for once
     asked: np.ndarray | None = None  # which rounds are predicted only; None for none
+    scores: np.ndarray | None = None  # where the scores of every round go; None for nowhere
 
     @property
     def extras(self) -> np.ndarray:
@@ -157,6 +158,7 @@ class Block(NamedTuple):
             restarted=None if self.restarted is None else self.restarted[part],
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
             asked=None if self.asked is None else self.asked[part],
+            scores=None if self.scores is None else self.scores[part],
         )
 
 

@@ -188,8 +188,10 @@ class CompiledEngine(Engine):
         rows, start, stop, labels, _, trace, predictions, *_ = block
         rows, _, (_, _, program, _, buffer) = self._ready(rows)
         self.parts.loss.check_size(rows.largest if isinstance(rows, Groups) else 0)
-        if solved := bool(program.code[at.GAP] >= 0):
-            trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
+        solved, scores = bool(program.code[at.GAP] >= 0), block.scores
+        if solved or scores is not None:
+            more = 0 if scores is None else scores.shape[1]
+            trace = np.zeros((at.SCORES + more, stop - start))
             trace[: len(block.trace)] = block.trace
         played: int = rows.loop(self.dtype).compiled(
             program.code,
@@ -204,8 +206,11 @@ class CompiledEngine(Engine):
             trace,
             predictions,
         )
-        if solved:
+        if trace is not block.trace:
             block.trace[:, :played] = trace[: len(block.trace), :played]
+        if scores is not None:
+            scores[:played] = trace[at.SCORES :, :played].T
+        if solved:
             self.parts.loss.check_gaps(trace[at.GAP_ROW, :played], trace[at.LOSS_ROW, :played])
             for gaps, row in ((block.gaps, at.GAP_ROW), (block.comparator_gaps, at.THEIR_GAP_ROW)):
                 if gaps is not None:

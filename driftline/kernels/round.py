@@ -138,6 +138,9 @@ def play_round(m, label, extras, trace, t, prediction):
     if code[at.LOOK]:
         for k in range(min(m.mean.size, trace.shape[0] - at.MEANS)):
             trace[at.MEANS + k, t] = m.mean[k]
+    else:
+        for k in range(min(m.theta.size, trace.shape[0] - at.SCORES)):
+            trace[at.SCORES + k, t] = m.theta[k]
     return True
 
 

@@ -255,6 +255,7 @@ SHARES = types.void(
     matrix,
     vector,
     vector,
+    matrix,
     vector,
     vector,
     integers,
@@ -264,6 +265,10 @@ SHARES = types.void(
 
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)
+
+#: ``pool(scores, weights, room, out)``: from the scores of rounds, members and labels to the
+#: logarithms of mean probabilities.
+POOL = types.void(types.Array(types.float64, 3, "C"), matrix, vector, matrix)
 
 #: ``best(scores, code, params, room, out)``: the best vertex for every row of scores, as a
 #: prediction; and ``average(predictions, weights, code, params, room, out)``, that for the mean

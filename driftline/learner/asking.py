@@ -12,7 +12,7 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import join
-from driftline.learner.core import Core
+from driftline.learner.core import Core, Given
 from driftline.learner.late import ToldRun
 from driftline.learner.ticket import Ticket, plain
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Labels
@@ -263,9 +263,8 @@ class Asking(Core):
                 numbers = np.array([ticket.number for ticket in given])
                 then = np.array([ticket.rounds for ticket in given])
                 now = then == self.rounds + np.arange(len(given))
-                self._run(
-                    rows, checked, audit=False, late=ToldRun(self._tickets, numbers, paid, now)
-                )
+                late = ToldRun(self._tickets, numbers, paid, now)
+                self._run(rows, checked, Given(audit=False, late=late))
             return paid
 
     def _plain_rounds(self, tickets: Sequence[Ticket]) -> Rows | None:

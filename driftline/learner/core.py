@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple, Self, TypedDict
 
@@ -13,16 +13,16 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.learner.base import Learner
-from driftline.learner.late import ToldRun, Waiting
+from driftline.learner.late import LateRun, ToldRun, Waiting
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.ticket import Ticket
 from driftline.learner.turn import Turn
 from driftline.state import Draws
 from driftline.tasks import Task
-from driftline.trace import Batch
+from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Json, Label, Saved
 
-__all__ = ["Asked", "Core"]
+__all__ = ["Asked", "Core", "Given"]
 
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
@@ -34,6 +34,23 @@ class TicketFields(TypedDict):
     outstanding: np.ndarray | None
     identity: str
     late: Saved | None
+
+
+class Given(NamedTuple):
+    """What a run is given beside rows and labels: see :meth:`Shell.run`.
+
+    A trace is made if there is a ``digest`` for it. ``late`` are the events of the rows, where
+    labels come late.
+    """
+
+    sample_weight: np.ndarray | None = None
+    digest: str | None = None
+    seed: int | None = None
+    progress: Callable[[int], None] | None = None
+    audit: bool | None = None
+    sink: Sink | None = None
+    late: LateRun | ToldRun | None = None
+    probabilities: bool = False
 
 
 class Asked(NamedTuple):
@@ -169,6 +186,15 @@ class Core(Learner):
         """Write columns that follow from the rounds just played, and that nothing learns from."""
         return
 
+    @property
+    def _scored(self) -> int:
+        """How many members have scores of their own."""
+        return 1
+
+    def _log_probabilities(self, batch: Batch) -> np.ndarray:
+        """Return the logarithms of probabilities in rounds that were played with scores."""
+        raise NotImplementedError
+
     @abstractmethod
     def _learn_one(self, row: Rows, label: Label, number: int) -> object:
         """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
@@ -196,15 +222,8 @@ class Core(Learner):
         return None
 
     @abstractmethod
-    def _run(
-        self,
-        rows: Rows,
-        labels: CheckedLabels,
-        *,
-        audit: bool | None = None,
-        late: ToldRun | None = None,
-    ) -> Any:
-        """Play rows, all or nothing."""
+    def _run(self, rows: Rows, labels: CheckedLabels, given: Given) -> Any:
+        """Play rows, all or nothing; return a trace if there is a digest for it."""
 
     @abstractmethod
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:

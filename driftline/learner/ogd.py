@@ -586,6 +586,7 @@ class OGD(Member):
             restarted=room.columns.get("restarted"),
             sample_weight=room.columns.get("sample_weight"),
             asked=asked,
+            scores=room.columns.get("scores"),
         )
         if (played := self._advance(block)) < stop - start:
             refuse(rows, start + played)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.row_chances import chances_of
+from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
 from driftline.parts import from_config

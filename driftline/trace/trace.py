@@ -36,6 +36,9 @@ OPTIONAL = (
     "gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk", "chance", "slack"
 )  # fmt: skip
 
+#: The column that is not saved.
+PROBABILITIES = "probabilities"
+
 Made = TypeVar("Made")
 
 #: The key of the number of batches that the columns of a streamed trace come in.
@@ -65,7 +68,8 @@ class Trace:
     how many labels of earlier runs came in this one. Where only hits and misses are seen,
     ``chance`` is the probability with which the prediction was drawn, and ``slack`` has a column
     for each unbiased policy: see :class:`~driftline.bandit.Bandit`; of a label that came late, at
-    the scores of the arrival. Beside these, the learner's
+    the scores of the arrival. ``probabilities``, which are not saved, has those of every label
+    before every round, if the run was asked for them. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -86,6 +90,7 @@ class Trace:
     carried: int = 0
     chance: np.ndarray | None = None
     slack: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
     config: Json = field(default_factory=dict)
     digest: str = ""
 
@@ -134,8 +139,9 @@ class Trace:
             columns[name] = np.where(came, getattr(self, name)[told], np.nan)
         if self.restarted is not None:
             columns["restarted"] = came & self.restarted[told]
-        if self.sample_weight is not None:
-            columns["sample_weight"] = self.sample_weight[asked]
+        for name in ("sample_weight", "probabilities"):
+            if (own := getattr(self, name)) is not None:
+                columns[name] = own[asked]
         columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
         columns["known"] = asked - np.arange(len(asked))
         carried = int((late.tell_events[: late.carried] >= 0).sum())
@@ -226,7 +232,7 @@ class Trace:
     ) -> Trace:
         """Return the trace of a run from its rounds."""
         columns: dict[str, Any] = {
-            name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL)
+            name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL, PROBABILITIES)
         }
         prediction = task.predictions(batch["prediction"])
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from driftline.app.runs.late_rounds import Told
 from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
+from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
@@ -32,6 +34,25 @@ PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
 #: The prefix of the names of arrays of the level of sets.
 SETS = "sets."
+
+
+class Known(NamedTuple):
+    """How many classes had come before each row; and probabilities of the first row by these."""
+
+    counts: np.ndarray
+    first: np.ndarray
+
+
+class LatePlayed(NamedTuple):
+    """What happened in a run whose labels come late: the trace of all events, and which these are.
+
+    ``probabilities`` and ``known`` are those of the rows that were predicted: see :class:`Played`.
+    """
+
+    trace: CommitteeTrace
+    late: LateRun
+    probabilities: np.ndarray | None
+    known: np.ndarray | None
 
 
 class CommitteeModel(Model):
@@ -118,16 +139,20 @@ class CommitteeModel(Model):
         weights: np.ndarray | None = None,
         keys: Sequence[str] | None = None,
         audit: bool = False,
+        probabilities: bool = False,
     ) -> Played:
         """Play rounds; classes that are new are added first."""
+        known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
         weights, balance = self._balanced(labels, weights)
-        trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
+        given: Json = {"audit": audit, "probabilities": probabilities}
+        trace = learner.run(inputs, labels, sample_weight=weights, **given)
+        chances, trace = _of_known(trace.probabilities, known), replace(trace, probabilities=None)
         self.learner, self.classes, self.balance = learner, classes, balance
         self._count(trace.target_loss, trace.member_risk, weights)
         self.predicted += len(trace)
-        given = trace.prediction, trace.target_loss, trace.sample_weight
-        return Played(*given, _columns(trace), trace=trace)
+        made = trace.prediction, trace.target_loss, trace.sample_weight, _columns(trace)
+        return Played(*made, trace=trace, probabilities=chances, known=_counts(known))
 
     def learn_late(
         self,
@@ -136,16 +161,28 @@ class CommitteeModel(Model):
         weights: np.ndarray | None,
         delays: np.ndarray,
         audit: bool = False,
-    ) -> tuple[CommitteeTrace, LateRun]:
+        probabilities: bool = False,
+    ) -> LatePlayed:
         """Predict rounds, and learn from those whose labels come, as in :meth:`learn`.
 
-        Return the trace of all events, and which these are; :meth:`count_late` is to follow.
+        :meth:`count_late` is to follow.
         """
+        known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
-        trace, late = learner.run_events(inputs, labels, delays, audit=audit, sample_weight=weights)
+        given: Json = {"audit": audit, "probabilities": probabilities}
+        trace, late = learner.run_events(inputs, labels, delays, sample_weight=weights, **given)
         self.learner, self.classes, self.late = learner, classes, True
         self.predicted += int(late.asked.sum())
-        return trace, late
+        events = trace.probabilities
+        chances = _of_known(None if events is None else events[late.ask_events], known)
+        return LatePlayed(replace(trace, probabilities=None), late, chances, _counts(known))
+
+    def _known(self, inputs: Inputs, labels: Labels) -> Known | None:
+        """Return which classes had come before each row, None if none is new."""
+        if self.task.answers.kind != "classes" or int(np.max(labels)) < self.learner.task.dim:
+            return None
+        before: np.ndarray = np.r_[self.learner.task.dim - 1, np.asarray(labels)[:-1]]
+        return Known(np.maximum.accumulate(before) + 1, chances_of(self.learner, inputs[:1])[0])
 
     def count_late(self, told: Told) -> None:
         """Add up what was paid for rounds whose labels came."""
@@ -311,6 +348,21 @@ class CommitteeModel(Model):
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         made.totals = totals
         return made
+
+
+def _of_known(probabilities: np.ndarray | None, known: Known | None) -> np.ndarray | None:
+    """Return probabilities in which classes that had not come before a row have none."""
+    if probabilities is None or known is None:
+        return probabilities
+    labels = np.arange(probabilities.shape[1])
+    made = np.where(labels < known.counts[:, np.newaxis], probabilities, 0.0)
+    made /= made.sum(axis=1, keepdims=True)
+    made[0, : len(known.first)] = known.first
+    return made
+
+
+def _counts(known: Known | None) -> np.ndarray | None:
+    return None if known is None else known.counts
 
 
 def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:

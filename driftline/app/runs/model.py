@@ -28,7 +28,9 @@ class Played(NamedTuple):
     """What happened in some rounds: predictions, losses, weights of rows, columns of the journal.
 
     ``others`` are the losses of :attr:`Model.others`, a column each, None without any. ``trace`` is
-    that of a committee, None where there are several.
+    that of a committee, None where there are several. ``probabilities`` are those of every label
+    before each row, None if nobody asked for them, and ``known`` says how many labels were known
+    before it, None for all.
     """
 
     prediction: np.ndarray
@@ -37,6 +39,8 @@ class Played(NamedTuple):
     columns: dict[str, np.ndarray]
     others: np.ndarray | None = None
     trace: CommitteeTrace | None = None
+    probabilities: np.ndarray | None = None
+    known: np.ndarray | None = None
 
 
 class Model(ABC):
@@ -138,6 +142,7 @@ class Model(ABC):
         weights: np.ndarray | None = None,
         keys: Sequence[str] | None = None,
         audit: bool = False,
+        probabilities: bool = False,
     ) -> Played:
         """Play rounds; classes that are new are added first.
 

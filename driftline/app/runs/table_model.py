@@ -22,8 +22,7 @@ from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
-from driftline.committee.pooling import log_chances, softened
-from driftline.committee.row_chances import RowChances, chances_of
+from driftline.committee.pooling import chances_of, log_chances
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_number, check_whole
@@ -326,10 +325,9 @@ class TableModel:
                 f"labels of {waits} rows of its run are still to come: go on by driftline run "
                 f"--resume, or forget these rows by forget(before={last + 1})"
             )
-        learner, scaling = model.learner, model.scaling
+        scaling = model.scaling
         alone = isinstance(model, CommitteeModel) and len(given) == 1
         alone = alone and not model.weighs and model.sets is None
-        before_rows = None if model.sets is None else RowChances(learner)
         if scaling is not None:
             model.scaling = scaling.copy()
         weights = None
@@ -338,12 +336,12 @@ class TableModel:
         if alone and not model.task.layout.ragged:
             made: Any = [self._one.learn_one(inputs[:1], grades[0])]
         else:
-            played = model.learn(model.scaled(inputs), grades, batch.weights, batch.keys)
+            rounds = model.scaled(inputs), grades, batch.weights, batch.keys
+            played = model.learn(*rounds, probabilities=model.sets is not None)
             made, weights = played.prediction, played.weights
+            if model.sets is not None and played.probabilities is not None:
+                model.sets.play(played.probabilities, np.asarray(grades), known=played.known)
         model.count_labels(grades, batch.keys, weights)
-        if model.sets is not None and before_rows is not None:
-            chances = before_rows.before(inputs, grades, weights)
-            model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
 
     @property
@@ -727,7 +725,8 @@ def _named_chances(
     known = None if predicted is None else np.array(predicted, dtype=np.int64)
     logs = log_chances(learner, inputs, predicted=known)
     if len(names) < logs.shape[1]:  # the second class has no name yet
-        logs = softened(logs[:, : len(names)])
+        logs = logs[:, : len(names)]
+        logs = logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
     return [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
 
 

@@ -30,7 +30,6 @@ from driftline.learner import (
     Ticket,
     Waiting,
     check_longer,
-    log_probabilities,
 )
 from driftline.state import State
 from driftline.state.loading import member_from
@@ -387,7 +386,9 @@ class Committee(Shell):
             return Asked(predictions)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
-            return Asked(predictions, *self._means(predictions, members, shares, now), mapped)
+            scores = np.concatenate([own.scores for own in looks])
+            own = self._means(predictions, members, shares, now)
+            return Asked(predictions, *own, mapped, scores)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
             self._means(predictions[t : t + 1], np.array([own]), shares, now)
@@ -811,15 +812,15 @@ class Committee(Shell):
     def _scored(self) -> int:
         return len(self.members)
 
-    def _log_probabilities(self, batch: Batch) -> np.ndarray:
-        predicted = None
-        if all(member.takes_top for member in self.members):
-            predicted = batch["prediction"]
-            if self.combine != "vote":
-                made = [own["prediction"] for own in batch.members]
-                predicted = vote(self.task, made, batch["weights"])
-        scores = np.stack([own["scores"] for own in batch.members])
-        return log_probabilities(self.task, scores, batch["beliefs"], predicted)
+    @property
+    def _takes_top(self) -> bool:
+        return self.combine == "vote" and all(member.takes_top for member in self.members)
+
+    def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([own["scores"] for own in batch.members]), batch["beliefs"]
+
+    def _believed(self, members: int) -> np.ndarray:
+        return self.beliefs[np.newaxis] if members == len(self.members) else np.ones((1, members))
 
     def _trace(self, batch: Batch, origin: Any, digest: str) -> CommitteeTrace:
         start, states = None, [None] * len(self.members)

@@ -48,21 +48,18 @@ def log_chances(
     learner: Member | Committee,
     X: Inputs,
     vote: bool = True,
-    predicted: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the logarithm of every label's chance, a row each; of tags, that each is set.
 
     With ``vote`` the most probable label is the one that the learner predicts, if it predicts any.
-    Predictions of classes or levels that are known already, -1 for none, need not be made again.
     """
-    return chances_and_doubt(learner, X, vote, predicted)[0]
+    return chances_and_doubt(learner, X, vote)[0]
 
 
 def chances_and_doubt(
     learner: Member | Committee,
     X: Inputs,
     vote: bool = True,
-    predicted: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logarithms of chances, and for which rows the learner has no answer."""
     task = learner.task
@@ -75,10 +72,7 @@ def chances_and_doubt(
         count = len(list(task.answers.all_labels))
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     weights, scores = beliefs(learner, X)
-    if predicted is not None and vote and _takes_top(learner):
-        codes: np.ndarray | None = predicted[:, np.newaxis]
-    else:
-        codes = voted(learner, scores) if vote else None
+    codes = voted(learner, scores) if vote else None
     none = np.zeros(scores.shape[1], dtype=bool)
     if codes is not None and task.kind != "sign":
         none = codes[:, 0] < 0
@@ -123,9 +117,8 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
 
 
 def _takes_top(learner: Member | Committee) -> bool:
-    """Say whether no member draws its predictions at random."""
-    members = learner.members if isinstance(learner, Committee) else [learner]
-    return all(member.takes_top for member in members)
+    """Say whether predictions are not drawn at random."""
+    return learner._takes_top
 
 
 def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:

@@ -167,10 +167,12 @@ class Look(NamedTuple):
 
     ``predictions`` are rows of integers, with -1 behind shorter ones; ``means`` are the mean loss
     encodings, a row each: a list where they differ in length, and empty if nobody asked for them.
+    ``scores`` come with means, where all rounds have the same number of them.
     """
 
     predictions: np.ndarray
     means: Sequence[np.ndarray] | np.ndarray = ()
+    scores: np.ndarray | None = None
 
 
 class Mark(NamedTuple):
@@ -415,7 +417,9 @@ class Engine:
         for row, numbers in zip(predictions, made, strict=True):
             row[: len(numbers)] = numbers
         encoded = [decoder.mean_loss_encoding(theta) for theta in scores] if means else ()
-        return Look(predictions, encoded if task.layout.ragged or not means else np.array(encoded))
+        if task.layout.ragged or not means:
+            return Look(predictions, encoded)
+        return Look(predictions, np.array(encoded), np.array(scores))
 
     def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""

@@ -240,7 +240,8 @@ class CompiledEngine(Engine):
         stored = self._started(rows) if self.stored is None else self.stored
         rows, size, linked = self._ready(rows)
         program, buffer = linked.looking, np.zeros(linked.buffer.size)
-        wide = at.MEANS + size if means else at.MEANS
+        ragged = isinstance(rows, Groups)
+        wide = at.MEANS + size * (means + (means and not ragged))
         label, width = self._any_label(rows, size)
         made = np.empty((rows.rounds, width), dtype=np.int64)
         made.fill(-1)  # a query may have fewer items
@@ -274,7 +275,7 @@ class CompiledEngine(Engine):
             return Look(made)
         encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
         if not isinstance(rows, Groups):
-            return Look(made, encoded)
+            return Look(made, encoded[:, :size], encoded[:, size:])
         pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
         return Look(made, [unfolded(row[:own].copy()) for row, own in pairs])
 

@@ -27,7 +27,7 @@ OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
 # steps and alarms of this rate and detector are recorded beside them.
 REPLAY = 18
 # and 1 to predict only: rows are scored and predicted, and not learned from; mean loss encodings
-# are written to the trace from row MEANS on, as far as it has such rows.
+# are written to the trace from row MEANS on, and behind them scores, as far as it has such rows.
 LOOK = 19
 # and the place in the loss's workspace where it leaves its duality gap, -1 if it has none.
 GAP = 20

@@ -15,6 +15,7 @@ from driftline.inputs import Rows
 from driftline.learner.base import Learner
 from driftline.learner.late import LateRun, ToldRun, Waiting
 from driftline.learner.outstanding import Outstanding
+from driftline.learner.probabilities import log_probabilities
 from driftline.learner.ticket import Ticket
 from driftline.learner.turn import Turn
 from driftline.state import Draws
@@ -23,6 +24,9 @@ from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Json, Label, Saved
 
 __all__ = ["Asked", "Core", "Given"]
+
+#: The weights of a learner by itself.
+ONE = np.ones((1, 1))
 
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
@@ -58,13 +62,15 @@ class Asked(NamedTuple):
 
     ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` and ``means`` have
     an array for every round: they are lists where rounds differ in size. ``mapped`` are the rows
-    after the feature map, None without one.
+    after the feature map, None without one. ``scores`` are by member, round and score, None where
+    rounds differ in size.
     """
 
     predictions: np.ndarray
     mean: Sequence[np.ndarray] | np.ndarray = ()
     means: Sequence[np.ndarray] | np.ndarray | None = None
     mapped: Rows | None = None
+    scores: np.ndarray | None = None
 
 
 class Core(Learner):
@@ -191,9 +197,26 @@ class Core(Learner):
         """How many members have scores of their own."""
         return 1
 
-    def _log_probabilities(self, batch: Batch) -> np.ndarray:
-        """Return the logarithms of probabilities in rounds that were played with scores."""
-        raise NotImplementedError
+    @property
+    def _takes_top(self) -> bool:
+        """Whether predictions are functions of scores: nothing is drawn."""
+        return False
+
+    def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of rounds, members first, and the weights of members in each."""
+        return batch["scores"][np.newaxis], ONE
+
+    def _believed(self, members: int) -> np.ndarray:
+        """Return the weights of so many members now, as a row."""
+        return ONE
+
+    def _probabilities(
+        self, scores: np.ndarray, weights: np.ndarray, predicted: np.ndarray
+    ) -> np.ndarray:
+        """Return the probabilities of labels; a prediction that is certain is the most probable."""
+        codes = predicted if self._takes_top else None
+        made: np.ndarray = np.exp(log_probabilities(self.task, scores, weights, codes))
+        return made
 
     @abstractmethod
     def _learn_one(self, row: Rows, label: Label, number: int) -> object:

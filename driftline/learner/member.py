@@ -24,7 +24,6 @@ from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
 from driftline.learner.core import Asked
-from driftline.learner.probabilities import log_probabilities
 from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
@@ -39,9 +38,6 @@ Met = TypeVar("Met", bound=Rows)
 
 #: What playing a round returns.
 Played = TypeVar("Played")
-
-#: The weights of a learner by itself.
-ONE = np.ones((1, 1))
 
 #: How many numbers of mapped rows are kept at a time.
 MOST_NUMBERS = 1 << 18
@@ -348,9 +344,9 @@ class Member(Shell):
             return rows.block
         return min(rows.block, max(1, MOST_NUMBERS // max(1, self.map.entries(rows.features))))
 
-    def _log_probabilities(self, batch: Batch) -> np.ndarray:
-        predicted = batch["prediction"] if self.takes_top else None
-        return log_probabilities(self.task, batch["scores"][np.newaxis], ONE, predicted)
+    @property
+    def _takes_top(self) -> bool:
+        return self.takes_top
 
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

@@ -658,7 +658,8 @@ class OGD(Member):
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
         certain = self._certain
         uniforms = _middle(len(numbers)) if certain else self._draws.at(numbers)
-        return Asked(*self.engine.look(rows, uniforms, whole))
+        made, mean, scores = self.engine.look(rows, uniforms, whole)
+        return Asked(made, mean, scores=None if scores is None else scores[np.newaxis])
 
     def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from driftline.delays import Delay, delays_of
 from driftline.errors import BusyError, InputError
 from driftline.inputs import Rows, fingerprint, refuse
-from driftline.learner.asking import Asking
+from driftline.learner.asking import NO_PROBABILITIES, Asking
 from driftline.learner.core import Given
 from driftline.learner.late import LateRun
 from driftline.learner.outstanding import Outstanding
@@ -153,10 +153,7 @@ class Shell(Asking):
         if sink is not None:
             raise InputError("probabilities are in the trace that is returned: give no sink")
         if self.feedback != "full" or not gives_probabilities(self.task):
-            raise InputError(
-                "there are probabilities of classes, signs, levels and tags, for learners that "
-                f"see labels: not for {self!r:.80}"
-            )
+            raise InputError(NO_PROBABILITIES.format(self))
 
     def _run_late(
         self,
@@ -297,7 +294,9 @@ class Shell(Asking):
                 if digest is not None:
                     self._combine(part, self._tickets, batch)
                 if given.probabilities:
-                    np.exp(self._log_probabilities(batch), out=batch["probabilities"])
+                    given_by = self._scores_of(batch)
+                    made = self._probabilities(*given_by, batch["prediction"])
+                    batch["probabilities"][:] = made
                 self._tickets += stop - start if late is None else late.asks(start, stop)
                 if sink is not None:
                     first = self._filled(origin, keep) if start == 0 else None

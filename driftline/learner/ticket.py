@@ -38,7 +38,8 @@ class Ticket:
     vector, an array of items, or columns, values and the number of features of a sparse row;
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
     encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
-    these move by what predictions have cost, and so do their bounds.
+    these move by what predictions have cost, and so do their bounds. ``probabilities`` are those of
+    every label, if they were asked for; they are for who asked, and not in files.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Ticket:
     input: PlainInput
     mapped: PlainInput | None = None
     means: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as bytes: see :mod:`driftline.state.compact`.

@@ -88,8 +88,11 @@ class ClassMember(Member):
         return scores[:, 1:] - scores[:, :1] if self._sign else scores
 
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
-        made, task = self.task.top_rows(self._score_mapped(rows)), self.task
-        return Asked(made, task.encode_losses(made, task.dim) if whole else ())
+        scores, task = self._score_mapped(rows), self.task
+        made = task.top_rows(scores)
+        if not whole:
+            return Asked(made)
+        return Asked(made, task.encode_losses(made, task.dim), scores=scores[np.newaxis])
 
     # -- files
 

@@ -395,7 +395,7 @@ def test_a_committee_that_was_torn_says_so():
         one.run(wide[20:], np.zeros(40, dtype=int))
     assert "members stand after different rounds" in caught.value.__notes__[0]
     one.members[3]._play_mapped = play
-    with pytest.raises(dl.InputError, match="load a saved committee"):
+    with pytest.raises(dl.TornError, match="load a saved committee"):
         one.run(wide, np.zeros(60, dtype=int))
 
 

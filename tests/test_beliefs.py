@@ -167,6 +167,17 @@ def test_chances_of_sure_members_are_no_larger_than_one():
     assert np.exp(logs).max() <= 1.0 and logs[:, 1] == pytest.approx(-50.0)
 
 
+@pytest.mark.parametrize("far", [1.0, 50.0, 700.0, 2000.0])
+def test_small_probabilities_have_full_precision(far):
+    random = np.random.default_rng(3)
+    scores, weights = far * random.standard_normal((5, 40, 4)), random.random((40, 5))
+    found = log_probabilities(dl.tasks.Multiclass(4), scores, weights, None)
+    logs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
+    shares = np.log(weights / weights.sum(axis=1, keepdims=True)).T[:, :, np.newaxis]
+    expected = np.logaddexp.reduce(logs + shares, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 TASKS = {
     "classes": dl.tasks.Multiclass(3),
     "two classes": dl.tasks.Multiclass(2),

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from driftline.kernels import POOL, exp, kernel
+from driftline.kernels import POOL, exp, helper, kernel, peak
 from driftline.tasks import Task
 
 __all__ = [
@@ -23,32 +23,59 @@ __all__ = [
 ]
 
 
+#: Means below this are taken again relative to the largest probability: exponentials vanish.
+VANISHING = 1e-290
+
+
 @kernel(POOL)
 def pool(scores, weights, room, out):
     """Write the logarithms of the members' mean probabilities, for every round.
 
-    Weights have a row for every round, or one for all. A mean is taken relative to the largest
-    probability, so that it has full relative precision however small it is.
+    Weights have a row for every round, or one for all. Means have full relative precision, however
+    small they are.
     """
     rounds, members, labels = scores.shape
     for t in range(rounds):
-        own = weights[min(t, weights.shape[0] - 1)]
+        own, mean = weights[min(t, weights.shape[0] - 1)], out[t]
         total = 0.0
         for j in range(members):
             total += own[j]
-            top, norm = scores[t, j, 0], 0.0
-            for k in range(1, labels):
-                top = max(top, scores[t, j, k])
-            for k in range(labels):
-                norm += exp(scores[t, j, k] - top)
-            room[j] = top + math.log(norm)
         for k in range(labels):
-            top, mean = scores[t, 0, k] - room[0], 0.0
-            for j in range(1, members):
-                top = max(top, scores[t, j, k] - room[j])
-            for j in range(members):
-                mean += own[j] / total * exp(scores[t, j, k] - room[j] - top)
-            out[t, k] = min(top + math.log(mean), 0.0)  # weights may add up to 1 + 2e-16
+            mean[k] = 0.0
+        for j in range(members):
+            share = own[j] / total / soften(scores[t, j], room)
+            for k in range(labels):
+                mean[k] += share * room[k]
+        for k in range(labels):
+            if mean[k] < VANISHING:
+                mean[k] = far_mean(scores[t], own, total, k, room)
+            else:
+                mean[k] = min(math.log(mean[k]), 0.0)  # weights may add up to 1 + 2e-16
+
+
+@helper
+def soften(scores, out):
+    """Write the exponentials of scores over that of the largest; return their sum."""
+    top, norm = peak(scores)[0], 0.0
+    for k in range(scores.size):
+        out[k] = exp(scores[k] - top)
+        norm += out[k]
+    return norm
+
+
+@helper
+def far_mean(scores, weights, total, label, room):
+    """Return the logarithm of a mean of probabilities that may all be as good as 0."""
+    members, labels = scores.shape
+    most = -math.inf
+    for j in range(members):
+        room[labels + j] = scores[j, label] - peak(scores[j])[0]
+        room[labels + j] -= math.log(soften(scores[j], room))
+        most = max(most, room[labels + j])
+    mean = 0.0
+    for j in range(members):
+        mean += weights[j] / total * exp(room[labels + j] - most)
+    return most + math.log(mean)
 
 
 def gives_probabilities(task: Task) -> bool:
@@ -116,7 +143,7 @@ def _pooled(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
     out = np.empty((rounds, labels))
     given = np.ascontiguousarray(scores.transpose(1, 0, 2)), np.ascontiguousarray(weights)
     if rounds:
-        pool(*given, np.empty(members), out)
+        pool(*given, np.empty(labels + members), out)
     return out
 
 
@@ -127,9 +154,11 @@ def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
     """
     if codes is None or logs.shape[1] < 2:
         return logs
-    rows, top = np.arange(len(logs)), logs.argmax(axis=1)
+    top = logs.argmax(axis=1)
     chosen = np.where(codes.ravel() < 0, top, codes.ravel())
-    made = logs.copy()
+    if (chosen == top).all():
+        return logs
+    rows, made = np.arange(len(logs)), logs.copy()
     made[rows, top], made[rows, chosen] = logs[rows, chosen], logs[rows, top]
     tied = np.flatnonzero(made.argmax(axis=1) != chosen)  # as probable as one before it
     made[tied, chosen[tied]] = np.nextafter(made[tied, chosen[tied]], np.inf)

@@ -29,6 +29,8 @@ def gap_optimal(values, squares, params, wrong):
         if not (total > 0.0 and root > c):
             break
         c = root
+        if kept <= 2.0:  # one label alone would have c = 0
+            break
     for k in range(values.size):
         chance = c * values[k]
         wrong[k] = where(chance < 1.0, chance, 1.0)

@@ -673,10 +673,7 @@ class Committee(Shell):
             members.append(member_from(part, own))
         if not members:
             raise InputError("a committee needs 1 member or more")
-        if "state" in about:
-            state = CommitteeState.from_saved(about["state"], arrays, len(members))
-        else:
-            state = CommitteeState.from_old(about, arrays, members[0].rounds, len(members))
+        state = CommitteeState.from_saved(about["state"], arrays, len(members))
         committee = cls(members, about["combine"], scaling=state.scaling, _played=True)
         committee.restore(state.replaced(members=tuple(member.state for member in members)))
         return committee

@@ -14,7 +14,6 @@ from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import State
-from driftline.state.old_model import old_key
 from driftline.typing import Json, Saved
 
 __all__ = ["CommitteeState"]
@@ -105,15 +104,6 @@ class CommitteeState:
             plain.identity,
             plain.late,
         )
-
-    @classmethod
-    def from_old(
-        cls, about: Json, arrays: Mapping[str, np.ndarray], rounds: int, members: int
-    ) -> CommitteeState:
-        """Return the state of a committee of version 0.1.0, without its members."""
-        key = None if about.get("generator") is None else old_key(about["generator"])
-        scaling = _scaling(about.get("scaling"), arrays)
-        return cls(key, rounds, rounds, _shares(arrays, members), scaling)
 
 
 COUNTS = ("key", "tickets", "rounds")

@@ -26,6 +26,7 @@ the member with the fewest mistakes need not have the best probabilities.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class Beliefs:
         sets = len(SHARE_VALUES)
         return self.state[:sets] @ self.state[sets:].reshape(sets, -1) / self.state[:sets].sum()
 
-    def resume(self, state: np.ndarray) -> None:
+    def resume(self, state: Any) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
         sets, good = len(SHARE_VALUES), isinstance(state, np.ndarray)
         good = good and state.shape == self.state.shape

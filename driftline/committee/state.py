@@ -37,9 +37,9 @@ class CommitteeState:
     rounds: int
     shares: Shares
     scaling: Standardiser | None
-    members: tuple[State, ...] = ()
-    beliefs: np.ndarray | None = None
-    alarms: AlarmLog | None = None
+    members: tuple[State, ...]
+    beliefs: np.ndarray | None
+    alarms: AlarmLog
     outstanding: np.ndarray | None = None
     identity: str = ""
     late: Saved | None = None
@@ -71,8 +71,7 @@ class CommitteeState:
             arrays["beliefs"] = self.beliefs
         if self.outstanding is not None:
             arrays["outstanding"] = self.outstanding
-        if self.alarms is not None:
-            arrays["alarms"] = self.alarms.to_array()
+        arrays["alarms"] = self.alarms.to_array()
         for j, member in enumerate(self.members):
             fields, own = member.to_saved()
             about["members"].append(fields)
@@ -99,7 +98,7 @@ class CommitteeState:
             _scaling(about["scaling"], arrays),
             tuple(states),
             arrays.get("beliefs"),
-            AlarmLog.from_array(arrays["alarms"], plain.rounds) if "alarms" in arrays else None,
+            AlarmLog.from_array(arrays["alarms"], plain.rounds),
             plain.outstanding,
             plain.identity,
             plain.late,
@@ -115,7 +114,7 @@ def _of(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
 
 def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
     shares = Shares(members)
-    shares.resume(arrays["shares"], arrays.get("bills"))
+    shares.resume(arrays["shares"], arrays["bills"])
     return shares
 
 

@@ -27,10 +27,6 @@ __all__ = ["Block", "Engine", "Look", "Parts"]
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
-#: Tasks that had no kernels in version 0.2.0, or not with all losses: states have no norm.
-PLAIN_ONCE = ("costs", "f-score", "chain")
-
-
 def refresh_after(weights: np.ndarray) -> int:
     """Return after how many rounds the norm of the weights is computed anew."""
     return max(4096, weights.size)
@@ -296,8 +292,6 @@ class Engine:
         norm = self._norm(stored.T if state.transposed else stored, state.scale)
         radius = float(self.vector[at.RADIUS])
         followed = self.parts.have_kernels and np.isfinite(radius)
-        if followed and state.norm_sq == 0.0 and self.parts.task.kind in PLAIN_ONCE:
-            state = state.replaced(norm_sq=norm**2)
         if followed and abs(norm**2 - state.norm_sq) > PRECISION["float32"] * radius**2:
             raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
         if state.refresh > state.rounds + refresh_after(stored):

@@ -55,7 +55,7 @@ def certify_committee(
 
     Inputs are scaled again and every member is replayed on them. The weights are computed anew
     from the risks of the replay, the vote and all target losses from the predictions that were
-    recorded; members are drawn again where the trace has the generator.
+    recorded; members are drawn again.
     """
     first = trace.origin
     if first is None:
@@ -94,7 +94,7 @@ def certify_committee(
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss[order], target)
     findings += _differ("risk", trace.risk[order], target if first.combine == "vote" else average)
-    findings += _predicted(rows, wanted, first, made, weights)
+    findings += _predicted(rows, wanted, first)
 
     certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
@@ -117,7 +117,6 @@ def certify_committee(
         scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
-        unchecked=_unchecked(first, members),
         chance=chance,
         rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
         bills=bills,
@@ -285,35 +284,13 @@ def _targets(
     return target
 
 
-def _predicted(
-    rows: np.ndarray,
-    wanted: np.ndarray,
-    first: AuditOrigin,
-    made: list[np.ndarray],
-    weights: np.ndarray,
-) -> list[str]:
-    """Say where a prediction is not the vote, or not that of the member drawn.
-
-    Where nothing is known of the draws, it may be that of any member with a weight.
-    """
-    right, words = (rows == wanted).all(axis=1), "not those of the members drawn"
-    if first.combine == "vote":
-        words = "not the vote"
-    elif first.state.key is None:
-        theirs = np.stack([(rows == own).all(axis=1) for own in made], axis=1)
-        right, words = (theirs & (weights > 0.0)).any(axis=1), "those of no member"
-    wrong = np.flatnonzero(~right)
+def _predicted(rows: np.ndarray, wanted: np.ndarray, first: AuditOrigin) -> list[str]:
+    """Say where a prediction is not the vote, or not that of the member drawn."""
+    words = "not the vote" if first.combine == "vote" else "not those of the members drawn"
+    wrong = np.flatnonzero((rows != wanted).any(axis=1))
     if not len(wrong):
         return []
     return [f"{len(wrong)} predictions are {words}, the first in round {int(wrong[0])}"]
-
-
-def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...]:
-    """Return what could not be checked, since the trace has no state from before the run."""
-    notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
-    if first.combine == "draw" and first.state.key is None:
-        notes.append("which members were drawn: the trace does not have the seed")
-    return tuple(notes)
 
 
 def _no_regret_bound(

@@ -26,6 +26,7 @@ the member with the fewest mistakes need not have the best probabilities.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ class Beliefs:
         write_belief(self.state, nothing, nothing, out)
         return out
 
-    def resume(self, state: np.ndarray) -> None:
+    def resume(self, state: Any) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
         sets, good = len(SHARE_VALUES), isinstance(state, np.ndarray)
         good = good and state.shape == self.state.shape

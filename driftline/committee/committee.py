@@ -12,7 +12,7 @@ from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.groups import Groups, Played
-from driftline.committee.shares import UNKNOWN, Bills, Shares
+from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
 from driftline.committee.vote import drawn, vote, vote_factor, vote_one
@@ -241,12 +241,12 @@ class Committee(Shell):
         """Return what was to be expected of tickets when they were asked for, given labels.
 
         First of members, then of sets of weights, and last of the weights: of these as shares of
-        the largest loss. A ticket of an older version does not have the last.
+        the largest loss.
         """
         members, task = self._seated(first), self.task
         count, known = members + self.shares.kept, dict[bytes, Any]()
         means: list[Any] = [ticket.means for ticket in tickets]
-        targets, offsets, older = [], [], np.zeros(len(tickets), dtype=bool)
+        targets, offsets = [], []
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
@@ -255,7 +255,7 @@ class Committee(Shell):
             target, offset = known[key]
             own = means[i]
             if type(own) is not np.ndarray or own.shape != (count, len(target)):
-                means[i], older[i] = self._fitted(ticket, count, len(target))
+                means[i] = self._fitted(ticket, count, len(target))
             elif own.dtype != np.float64:
                 ticket.checked_means(count)  # which refuses it
             targets.append(target)
@@ -268,26 +268,22 @@ class Committee(Shell):
             made = _expected(np.array(means), *stacked)
         if not np.isfinite(made).all():
             for ticket in tickets:
-                ticket.checked_means(count, older=count - 1)
+                ticket.checked_means(count)
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
         made[:, members:] /= self._largest_loss
-        made[older, -1] = UNKNOWN
         return made
 
-    def _fitted(self, ticket: Ticket, count: int, width: int) -> tuple[np.ndarray, bool]:
-        """Return means of a ticket from before new classes, or of an older version; and which."""
-        own = ticket.checked_means(count, finite=False, older=count - 1)
-        older = len(own) < count
-        if older:
-            own = np.vstack([own, own[-1:]])
+    def _fitted(self, ticket: Ticket, count: int, width: int) -> np.ndarray:
+        """Return means of a ticket from before new classes."""
+        own = ticket.checked_means(count, finite=False)
         if own.shape[1] != width:
             own = self.task.widened(own, width)  # classes that nobody predicted then
         if own.shape[1] != width:
             raise InputError(
                 f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for {width}"
             )
-        return own, older
+        return own
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
@@ -350,11 +346,9 @@ class Committee(Shell):
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
-        count = members + self.shares.kept
-        if kept is None or kept.shape[1] not in (count - 1, count):  # one less in older files
+        if kept is None or kept.shape[1] != members + self.shares.kept:
             raise InputError(f"rounds that wait must have what {members} members paid for them")
-        last = kept[:, count - 1 :]
-        if (kept[:, : count - 1] < 0.0).any() or ((last < 0.0) & (last != UNKNOWN)).any():
+        if (kept < 0.0).any():
             raise InputError(f"members cannot have paid {kept!r:.60}")
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
@@ -448,7 +442,7 @@ class Committee(Shell):
             raise InputError(f"expected states of members, but got {state.members!r:.80}")
         if not isinstance(state.shares, Shares):
             raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
-        if not isinstance(state.alarms, AlarmLog | None):
+        if not isinstance(state.alarms, AlarmLog):
             raise InputError(f"expected a log of alarms, but got {state.alarms!r:.80}")
         State(
             key=state.key,
@@ -477,9 +471,9 @@ class Committee(Shell):
                     member.restore(own)
                 self._groups = Groups(self.members)
                 self.shares.resume(state.shares.state, state.shares.sums)
-                if self._beliefs is not None and state.beliefs is not None:
+                if self._beliefs is not None:
                     self._beliefs.resume(state.beliefs)
-                self._alarms = AlarmLog.after(state.rounds, state.alarms)
+                self._alarms = state.alarms.copy()
             except BaseException:
                 self._rollback(before)
                 self._groups = Groups(self.members)  # members have mappers of their own by now
@@ -555,8 +549,8 @@ class Committee(Shell):
         >>> stream = dl.streams.LabelFlips(rounds=1000, flips=5, seed=0)
         >>> learner = dl.auto(stream.task, effort="fast")
         >>> _ = learner.run(stream, delay=20)
-        >>> learner.bills.known, learner.bills.worst > 0.0
-        (True, True)
+        >>> learner.bills.worst > 0.0
+        True
         """
         with self._turn.lock:
             return self.shares.bills
@@ -687,10 +681,7 @@ class Committee(Shell):
             members.append(member_from(part, own))
         if not members:
             raise InputError("a committee needs 1 member or more")
-        if "state" in about:
-            state = CommitteeState.from_saved(about["state"], arrays, len(members))
-        else:
-            state = CommitteeState.from_old(about, arrays, members[0].rounds, len(members))
+        state = CommitteeState.from_saved(about["state"], arrays, len(members))
         committee = cls(members, about["combine"], scaling=state.scaling, _played=True)
         committee.restore(state.replaced(members=tuple(member.state for member in members)))
         return committee
@@ -719,7 +710,7 @@ class Committee(Shell):
         self.shares, self.scaling = state.shares, state.scaling
         if self._beliefs is not None and state.beliefs is not None:
             self._beliefs.state = state.beliefs
-        self._alarms = AlarmLog.after(state.rounds, state.alarms)
+        self._alarms = state.alarms.copy()
         self._resume_tickets(state)
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:

@@ -121,9 +121,6 @@ NO_BILLS = np.empty(0)
 #: Bills begin with the one of the mean and the one of the worst set; those of all sets follow.
 MEAN, WORST, OF_SETS = 0, 1, 2
 
-#: What the weights of a prediction have paid, where an older version has not kept it.
-UNKNOWN = -1.0
-
 
 @kernel(SHARES)
 def update(
@@ -204,8 +201,6 @@ def update(
                 now = min(_mean(weights[t], losses[t], largest) / state[SCALE], 1.0)
                 bills[MEAN] += most * (then - now - more)
                 bills[WORST] += most * worst
-        if rounds_of.size > 0 and kept[rounds_of[t], sets] < 0.0:
-            bills[MEAN] = math.inf
         if not alike:
             _choose(state, totals, chances, paid)
             for g in range(sets):
@@ -279,18 +274,12 @@ class Bills(NamedTuple):
     ``mean`` is how much more predictions' weights have paid than the sets' mean, ``sets`` how much
     more each set has paid than its weights of the arrival would have, and ``worst`` the sum of the
     largest of these in every round. ``mean`` and ``sets`` are negative where old weights were the
-    better ones. Where an older version has not kept what predictions' weights paid, ``mean`` is
-    infinite from then on: nothing is known of it.
+    better ones.
     """
 
     mean: float
     worst: float
     sets: np.ndarray
-
-    @property
-    def known(self) -> bool:
-        """Whether all of it is known."""
-        return math.isfinite(self.mean)
 
     def over(self, largest: float) -> Bills:
         """Return the bills of losses that are divided by the largest one."""
@@ -468,16 +457,9 @@ class Shares:
         least = np.repeat(self.grid[:, 1] / self.members, self.members)
         return 1 if alike and (self.of_members >= least * (1.0 - 1e-9)).all() else None
 
-    def resume(self, state: np.ndarray, sums: np.ndarray | None = None) -> None:
-        """Go on from a saved state and its sums, if these are valid for this number of members.
-
-        An older file has no sums. Then it is not known what late labels have added, unless nothing
-        was learned yet.
-        """
+    def resume(self, state: np.ndarray, sums: np.ndarray) -> None:
+        """Go on from a saved state and its sums, if these are valid for this number of members."""
         sets = len(self.grid)
-        if np.shape(state) == (self.state.size - 1,):  # of a version without sample weights
-            fresh = np.array_equal(state, np.delete(Shares(self.members).state, SCALE))
-            state = np.insert(state, SCALE, 0.0 if fresh else 1.0)
         good = state.shape == self.state.shape and np.isfinite(state).all() and (state >= 0.0).all()
         if good:
             chances = state[HEAD + sets : HEAD + 2 * sets].sum()
@@ -485,14 +467,8 @@ class Shares:
             good = state[GAP] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
         if not good:
             raise InputError(f"these are no weights of {self.members} members")
-        if sums is not None:
-            _check_sums(sums, sets)
-        self.state[:] = state
-        if sums is None:
-            self.sums[:] = 0.0
-            self.sums[MEAN] = 0.0 if self.fresh else math.inf
-        else:
-            self.sums[:] = sums
+        _check_sums(sums, sets)
+        self.state[:], self.sums[:] = state, sums
 
     def copy(self) -> Shares:
         """Return an independent copy."""
@@ -585,9 +561,7 @@ class Shares:
 
 
 def _check_sums(sums: np.ndarray, sets: int) -> None:
-    """Refuse what late labels cannot have added; what the mean has is infinite if not known."""
+    """Refuse what late labels cannot have added."""
     good = np.shape(sums) == (OF_SETS + sets,) and np.asarray(sums).dtype == np.float64
-    if not (
-        good and np.isfinite(sums[WORST:]).all() and sums[WORST] >= 0.0 and sums[MEAN] > -np.inf
-    ):
+    if not (good and np.isfinite(sums).all() and sums[WORST] >= 0.0):
         raise InputError(f"late labels cannot have added {sums!r:.80} to bounds")

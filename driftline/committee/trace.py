@@ -193,7 +193,7 @@ class CommitteeTrace:
         names = ("risk", "target_loss")
         made: dict[str, Any] = {name: column(arrays, name, rounds, came=came) for name in names}
         if ARRIVAL in arrays:
-            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about.get("carried", 0)}
+            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about["carried"]}
         made["prediction"] = predictions(arrays, rounds)
         weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
@@ -228,11 +228,5 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None
     combine, digest, count = about["combine"], about["digest"], len(about["members"])
     if combine not in ("vote", "draw") or not isinstance(digest, str):
         raise InputError(f"a committee votes or draws, but this one does {combine!r}")
-    if "state" in about:
-        state = CommitteeState.from_saved(about["state"], arrays, count)
-        return AuditOrigin(combine, state, digest)
-    rounds = about["rounds"]
-    if type(rounds) is not int or rounds < 0:
-        raise InputError(f"a committee has not played {rounds!r} rounds")
-    state = CommitteeState.from_old(about, arrays, rounds, count).replaced(key=None)
+    state = CommitteeState.from_saved(about["state"], arrays, count)
     return AuditOrigin(combine, state, digest)

@@ -35,7 +35,6 @@ from driftline.parts import (
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, mark_idle
 from driftline.state import State
-from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
@@ -485,12 +484,7 @@ class OGD(Member):
             features=from_config(config.get("features")),
             dtype=config["dtype"],
         )
-        if "generator" in about:  # a file of version 0.1.0
-            first = learner.parts.init()
-            state = old_state(about, arrays, first).replaced(key=old_key(about["generator"]))
-        else:
-            state = State.from_saved(about["state"], arrays)
-        learner.restore(state)
+        learner.restore(State.from_saved(about["state"], arrays))
         return learner
 
     # -- what a shell asks for

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from driftline.detectors import alarms_of
 from driftline.errors import DAMAGE, InputError
 from driftline.parts import from_config
-from driftline.state import State, archive, old_trace
+from driftline.state import State, archive
 from driftline.trace.batch import Batch
 from driftline.typing import Json, Saved
 
@@ -270,7 +269,7 @@ class Trace:
             raise InputError(f"the config must be a table and the digest a text, not {digest!r}")
         origin = _origin(about, arrays)
         known = {name for name in arrays if name.startswith(ORIGIN)} if origin else set()
-        if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *old_trace.ORIGIN, *known}:
+        if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *known}:
             raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
         rounds = len(column(arrays, "loss", came=slice(0, 0)))
         if rounds == 0:
@@ -293,7 +292,7 @@ class Trace:
             columns["arrival"] = arrays["arrival"]
             columns["known"] = column(arrays, "known", rounds, np.int64)
             columns["arrival_risk"] = column(arrays, "arrival_risk", rounds, came=came)
-            columns["carried"] = about.get("carried", 0)
+            columns["carried"] = about["carried"]
             if type(columns["carried"]) is not int or columns["carried"] < 0:
                 raise InputError(f"{columns['carried']!r:.80} labels cannot be carried over")
         if "chance" in arrays:
@@ -394,14 +393,12 @@ def with_suffix(path: str | Path) -> Path:
 def read_file(
     path: str | Path, kind: str, make: Callable[[Json, dict[str, np.ndarray]], Made]
 ) -> Made:
-    """Read a trace's file, current or of version 0.1.0, by a function of its content."""
+    """Read a trace's file by a function of its content."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        with zipfile.ZipFile(path) as file:
-            sealed = "about.json" in file.namelist()
-        about, arrays = archive.read(path) if sealed else old_trace.read(path)
+        about, arrays = archive.read(path)
     except Exception as error:  # readers may raise anything on a damaged file
         raise InputError(f"{path} is not a trace: {error}") from error
     try:
@@ -435,8 +432,6 @@ def _joined_batches(arrays: dict[str, np.ndarray], count: object) -> dict[str, n
 
 def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
     """Return the state before the first round, if valid; a learner checks it against its parts."""
-    if "transposed" in about:
-        return old_trace.origin(about, arrays)
     if about["origin"] is None:
         return None
     own = {k.removeprefix(ORIGIN): a for k, a in arrays.items() if k.startswith(ORIGIN)}

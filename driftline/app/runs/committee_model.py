@@ -19,7 +19,6 @@ from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
 from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
-from driftline.features import Standardiser
 from driftline.learner import Ticket
 from driftline.learner.late import LateRun
 from driftline.sets import Adaptive, SetLevel
@@ -122,7 +121,7 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        scaling = self.learner.scaling if self.scaling is None else self.scaling
+        scaling = self.learner.scaling
         if scaling is None or not scaling.far.any():
             return {}
         columns, counts = self.encoder.columns, scaling.far.tolist()
@@ -273,8 +272,6 @@ class CommitteeModel(Model):
 
     def _looked_at(self, documents: Inputs) -> Inputs:
         """Return the documents of a query as members see them, without learning."""
-        if self.scaling is not None:
-            return self.scaling.copy().transform(documents)
         scaling = self.learner.scaling
         return documents if scaling is None else scaling.look(documents).whole
 
@@ -311,9 +308,6 @@ class CommitteeModel(Model):
         if self.sets is not None:
             about["sets"], own = self.sets.to_saved()
             arrays |= {f"{SETS}{name}": array for name, array in own.items()}
-        if self.scaling is not None:
-            about["documents"] = self.scaling.config()
-            arrays["documents"] = self.scaling.state
         about["run"] |= {
             "totals": self.totals.tolist(),
             "stretches": [list(stretch) for stretch in self.stretches],
@@ -330,15 +324,14 @@ class CommitteeModel(Model):
             run = about["run"]
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made._resume(run)
-            made.stretches = _stretches(run.get("stretches"), learner.rounds)
+            made.stretches = _stretches(run["stretches"], learner.rounds)
             if "sets" in about:
                 own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
                 made.sets = SetLevel.from_saved(about["sets"], own)
                 if len(made.sets.waiting) != learner.waits:
                     raise InputError("its sets wait for other labels than its learner")
-            if "documents" in about:
-                made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
-            if _features(made) not in (None, made.encoder.features):
+            features = None if learner.scaling is None else learner.scaling.features
+            if features not in (None, made.encoder.features):
                 raise InputError("its columns and its learner do not fit each other")
             totals = np.array(run["totals"], dtype=np.float64)
             good = bool((totals >= 0.0).all() and (totals < np.inf).all())
@@ -377,17 +370,9 @@ def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:
 
 
 def _stretches(saved: Any, rounds: int) -> tuple[Stretch, ...]:
-    """Return stretches from a file; an older one has rounds of weight 1 only."""
-    if saved is None:
-        return stretches_of(None, rounds)
+    """Return stretches from a file."""
     made = tuple(Stretch(float(scale), int(n), float(weight)) for scale, n, weight in saved)
     sums = [number for stretch in made for number in stretch]
     if sum(stretch.rounds for stretch in made) > rounds or not all(0.0 < n < np.inf for n in sums):
         raise InputError(f"{rounds} rounds cannot have the weights {made}")
     return made
-
-
-def _features(model: CommitteeModel) -> int | None:
-    """Return how many features a model scales before it learns from them."""
-    scaling = model.learner.scaling if model.scaling is None else model.scaling
-    return None if scaling is None else scaling.features

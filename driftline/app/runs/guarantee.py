@@ -31,11 +31,6 @@ MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 #: Why there is no bound.
 ALONE = "the bound of a single learner is known only by an audit of its rounds"
 NO_METRIC = "the target loss is not known to be a metric, so nothing bounds a vote"
-OLDER = (
-    "labels came late to predictions of an older version, which did not keep what the weights had "
-    "paid for them"
-)
-
 
 #: Why keys have no bound, or no audit.
 WEIGHTED = "bounds by key are for rows that count once, and these have weights"
@@ -213,10 +208,7 @@ def _average(model: CommitteeModel, best: float) -> tuple[float, float, str]:
     at_once = largest * learner.shares.weighted_bound(*given)
     if not model.late:
         return at_once, 0.0, ""
-    bills = learner.bills.over(largest)
-    if not bills.known:
-        return math.inf, math.inf, OLDER
-    bound = largest * learner.shares.weighted_bound(*given, bills=bills)
+    bound = largest * learner.shares.weighted_bound(*given, bills=learner.bills.over(largest))
     return bound, bound - at_once, ""
 
 

@@ -133,18 +133,12 @@ class Run:
             return BatchResult(made, None, chances, sets=self._sets(chances, None, rounds))
         if rounds.delays is not None:
             return self._learn_late(rounds, rounds.delays)
-        start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
-        before = None if scaling is None else scaling.copy()
+        start = time.perf_counter()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
-        try:
-            rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
-            wanted = {"audit": keep, "probabilities": self.probabilities}
-            played = self.model.learn(
-                rounds.inputs, rounds.labels, rounds.weights, rounds.keys, **wanted
-            )
-        except InputError:
-            self.model.scaling = before
-            raise
+        wanted = {"audit": keep, "probabilities": self.probabilities}
+        played = self.model.learn(
+            rounds.inputs, rounds.labels, rounds.weights, rounds.keys, **wanted
+        )
         self.model.remember(rounds.memory)
         weights = played.weights
         rounds, chances = rounds._replace(weights=weights), played.probabilities
@@ -163,7 +157,7 @@ class Run:
             columns |= dict(zip(SETS, own.T, strict=True))
             self.set_totals += own.sum(axis=0)
         self.journal.add(columns if weights is None else columns | {WEIGHT: weights})
-        self.sample.add(rounds.played, lambda places: self._cells(given, places))
+        self.sample.add(rounds.played, lambda places: self._cells(rounds.inputs, places))
         if self.model.encoder.time is not None:
             texts = [""] * rounds.played if rounds.times is None else rounds.times
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])

@@ -325,18 +325,15 @@ class TableModel:
                 f"labels of {waits} rows of its run are still to come: go on by driftline run "
                 f"--resume, or forget these rows by forget(before={last + 1})"
             )
-        scaling = model.scaling
         alone = isinstance(model, CommitteeModel) and len(given) == 1
         alone = alone and not model.weighs and model.sets is None
-        if scaling is not None:
-            model.scaling = scaling.copy()
         weights = None
         batch = self._batch(given, labelled=True, learning=True)
         inputs, grades = self._rounds(batch)
         if alone and not model.task.layout.ragged:
             made: Any = [self._one.learn_one(inputs[:1], grades[0])]
         else:
-            rounds = model.scaled(inputs), grades, batch.weights, batch.keys
+            rounds = inputs, grades, batch.weights, batch.keys
             played = model.learn(*rounds, probabilities=model.sets is not None)
             made, weights = played.prediction, played.weights
             if model.sets is not None and played.probabilities is not None:
@@ -470,10 +467,10 @@ class TableModel:
 
     def _check_tickets(self) -> None:
         """Refuse tickets where rows are more than their inputs."""
-        if self._one.weighs or self._one.scaling is not None:
+        if self._one.weighs:
             raise InputError(
-                "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
-                "has neither: learn from rows with their labels by learn()"
+                "rows of this model have weights, and a ticket has none: learn from rows with "
+                "their labels by learn()"
             )
 
     def _asked(self, given: GivenRows, numbers: Sequence[int] | None, proba: bool) -> Any:
@@ -726,7 +723,7 @@ class _Before:
         if not isinstance(columns, int) and self._columns is not None:
             columns.sums, columns.counts = self._columns
         if self._copied is None and learner.rounds != self._rounds:
-            model.learner, model.scaling = learner, self._fields["scaling"]
+            model.learner = learner
             return
         vars(model).update(self._fields)
         if self._copied is not None:

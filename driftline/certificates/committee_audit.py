@@ -23,10 +23,9 @@ from driftline.certificates.recorded import (
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
+from driftline.committee.combine import Combine, rule_of
 from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
-from driftline.committee.trace import AuditOrigin
-from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
@@ -60,6 +59,7 @@ def certify_committee(
     first = trace.origin
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
+    rule = rule_of(first.combine)
     if trace.carried:
         raise InputError(
             f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "
@@ -93,17 +93,17 @@ def certify_committee(
     findings += _differ("risk of a member", trace.member_risk[order], risk)
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss[order], target)
-    findings += _differ("risk", trace.risk[order], target if first.combine == "vote" else average)
-    findings += _predicted(rows, wanted, first)
+    findings += _differ("risk", trace.risk[order], target if rule.certain else average)
+    findings += _predicted(rows, wanted, rule)
 
-    certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
+    certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(order),
         combine=first.combine,
-        factor=1.0 if first.combine == "draw" else vote_factor(task),
+        factor=rule.factor(task),
         total=float(target.sum()),
         average=float(average.sum()),
         sampled_average=float((weights[order] * losses).sum()),
@@ -253,11 +253,10 @@ def _combined(
     """Return the committee's predictions from those of its members."""
     first = trace.origin
     assert first is not None
-    if first.combine == "vote":
-        return vote(task, made, weights)
-    uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))
-    chosen = drawn(weights, uniforms[:, 0])
-    return np.stack(made)[chosen, np.arange(len(chosen))]
+    rule, uniforms = rule_of(first.combine), None
+    if not rule.certain:
+        uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
+    return rule.predictions(task, made, weights, uniforms)
 
 
 def _targets(
@@ -284,13 +283,12 @@ def _targets(
     return target
 
 
-def _predicted(rows: np.ndarray, wanted: np.ndarray, first: AuditOrigin) -> list[str]:
-    """Say where a prediction is not the vote, or not that of the member drawn."""
-    words = "not the vote" if first.combine == "vote" else "not those of the members drawn"
+def _predicted(rows: np.ndarray, wanted: np.ndarray, rule: Combine) -> list[str]:
+    """Say where a prediction is not the rule's."""
     wrong = np.flatnonzero((rows != wanted).any(axis=1))
     if not len(wrong):
         return []
-    return [f"{len(wrong)} predictions are {words}, the first in round {int(wrong[0])}"]
+    return [f"{len(wrong)} predictions are {rule.wrong}, the first in round {int(wrong[0])}"]
 
 
 def _no_regret_bound(

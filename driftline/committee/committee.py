@@ -11,11 +11,11 @@ import numpy as np
 from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
+from driftline.committee.combine import RULES, Combine, rule_of
 from driftline.committee.groups import Groups, Played
 from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
-from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError, TornError
 from driftline.features import Standardise, Standardiser
@@ -132,8 +132,7 @@ class Committee(Shell):
             raise InputError("the members of a committee must have the same task")
         if not _played and any(member.rounds for member in self.members):
             raise InputError("the members of a committee must not have played before")
-        if combine not in ("vote", "draw"):
-            raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
+        rule_of(combine)
         if scaling is not None and not isinstance(scaling, Standardiser):
             raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
         if scaling is not None and not task.layout.scalable:
@@ -194,22 +193,19 @@ class Committee(Shell):
         number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
-        risks = columns[table.RISK_ROW]
-        if self.combine == "draw":
-            j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
-            risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
-            return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0], risks)
-        if not self.task.zero_one:  # as in a run, to the last bit
-            rows = vote(self.task, [numbers[np.newaxis] for numbers in made], weights)
-            loss = float(self.task.losses(rows, [checked])[0])
-            return CommitteeRound(self.task.prediction(rows[0]), loss, loss, weights[0], risks)
-        if isinstance(made, np.ndarray) and made.shape[1] == 1:  # a quarter faster than one by one
-            predictions = self.task.predictions(made).tolist()
-        else:
-            predictions = [self.task.prediction(numbers) for numbers in made]
-        prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
-        loss = float(prediction != label)
-        return CommitteeRound(prediction, loss, loss, weights[0], risks)
+        risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
+        if task.zero_one and rule.certain:
+            if isinstance(made, np.ndarray) and made.shape[1] == 1:  # faster than one by one
+                predictions = task.predictions(made).tolist()
+            else:
+                predictions = [task.prediction(numbers) for numbers in made]
+            if (one := rule.one(task, predictions, weights[0], task.label(checked))) is not None:
+                return CommitteeRound(*one, one[1], weights[0], risks)
+        uniforms = None if rule.certain else self._draws.uniform(number)[:, 0]
+        rows = rule.predictions(task, [own[np.newaxis] for own in made], weights, uniforms)
+        given = risks[np.newaxis], columns[table.TARGET_ROW][np.newaxis], [checked], None, uniforms
+        (risk,), (loss,) = rule.paid(task, rows, weights, *given)
+        return CommitteeRound(task.prediction(rows[0]), float(risk), float(loss), weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
@@ -371,11 +367,8 @@ class Committee(Shell):
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
         made, now = [own.predictions for own in looks], shares.now
         weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
-        if self.combine == "vote":
-            predictions = vote(self.task, made, weights)
-        else:
-            chosen = drawn(weights, self._draws.at(numbers)[:, 0])
-            predictions = np.stack(made)[chosen, np.arange(rows.rounds)]
+        uniforms = None if self.rule.certain else self._draws.at(numbers)[:, 0]
+        predictions = self.rule.predictions(self.task, made, weights, uniforms)
         if not whole:
             return Asked(predictions)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
@@ -397,7 +390,7 @@ class Committee(Shell):
         """Return mean loss encodings of rounds; and those of members, of sets, of the weights."""
         sets = shares.means(members, now)
         mean = sets[:, -1]
-        if self.combine == "vote":
+        if self.rule.certain:
             mean = self.task.encode_losses(predictions, members.shape[2])
         return mean, np.concatenate([members, sets], axis=1)
 
@@ -534,6 +527,11 @@ class Committee(Shell):
     # -- facts
 
     @property
+    def rule(self) -> Combine:
+        """The rule by which members' predictions are combined."""
+        return RULES[self.combine]
+
+    @property
     def weights(self) -> np.ndarray:
         """The members' weights for the next round."""
         with self._turn.lock:
@@ -625,7 +623,7 @@ class Committee(Shell):
         >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
         [732, 886]
         """
-        factor = 1.0 if self.combine == "draw" else vote_factor(self.task)
+        factor = self.rule.factor(self.task)
         return bound_of(self.members, self.shares, factor, self._largest_loss)
 
     def _bound(self) -> list[str]:
@@ -633,20 +631,13 @@ class Committee(Shell):
         made = self.apriori_bound
         if made is not None:
             return in_words(made)
-        if self.combine == "vote" and math.isinf(vote_factor(self.task)):
+        if math.isinf(self.rule.factor(self.task)):
             return ["bound  none beforehand: the target loss is not known to be a metric"]
         return ["bound  none beforehand: every member starts again, or has no theorem"]
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
-        factor = vote_factor(self.task)
-        words = f"at most {factor:g} times" if math.isfinite(factor) else "not bounded by"
-        how = {
-            "vote": f"weighted vote: {words} the weighted average of members",
-            "draw": "a member drawn by weight: at most the best members' loss and the regret of "
-            "the weights",
-        }
-        lines = [f"committee of {len(self.members)}, {how[self.combine]}"]
+        lines = [f"committee of {len(self.members)}, {self.rule.describe(self.task)}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         lines += self._bound()
@@ -781,23 +772,17 @@ class Committee(Shell):
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
         played, weights, risks = room.members, room["weights"], room["member_risk"]
+        rule, uniforms = self.rule, None
+        if not rule.certain:
+            uniforms = np.full(len(risks), 0.5)
+            asked = room.columns.get("asked", every(len(risks)))
+            uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
         made = [batch["prediction"] for batch in played]
-        if self.combine == "vote":
-            rows = vote(self.task, made, weights)
-            target = self.task.losses(rows, labels)
-            if "sample_weight" in room.columns:
-                target *= room["sample_weight"]
-            return {"risk": target, "target_loss": target, "prediction": rows}
-        uniforms = np.full(len(risks), 0.5)
-        asked = room.columns.get("asked", every(len(risks)))
-        uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
-        chosen = drawn(weights, uniforms)
-        places = chosen, np.arange(len(chosen))
-        return {
-            "risk": (weights * risks).sum(axis=1),
-            "target_loss": np.stack([batch["target_loss"] for batch in played])[places],
-            "prediction": np.stack(made)[places],
-        }
+        rows = rule.predictions(self.task, made, weights, uniforms)
+        losses = np.stack([batch["target_loss"] for batch in played], axis=1)
+        given = risks, losses, labels, room.columns.get("sample_weight"), uniforms
+        risk, target = rule.paid(self.task, rows, weights, *given)
+        return {"risk": risk, "target_loss": target, "prediction": rows}
 
     @property
     def _scored(self) -> int:
@@ -805,7 +790,7 @@ class Committee(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return self.combine == "vote" and all(member.takes_top for member in self.members)
+        return self.rule.certain and all(member.takes_top for member in self.members)
 
     def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([own["scores"] for own in batch.members]), batch["beliefs"]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.committee.combine import rule_of
 from driftline.committee.state import CommitteeState
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
@@ -226,7 +227,8 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None
     if "combine" not in about:
         return None
     combine, digest, count = about["combine"], about["digest"], len(about["members"])
-    if combine not in ("vote", "draw") or not isinstance(digest, str):
-        raise InputError(f"a committee votes or draws, but this one does {combine!r}")
+    rule_of(combine)
+    if not isinstance(digest, str):
+        raise InputError(f"the fingerprint of a stream is a text, not {digest!r:.80}")
     state = CommitteeState.from_saved(about["state"], arrays, count)
     return AuditOrigin(combine, state, digest)

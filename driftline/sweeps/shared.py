@@ -73,7 +73,7 @@ def sharing_of(learner: Learner) -> Hashable:
 
 def _linear(learner: Learner) -> OGD | None:
     """Return the learner whose rounds these are: itself, or the one member of a committee."""
-    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.combine == "vote":
+    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.rule.certain:
         (member,) = learner.members
         if isinstance(member, OGD) and member.decoder.deterministic and not learner._tickets:
             return member

@@ -17,7 +17,6 @@ from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
 from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
-from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
 from driftline.learner import Ticket
 from driftline.learner.late import LateRun
@@ -284,7 +283,7 @@ class CommitteeModel(Model):
         learner = self.learner
         pairs = zip(learner.members, scores, strict=True)
         made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
-        return vote_one(learner.task, made, learner.shares.now)
+        return learner.task.average(made, learner.shares.now)
 
     def _predict_together(self, inputs: Inputs) -> np.ndarray:
         """Return the votes on many rows by one product of matrices."""
@@ -293,7 +292,7 @@ class CommitteeModel(Model):
         pairs = zip(learner.members, scores, strict=True)
         made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
-        return task.predictions(vote(task, made, weights))
+        return task.predictions(learner.rule.predictions(task, made, weights, None))
 
     def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
         if self.learner.task.answers.zero_one and not self.abstains:

@@ -9,7 +9,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 
 def logistic(theta, y, base=2.0, vector=False):
@@ -193,8 +193,13 @@ def nearest_marginals(nodes, edges, scale):
     paths = list(itertools.product(range(tags), repeat=n))
     vertices = np.array([chain_encoding(path, tags) for path in paths])
     system = np.vstack([(vertices - target).T, np.ones(len(paths))])
-    weights = nnls(system, np.append(np.zeros(target.size), 1.0), maxiter=100 * len(paths))[0]
-    return weights @ vertices / weights.sum(), vertices, paths
+    wanted = np.append(np.zeros(target.size), 1.0)
+    weights = nnls(system, wanted, maxiter=100 * len(paths))[0]
+    mu = weights @ vertices / weights.sum()
+    if ((vertices - mu) @ (target - mu)).max() > 1e-9:  # nnls may end early where points tie
+        weights = lsq_linear(system, wanted, (0.0, np.inf), method="bvls", tol=1e-15).x
+        mu = weights @ vertices / weights.sum()
+    return mu, vertices, paths
 
 
 def chain_encoding(path, tags):

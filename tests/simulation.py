@@ -170,6 +170,7 @@ class MemoryLog:
     def __init__(self, disk):
         self._disk = disk
         self.records, self.marks, self.answers, self.trimmed, self.forgotten = disk.durable()
+        self.deleted = 0
 
     def append(self, entries):
         disk = self._disk
@@ -199,6 +200,7 @@ class MemoryLog:
         old = old[:40]
         self._disk.reached()
         self._disk.commit(lambda kept: kept.delete(old, before, forget))
+        self.deleted += len(old)
         state = self._disk.durable()
         self.records, self.marks, self.answers, self.trimmed, self.forgotten = state
         self._disk.reached()
@@ -262,7 +264,7 @@ class Kept:
             return
         seqs = {record.seq for record in old}
         self.records = [record for record in self.records if record.seq not in seqs]
-        self.trimmed = old[-1].seq
+        self.trimmed = max(self.trimmed, old[-1].seq)
         for record in old:
             self.answers.pop(record.seq, None)
             if record.id and record.kind in (Kind.ASK, Kind.TELL, Kind.LEARN):
@@ -423,6 +425,7 @@ class History:
     def _start(self):
         """Start the process; nothing fails while it reads its log."""
         self.faults = False
+        self.pending = [_without_memory(request) for request in self.pending]
         log = MemoryLog(self.disk)
         own = (self.clocks.wall, self.clocks.monotonic, self.disk.clock, self.disk.write_clock)
         self.clock = LogClock(log.last()[2], *own)
@@ -439,7 +442,6 @@ class History:
     def _crash(self):
         self.disk.lose()
         self.disk.countdown = None
-        self.pending = [_without_memory(request) for request in self.pending]
         if self.chance.happens(0.2):
             self.clocks.reboot()
         self._start()
@@ -528,7 +530,7 @@ class History:
             if chance.happens(0.5):  # it has read the log so far, beside the writer
                 number = self.machine.names["m"]
                 if after >= self.machine.log.trimmed:
-                    ahead = CatchUp(number, name, load(b""), after)
+                    ahead = CatchUp(number, name, load(b""), after, self.machine.log.deleted)
                     ahead.read_ahead(self.machine.log)
             return Challenge("m", name, b"", after, ahead)
         return Promote("m", f"challenger {self.count - 1 - chance.below(3)}")

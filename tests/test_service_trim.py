@@ -10,6 +10,7 @@ import pytest
 import driftline as dl
 from driftline.app.service import export
 from driftline.app.service.bodies import ModelBody
+from driftline.app.service.catch_up import CatchUp
 from driftline.app.service.clock import LogClock
 from driftline.app.service.log import SqliteLog
 from driftline.app.service.machine import Machine
@@ -177,6 +178,50 @@ def test_rows_that_were_forgotten_stay_so(killed):
     killed.process(Expire("m", killed.now - 1000))
     assert killed.machine.hosted("m").served.outstanding == 0
     killed.trim()
+    check_killed(killed)
+
+
+def test_a_challenger_does_not_know_what_was_deleted_before_its_record(killed):
+    """It has read a row ahead that a replay, from its record on, does not find."""
+    killed.process(Ask("m", ["a"], [{"x": 3.0}]))
+    killed.now += 20_000
+    learn(killed, "b")
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    killed.snapshot()
+    content = killed.log.body(1)
+    ahead = CatchUp(1, "c", load(content), 8, killed.log.deleted)
+    ahead.read_ahead(killed.log)
+    assert ahead.reader.served.score.rounds == 1
+    assert killed.trim() == 7
+    killed.process(Challenge("m", "c", content, 8, ahead))
+    assert killed.machine.hosted("m").reader("c").served.score.rounds == 0
+    check_killed(killed)
+
+
+def test_nothing_is_deleted_while_a_challenger_reads(killed):
+    killed.snapshot()
+    killed.now += 20_000
+    killed.writer.hold_trimming(Challenge("m", "c", killed.log.body(1), 0))
+    assert killed.trim() == 0
+    killed.writer.trims = True
+    assert killed.trim() == 5
+
+
+def test_a_row_that_waited_longer_moves_no_end_of_the_log_back(killed):
+    killed.process(Ask("m", ["a"], [{"x": 3.0}]))
+    for i in range(3):
+        learn(killed, f"b{i}")
+    killed.snapshot()
+    killed.now += 20_000
+    trimmed = killed.trim()
+    assert trimmed > 7 and killed.log.body(7) is not None
+    killed.process(Tell("m", ["a"], [Feedback("yes")]))
+    killed.snapshot()
+    killed.now += 20_000
+    killed.process(Ask("m", ["c"], [{"x": 3.0}]))
+    assert killed.trim() >= trimmed and killed.log.body(7) is None
+    killed.start()
+    assert killed.log.trimmed >= trimmed
     check_killed(killed)
 
 

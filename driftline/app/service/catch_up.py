@@ -51,11 +51,14 @@ class CatchUp:
         The learner.
     after
         The record after which it begins to read.
+    deleted
+        How many records were deleted before it began: when more are, others would read less.
     """
 
-    def __init__(self, model: int, name: str, served: Served, after: int):
+    def __init__(self, model: int, name: str, served: Served, after: int, deleted: int = 0):
         self.reader = Reader(NOBODY, name, served, after)
         self.tickets: dict[int, Any] = {}
+        self.deleted = deleted
         self._alone, self._seq = Hosted.of(model, self.reader), after
 
     def read_ahead(self, records: Records) -> None:

@@ -87,6 +87,8 @@ class Log(Protocol):
     trimmed: int
     #: The time before which ids of deleted records may have been forgotten, 0 for none.
     forgotten: int
+    #: How many records were deleted by this process.
+    deleted: int
 
     def append(self, entries: Batch) -> None:
         """Write a batch; when this returns, it is on the disk. If it raises, nothing is."""
@@ -191,6 +193,8 @@ class SqliteLog:
         self.trimmed: int = self.meta("trimmed") or 0
         #: The time before which ids of deleted records may have been forgotten, 0 for none.
         self.forgotten: int = self.meta("forgotten") or 0
+        #: How many records were deleted by this process.
+        self.deleted = 0
 
     def _open_again(self) -> None:
         """Open the log for writing, if the disk has space by now; it was opened on a full disk."""
@@ -292,6 +296,7 @@ class SqliteLog:
         if not old:
             self._forget(forget)
             return 0
+        trimmed = max(self.trimmed, old[-1][0])  # a row may have waited longer than later ones
 
         def work() -> None:
             many = self._write.executemany
@@ -302,10 +307,10 @@ class SqliteLog:
             # not by the time of the record: a label may have come long after its row
             rows = [(model, _key(id), before) for model, id in named]
             many("insert or replace into gone values(?,?,?)", rows)
-            run("insert or replace into meta values('trimmed', ?)", (old[-1][0],))
+            run("insert or replace into meta values('trimmed', ?)", (trimmed,))
 
         self._commit(work)
-        self.trimmed = old[-1][0]
+        self.trimmed, self.deleted = trimmed, self.deleted + len(old)
         return len(old)
 
     def _forget(self, before: int) -> None:

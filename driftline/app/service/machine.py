@@ -355,7 +355,7 @@ class Machine:
     def _challenge(self, hosted: Hosted, record: Record, body: Any) -> None:
         """Let a new learner read the log of a model up to now, as if it had been there before."""
         name, after, content, catching = body
-        if catching is None:
+        if catching is None or catching.deleted != self.log.deleted:
             catching = CatchUp(hosted.number, name, self.load(content), after)
         catching.read(self.log, record.seq)
         reader = catching.reader

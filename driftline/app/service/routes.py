@@ -48,7 +48,6 @@ from driftline.app.service.log import DiskFullError
 from driftline.app.service.making import challenger_of, checked_name, model_of
 from driftline.app.service.metrics import Metrics
 from driftline.app.service.openapi import openapi
-from driftline.app.service.planning import check_challenge
 from driftline.app.service.records import packed_json
 from driftline.app.service.requests import (
     Challenge,
@@ -242,17 +241,20 @@ class Slow:
         """Let a challenger read the log beside the writer, one at a time; then add it."""
         writer, load = self._writer, self._writer.machine.load
         async with self._catching_up:
-            number = await writer.call(partial(check_challenge, writer.machine, request))
+            try:
+                number, deleted = await writer.call(partial(writer.hold_trimming, request))
 
-            def read() -> CatchUp:
-                served = load(request.content)
-                served.check_size()
-                made = CatchUp(number, request.name, served, request.after)
-                with writer.log.reader() as records:
-                    made.read_ahead(records)
-                return made
+                def read() -> CatchUp:
+                    served = load(request.content)
+                    served.check_size()
+                    made = CatchUp(number, request.name, served, request.after, deleted)
+                    with writer.log.reader() as records:
+                        made.read_ahead(records)
+                    return made
 
-            return await self._carried_out(request._replace(ahead=await _beside(read)))
+                return await self._carried_out(request._replace(ahead=await _beside(read)))
+            finally:
+                writer.trims = True
 
     async def retire(self, request: Request) -> tuple[int, bytes]:
         """Remove a challenger."""

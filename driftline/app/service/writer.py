@@ -19,7 +19,15 @@ from typing import Any
 from driftline.app.service.clock import LogClock
 from driftline.app.service.log import DiskFullError, Generation, LogFailedError, SqliteLog
 from driftline.app.service.machine import Machine
-from driftline.app.service.requests import ALONE, Expire, Outcome, RefusedError, Request
+from driftline.app.service.planning import check_challenge
+from driftline.app.service.requests import (
+    ALONE,
+    Challenge,
+    Expire,
+    Outcome,
+    RefusedError,
+    Request,
+)
 from driftline.app.service.sizes import MEMORY
 from driftline.app.service.snapshots import SnapshotFolder, covered_by, due
 from driftline.typing import Saved
@@ -112,6 +120,8 @@ class Writer(threading.Thread):
         self._speed = 1000.0
         #: Whether the disk was full at the last commit; and how many commits there were.
         self.disk_full, self.commits = log.full, 0
+        #: Whether old records may be deleted: not while a challenger reads them.
+        self.trims = True
         #: Why rows do not expire and records are not deleted, empty if they are.
         self.held = ""
 
@@ -302,6 +312,12 @@ class Writer(threading.Thread):
             self.machine.process([Expire(name, before)])
         return self._trim() if math.isfinite(self._limits.keep_seconds) else 0
 
+    def hold_trimming(self, request: Challenge) -> tuple[int, int]:
+        """Delete nothing while a challenger reads; return its model, and how much was deleted."""
+        number = check_challenge(self.machine, request)
+        self.trims = False
+        return number, self.log.deleted
+
     def _trim(self) -> int:
         """Delete some records that are too old, and that the older snapshots of all models have.
 
@@ -310,7 +326,7 @@ class Writer(threading.Thread):
         verified = self.snapshots.verified.__contains__
         machine = self.machine
         covered = covered_by(self.log.snapshots(), machine.models, verified, machine.seq)
-        if not covered or machine.quarantined:
+        if not covered or machine.quarantined or not self.trims:
             return 0
         kept = int(1000 * self._limits.keep_seconds)
         return self.log.trim(self._clock.before(kept), covered, self._clock.before(2 * kept))

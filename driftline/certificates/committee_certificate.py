@@ -12,8 +12,8 @@ most each of its own bounds. What the committee pays is
 
 - by *drawing* a member, expected: A itself;
 - by *voting*, expected over the members' randomness: at most c A, with c = 2 if the target loss is
-  a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
-  claimed for other losses.
+  a metric and a little more if it is nearly one (see :mod:`driftline.committee.combine.vote`).
+  Nothing is claimed for other losses.
 
 Where labels come late, :math:`w_{t,j}` are the weights of the prediction, and R holds with what is
 known when labels come: how much more these have paid than the weights at the arrival (``bills``,

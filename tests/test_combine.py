@@ -22,11 +22,11 @@ class Leader(Combine):
     def describe(self, task):
         return "the member with most weight"
 
-    def predictions(self, task, made, weights, uniforms):
-        return np.stack(made)[weights.argmax(axis=1), np.arange(len(weights))]
+    def predictions(self, task, made):
+        return np.stack(made.predictions)[made.weights.argmax(axis=1), np.arange(len(made.weights))]
 
-    def paid(self, task, rows, weights, risks, losses, labels, sample_weight, uniforms):
-        paid = losses[np.arange(len(weights)), weights.argmax(axis=1)]
+    def paid(self, task, made, rows):
+        paid = made.losses[np.arange(len(rows)), made.weights.argmax(axis=1)]
         return paid, paid
 
 

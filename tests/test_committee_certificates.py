@@ -16,7 +16,7 @@ import driftline as dl
 from driftline.app.cli.certify import certify as command
 from driftline.certificates import best_sequences
 from driftline.committee import CommitteeTrace
-from driftline.committee.combine import RULES
+from driftline.committee.combine import RULES, Made
 
 T = dl.tasks
 
@@ -89,7 +89,7 @@ def test_tasks_with_other_losses_claim_nothing():
 def test_a_vote_on_costs_may_pay_more_than_twice_the_average():
     task = T.CostSensitive([[0, 1, 1], [10, 0, 1], [1, 1, 0]])
     weights, made = np.array([[0.4, 0.3, 0.3]]), [np.array([[p]]) for p in range(3)]
-    chosen = RULES["vote"].predictions(task, made, weights, None)[0, 0]
+    chosen = RULES["vote"].predictions(task, Made(made, weights))[0, 0]
     assert task.loss(chosen, 1) > 2 * sum(
         w * task.loss(p, 1) for w, p in zip(weights[0], range(3), strict=True)
     )
@@ -107,7 +107,7 @@ def test_a_vote_pays_at_most_its_factor_times_the_average(name, seed):
         weights /= weights.sum()
     made = [labels[k] for k in generator.integers(0, len(labels), members)]
     rows = [np.atleast_2d(prediction) for prediction in made]
-    chosen = task.prediction(RULES["vote"].predictions(task, rows, weights[np.newaxis], None)[0])
+    chosen = task.prediction(RULES["vote"].predictions(task, Made(rows, weights[np.newaxis]))[0])
 
     def mean(prediction):
         return sum(w * task.loss(prediction, p) for w, p in zip(weights, made, strict=True))
@@ -122,7 +122,7 @@ def test_two_is_needed():
     """One of two equal members is always right, and the vote never is."""
     made, weights = [np.array([[0]]), np.array([[1]])], np.array([[0.5, 0.5]])
     task = T.Multiclass(2)
-    assert task.loss(int(RULES["vote"].predictions(task, made, weights, None)[0, 0]), 1) == 2 * 0.5
+    assert task.loss(int(RULES["vote"].predictions(task, Made(made, weights))[0, 0]), 1) == 2 * 0.5
 
 
 # -- the best sequences

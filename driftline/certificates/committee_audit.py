@@ -23,7 +23,7 @@ from driftline.certificates.recorded import (
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
-from driftline.committee.combine import Combine, rule_of
+from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
 from driftline.comparators import Fixed, check_comparator
@@ -256,7 +256,7 @@ def _combined(
     rule, uniforms = rule_of(first.combine), None
     if not rule.certain:
         uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
-    return rule.predictions(task, made, weights, uniforms)
+    return rule.predictions(task, Made(made, weights, uniforms))
 
 
 def _targets(

@@ -11,7 +11,7 @@ import numpy as np
 from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
-from driftline.committee.combine import RULES, Combine, rule_of
+from driftline.committee.combine import RULES, Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
 from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
@@ -202,9 +202,11 @@ class Committee(Shell):
             if (one := rule.one(task, predictions, weights[0], task.label(checked))) is not None:
                 return CommitteeRound(*one, one[1], weights[0], risks)
         uniforms = None if rule.certain else self._draws.uniform(number)[:, 0]
-        rows = rule.predictions(task, [own[np.newaxis] for own in made], weights, uniforms)
-        given = risks[np.newaxis], columns[table.TARGET_ROW][np.newaxis], [checked], None, uniforms
-        (risk,), (loss,) = rule.paid(task, rows, weights, *given)
+        losses = columns[table.TARGET_ROW][np.newaxis]
+        given = weights, uniforms, risks[np.newaxis], losses, [checked]
+        theirs = Made([own[np.newaxis] for own in made], *given)
+        rows = rule.predictions(task, theirs)
+        (risk,), (loss,) = rule.paid(task, theirs, rows)
         return CommitteeRound(task.prediction(rows[0]), float(risk), float(loss), weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
@@ -368,7 +370,7 @@ class Committee(Shell):
         made, now = [own.predictions for own in looks], shares.now
         weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
         uniforms = None if self.rule.certain else self._draws.at(numbers)[:, 0]
-        predictions = self.rule.predictions(self.task, made, weights, uniforms)
+        predictions = self.rule.predictions(self.task, Made(made, weights, uniforms))
         if not whole:
             return Asked(predictions)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
@@ -777,11 +779,11 @@ class Committee(Shell):
             uniforms = np.full(len(risks), 0.5)
             asked = room.columns.get("asked", every(len(risks)))
             uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
-        made = [batch["prediction"] for batch in played]
-        rows = rule.predictions(self.task, made, weights, uniforms)
         losses = np.stack([batch["target_loss"] for batch in played], axis=1)
-        given = risks, losses, labels, room.columns.get("sample_weight"), uniforms
-        risk, target = rule.paid(self.task, rows, weights, *given)
+        given = weights, uniforms, risks, losses, labels, room.columns.get("sample_weight")
+        made = Made([batch["prediction"] for batch in played], *given)
+        rows = rule.predictions(self.task, made)
+        risk, target = rule.paid(self.task, made, rows)
         return {"risk": risk, "target_loss": target, "prediction": rows}
 
     @property

@@ -15,6 +15,7 @@ from driftline.app.runs.late_rounds import Told
 from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
+from driftline.committee.combine import Made
 from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
 from driftline.errors import InputError
@@ -292,7 +293,7 @@ class CommitteeModel(Model):
         pairs = zip(learner.members, scores, strict=True)
         made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
-        return task.predictions(learner.rule.predictions(task, made, weights, None))
+        return task.predictions(learner.rule.predictions(task, Made(made, weights)))
 
     def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
         if self.learner.task.answers.zero_one and not self.abstains:

@@ -1,6 +1,7 @@
 """Rules by which a committee makes one prediction of its members'."""
 
 from driftline.committee.combine.base import Combine as Combine
+from driftline.committee.combine.base import Made as Made
 from driftline.committee.combine.draw import Draw
 from driftline.committee.combine.vote import Vote
 from driftline.errors import InputError

@@ -9,14 +9,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Label, Prediction
 
-__all__ = ["Combine"]
+__all__ = ["Combine", "Made"]
+
+NOTHING = np.empty((0, 0))
+
+
+class Made(NamedTuple):
+    """What members have made of some rounds.
+
+    ``predictions`` are rows of numbers by member, ``weights`` a row for every round, ``uniforms`` a
+    number each, for rules that draw. Where labels are known, ``risks`` and ``losses`` have a column
+    for every member, times the sample weights of rounds, if they have any.
+    """
+
+    predictions: Sequence[np.ndarray]
+    weights: np.ndarray
+    uniforms: np.ndarray | None = None
+    risks: np.ndarray = NOTHING
+    losses: np.ndarray = NOTHING
+    labels: CheckedLabels = NOTHING
+    sample_weight: np.ndarray | None = None
 
 
 class Combine(ABC):
@@ -46,34 +65,12 @@ class Combine(ABC):
         """Say how it predicts, and what that costs at most."""
 
     @abstractmethod
-    def predictions(
-        self,
-        task: Task,
-        made: Sequence[np.ndarray],
-        weights: np.ndarray,
-        uniforms: np.ndarray | None,
-    ) -> np.ndarray:
-        """Return predictions as rows of numbers, from those of members and a row of weights each.
-
-        ``uniforms`` is None for a rule that draws nothing.
-        """
+    def predictions(self, task: Task, made: Made) -> np.ndarray:
+        """Return the committee's predictions, as rows of numbers."""
 
     @abstractmethod
-    def paid(
-        self,
-        task: Task,
-        rows: np.ndarray,
-        weights: np.ndarray,
-        risks: np.ndarray,
-        losses: np.ndarray,
-        labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
-        uniforms: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return expected losses and losses of predictions, times their sample weights.
-
-        ``risks`` and ``losses`` are those of members, a column each, times these already.
-        """
+    def paid(self, task: Task, made: Made, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return expected losses and losses of predictions, times their sample weights."""
 
     def one(
         self, task: Task, made: Sequence[Prediction], weights: np.ndarray, label: Label

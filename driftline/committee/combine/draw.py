@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from driftline.committee.combine.base import Combine
+from driftline.committee.combine.base import Combine, Made
 from driftline.tasks import Task
-from driftline.typing import CheckedLabels
 
 __all__ = ["Draw"]
 
@@ -32,35 +29,19 @@ class Draw(Combine):
             "a member drawn by weight: at most the best members' loss and the regret of the weights"
         )
 
-    def predictions(
-        self,
-        task: Task,
-        made: Sequence[np.ndarray],
-        weights: np.ndarray,
-        uniforms: np.ndarray | None,
-    ) -> np.ndarray:
+    def predictions(self, task: Task, made: Made) -> np.ndarray:
         """Return the predictions of the members drawn."""
-        places = _places(weights, uniforms)
-        return np.stack(made)[places]
+        return np.stack(made.predictions)[_places(made)]
 
-    def paid(
-        self,
-        task: Task,
-        rows: np.ndarray,
-        weights: np.ndarray,
-        risks: np.ndarray,
-        losses: np.ndarray,
-        labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
-        uniforms: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def paid(self, task: Task, made: Made, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the weighted averages, and the losses of the members drawn."""
-        chosen, rounds = _places(weights, uniforms)
-        return (weights * risks).sum(axis=1), losses[rounds, chosen]
+        chosen, rounds = _places(made)
+        return (made.weights * made.risks).sum(axis=1), made.losses[rounds, chosen]
 
 
-def _places(weights: np.ndarray, uniforms: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _places(made: Made) -> tuple[np.ndarray, np.ndarray]:
     """Return the member that is drawn in each round, and the rounds."""
+    weights, uniforms = made.weights, made.uniforms
     assert uniforms is not None
     sums = np.cumsum(weights, axis=1)
     chosen: np.ndarray = (sums <= uniforms[:, np.newaxis] * sums[:, -1:]).sum(axis=1)

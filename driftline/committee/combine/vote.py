@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftline.committee.combine.base import Combine
+from driftline.committee.combine.base import Combine, Made
 from driftline.tasks import Task
-from driftline.typing import CheckedLabels, Label, Prediction
+from driftline.typing import Label, Prediction
 
 __all__ = ["Vote"]
 
@@ -53,31 +53,15 @@ class Vote(Combine):
         words = f"at most {factor:g} times" if math.isfinite(factor) else "not bounded by"
         return f"weighted vote: {words} the weighted average of members"
 
-    def predictions(
-        self,
-        task: Task,
-        made: Sequence[np.ndarray],
-        weights: np.ndarray,
-        uniforms: np.ndarray | None,
-    ) -> np.ndarray:
+    def predictions(self, task: Task, made: Made) -> np.ndarray:
         """Return the votes."""
-        return task.average_rows(list(made), weights)
+        return task.average_rows(list(made.predictions), made.weights)
 
-    def paid(
-        self,
-        task: Task,
-        rows: np.ndarray,
-        weights: np.ndarray,
-        risks: np.ndarray,
-        losses: np.ndarray,
-        labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
-        uniforms: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def paid(self, task: Task, made: Made, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the votes cost, twice."""
-        paid = task.losses(rows, labels)
-        if sample_weight is not None:
-            paid *= sample_weight
+        paid = task.losses(rows, made.labels)
+        if made.sample_weight is not None:
+            paid *= made.sample_weight
         return paid, paid
 
     def one(

@@ -36,21 +36,20 @@ def pool(scores, weights, room, out):
     """
     rounds, members, labels = scores.shape
     for t in range(rounds):
-        own, mean = weights[min(t, weights.shape[0] - 1)], out[t]
-        total = 0.0
-        for j in range(members):
-            total += own[j]
+        own, mean, total = weights[min(t, weights.shape[0] - 1)], out[t], 0.0
         for k in range(labels):
             mean[k] = 0.0
         for j in range(members):
-            share = own[j] / total / soften(scores[t, j], room)
+            share = own[j] / soften(scores[t, j], room)
             for k in range(labels):
                 mean[k] += share * room[k]
+        for k in range(labels):
+            total += mean[k]  # the sum of weights
         for k in range(labels):
             if mean[k] < VANISHING:
                 mean[k] = far_mean(scores[t], own, total, k, room)
             else:
-                mean[k] = min(math.log(mean[k]), 0.0)  # weights may add up to 1 + 2e-16
+                mean[k] = math.log(mean[k] / total)
 
 
 @helper

@@ -135,14 +135,18 @@ def play_round(m, label, extras, trace, t, prediction):
     trace[at.LOSS_ROW, t] = loss
     trace[at.RISK_ROW, t] = risk
     trace[at.TARGET_ROW, t] = target
-    first = at.SCORES
     if code[at.LOOK]:
-        first = at.MEANS + code[at.OUTPUTS]
         for k in range(min(m.mean.size, trace.shape[0] - at.MEANS)):
             trace[at.MEANS + k, t] = m.mean[k]
+    return True
+
+
+@helper
+def write_scores(m, trace, t):
+    """Write the scores of a round, as far as the trace has rows for them."""
+    first = at.MEANS + m.code[at.OUTPUTS] if m.code[at.LOOK] else at.SCORES
     for k in range(min(m.theta.size, trace.shape[0] - first)):
         trace[first + k, t] = m.theta[k]
-    return True
 
 
 @helper

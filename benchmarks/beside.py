@@ -37,6 +37,9 @@ def cases() -> dict[str, Callable[[], Callable[[], object]]]:
     chains = [random.standard_normal((8, 20)) for _ in range(500)]
     spoken = [(x @ random.standard_normal((20, 5))).argmax(axis=1) for x in chains]
     Y = (X[:, :6] > 0).astype(int)
+    two, sign = dl.losses.Logistic(dl.tasks.Multiclass(2)), dl.losses.Logistic(dl.tasks.Binary())
+    doubled = dl.losses.Scaled(two, 2.0)
+    yes, signs = Y[:, 0], 2 * Y[:, 0] - 1
 
     def ogd(**given: object) -> dl.OGD:
         return dl.OGD(loss, **given)
@@ -76,6 +79,9 @@ def cases() -> dict[str, Callable[[], Callable[[], object]]]:
     scaled = dl.features.Standardise()
     return {
         "OGD.run": runs(ogd, X, y),
+        "OGD.run two classes": runs(lambda: dl.OGD(two), X, yes),
+        "OGD.run two, argmax": runs(lambda: dl.OGD(doubled, dl.decoders.Argmax(doubled)), X, yes),
+        "OGD.run signs": runs(lambda: dl.OGD(sign), X, signs),
         "OGD.run sparse": runs(ogd, words, y),
         "OGD.run 200 features": runs(ogd, wide, y[:2000]),
         "OGD.run Standardise": runs(lambda: ogd(features=scaled), X, y),

@@ -69,7 +69,7 @@ def flips(seeds: int, delay: int) -> None:
         stream = dl.streams.Planted(dl.tasks.Multiclass(3), 10_000, 10, seed=seed)
         X, y = stream.inputs, np.asarray(stream.labels)
         row: dict[str, float] = {}
-        for effort in ("fast", "balanced", "late"):
+        for effort in ("fast", "balanced"):
             traces = [dl.auto(stream.task, effort=effort).run(X, y, delay=d) for d in (0, delay)]
             made = [int((trace.prediction != y).sum()) for trace in traces]
             row[f"{effort}, no delay"], row[f"{effort}, delay"] = made
@@ -120,7 +120,7 @@ def late_river(model: Any, X: np.ndarray, y: np.ndarray, delay: int) -> int:
 def ours(X: np.ndarray, y: np.ndarray, classes: int, delay: int) -> dict[str, int]:
     """Return our mistakes, by effort."""
     made = {}
-    for effort in ("fast", "balanced", "late"):
+    for effort in ("fast", "balanced"):
         trace = dl.auto(dl.tasks.Multiclass(classes), effort=effort).run(X, y, delay=delay)
         made[effort] = int((trace.prediction != y).sum())
     return made
@@ -140,12 +140,12 @@ def electricity(delays: tuple[int, ...], rows: int | None) -> None:
 
 
 def others(delays: tuple[int, ...], seed: int) -> None:
-    """Print mistakes on all streams of the race but Electricity, whose members these are not."""
+    """Print mistakes on all streams of the race but Electricity."""
     from benchmarks.race.streams import WIDE, available, rows_of
 
     peers = {name: rivers()[name] for name in ("LeveragingBagging", "ARF 10")}
     click.echo(
-        f"{'stream':28}{'delay':>7}{'fast':>8}{'auto':>8}{'late':>8}"
+        f"{'stream':28}{'delay':>7}{'fast':>8}{'auto':>8}"
         + "".join(f"{name:>20}" for name in peers)
     )
     for name in available():
@@ -157,7 +157,7 @@ def others(delays: tuple[int, ...], seed: int) -> None:
                 continue
             made = [*ours(rows.raw, rows.labels, rows.classes, delay).values()]
             made += [late_river(make(), rows.raw, rows.labels, delay) for make in peers.values()]
-            words = "".join(f"{n:8d}" for n in made[:3]) + "".join(f"{n:20d}" for n in made[3:])
+            words = "".join(f"{n:8d}" for n in made[:2]) + "".join(f"{n:20d}" for n in made[2:])
             click.echo(f"{name:28}{delay:7d}{words}")
 
 

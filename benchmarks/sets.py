@@ -18,7 +18,6 @@ import numpy as np
 
 import driftline as dl
 from benchmarks.race.streams import COVERTYPE_ROWS, _covertype, _electricity, _keystroke
-from driftline.committee.row_chances import RowChances
 
 #: The goal, how long a window is, and the share of rounds that fixed sets are calibrated on.
 COVERAGE, WINDOW, FIRST = 0.9, 2000, 0.2
@@ -92,7 +91,7 @@ def main(words):
             continue
         inputs, labels, classes = stream()
         learner = dl.auto(dl.tasks.Multiclass(classes), effort="fast" if fast else "balanced")
-        chances = RowChances(learner).before(inputs, labels)
+        chances = learner.run(inputs, labels, probabilities=True).probabilities
         sets = dl.sets.Adaptive(COVERAGE).level().play(chances, labels)
         single = (chances.argmax(axis=1) == labels).mean()
         covered, least, size, filled = told(sets, labels)

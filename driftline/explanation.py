@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline.committee import Committee
-from driftline.committee.pooling import gives_chances, log_chances
+from driftline.committee.pooling import log_chances
 from driftline.errors import InputError
 from driftline.inputs import DenseRows, refuse, rows_of
-from driftline.learner import Member, checked_stream
+from driftline.learner import Member, checked_stream, gives_probabilities
 from driftline.plotting import COLOURS, new_figure
 from driftline.typing import Inputs, Json, Labels
 
@@ -279,7 +279,7 @@ def _seeded(seed: object) -> np.random.Generator:
 def _check_task(learner: object) -> None:
     if not isinstance(learner, (Member, Committee)):
         raise InputError(f"expected a learner, such as dl.auto(task), but got {learner!r:.80}")
-    if not gives_chances(learner.task):
+    if not gives_probabilities(learner.task):
         raise InputError(
             "only classes, signs, levels and tags can be explained, but the task is "
             f"{learner.task!r}"

@@ -1,7 +1,9 @@
 """What a committee believes: weights by logarithmic loss, within a bound; one way to predict."""
 
+import functools
 import itertools
 import math
+from dataclasses import dataclass
 
 import naive
 import numpy as np
@@ -9,11 +11,13 @@ import pytest
 from howmany import chosen, number
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import driftline as dl
 from driftline.committee import Shares
 from driftline.committee.beliefs import SHARE_VALUES, Beliefs
-from driftline.committee.pooling import log_chances, mixed
+from driftline.committee.pooling import chances_of, log_chances
+from driftline.learner import log_probabilities
 from driftline.streams import DigitTriples, LabelFlips, Planted
 
 
@@ -157,6 +161,151 @@ def test_chances_are_the_mixture_written_out_and_agree_with_the_vote(kind, effor
 
 
 def test_chances_of_sure_members_are_no_larger_than_one():
-    logs = np.tile([0.0, -50.0, -50.0], (14, 1, 1))
-    for weights in np.random.default_rng(0).random((50, 14)):
-        assert np.exp(mixed(weights, logs)).max() <= 1.0
+    scores = np.tile([0.0, -50.0, -50.0], (14, 50, 1))
+    weights = np.random.default_rng(0).random((50, 14))
+    logs = log_probabilities(dl.tasks.Multiclass(3), scores, weights, None)
+    assert np.exp(logs).max() <= 1.0 and logs[:, 1] == pytest.approx(-50.0)
+
+
+@pytest.mark.parametrize("far", [1.0, 50.0, 700.0, 2000.0])
+def test_small_probabilities_have_full_precision(far):
+    random = np.random.default_rng(3)
+    scores, weights = far * random.standard_normal((5, 40, 4)), random.random((40, 5))
+    found = log_probabilities(dl.tasks.Multiclass(4), scores, weights, None)
+    logs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
+    shares = np.log(weights / weights.sum(axis=1, keepdims=True)).T[:, :, np.newaxis]
+    expected = np.logaddexp.reduce(logs + shares, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+TASKS = {
+    "classes": dl.tasks.Multiclass(3),
+    "two classes": dl.tasks.Multiclass(2),
+    "sign": dl.tasks.Binary(),
+    "levels": dl.tasks.Ordinal(3),
+    "tags": dl.tasks.Multilabel(2),
+    "abstaining": dl.tasks.Abstaining(dl.tasks.Multiclass(3), cost=0.3),
+}
+
+
+def played(task, rounds, features=5):
+    random = np.random.default_rng(1)
+    X = random.standard_normal((rounds, features))
+    labels = list(task.answers.all_labels) if task.kind != "tags" else None
+    if labels is None:
+        return X, (X[:, :2] > 0.0).astype(int)
+    places = np.digitize(X[:, 0] + 0.3 * X[:, 1], np.linspace(-0.6, 0.6, len(labels) - 1))
+    return X, np.array(labels)[places]
+
+
+@dataclass(frozen=True)
+class Slow(dl.rates.Constant):
+    """A rate without a kernel."""
+
+    kernel = None
+
+    def next(self, loss, risk, grad_sq, input_sq, previous, setting, memory):
+        return self.eta
+
+
+LEARNERS = {
+    "auto": dl.auto,
+    "fast": functools.partial(dl.auto, effort="fast"),
+    "drawn": functools.partial(dl.auto, effort="fast", combine="draw"),
+    "alone": lambda task: dl.OGD(dl.losses.Logistic(task), features=dl.features.Standardise()),
+    "plain": lambda task: dl.OGD(dl.losses.Logistic(task), rate=Slow(0.1)),
+    "counts": dl.members.NaiveBayes,
+    "tables": dl.members.Tables,
+    "neighbours": dl.members.Neighbours,
+    "forest": dl.members.Forest,
+}
+LINEAR = ("alone", "plain")
+
+
+def cases():
+    for name in LEARNERS:
+        for kind in TASKS:
+            if name not in ("auto", "fast", "drawn"):
+                linear = kind in ("classes", "two classes", "sign", "tags")
+                if not (linear if name in LINEAR else kind in ("classes", "sign", "abstaining")):
+                    continue
+            yield pytest.param(LEARNERS[name], TASKS[kind], id=f"{name} {kind}")
+
+
+def one_by_one(learner, X, y):
+    """The probabilities before each row, asked for without learning."""
+    made = []
+    for t in range(len(y)):
+        made.append(chances_of(learner, X[t : t + 1])[0])
+        learner.learn_row(X[t], y[t])
+    return np.array(made)
+
+
+@pytest.mark.parametrize("make, task", list(cases()))
+def test_a_run_has_the_probabilities_before_every_row(make, task):
+    X, y = played(task, number(60, 300))
+    expected = one_by_one(make(task), X, y)
+    learner = make(task)
+    trace = learner.run(X, y, probabilities=True)
+    np.testing.assert_allclose(trace.probabilities, expected, rtol=1e-12, atol=1e-300)
+    other, parts = make(task), []
+    for start in range(0, len(y), 23):
+        part = slice(start, start + 23)
+        parts.append(other.run(X[part], y[part], probabilities=True).probabilities)
+    assert np.concatenate(parts).tobytes() == trace.probabilities.tobytes()
+    plain = make(task)
+    again = plain.run(X, y)
+    assert again.probabilities is None
+    np.testing.assert_array_equal(again.target_loss, trace.target_loss)
+    (_, one), (_, two) = learner.to_saved(), plain.to_saved()
+    assert all(np.array_equal(one[name], two[name], equal_nan=True) for name in two)
+
+
+@pytest.mark.parametrize("kind", ["classes", "tags", "levels"])
+def test_they_go_with_weights_sparse_rows_and_late_labels(kind):
+    task = TASKS[kind]
+    X, y = played(task, 80)
+    weights = np.random.default_rng(2).integers(0, 3, 80).astype(float)
+    whole, learner = dl.auto(task, effort="fast"), dl.auto(task, effort="fast")
+    found = whole.run(X, y, sample_weight=weights, probabilities=True).probabilities
+    for t in range(80):
+        np.testing.assert_allclose(found[t], chances_of(learner, X[t : t + 1])[0], rtol=1e-12)
+        learner.learn_rows(X[t : t + 1], y[t : t + 1], weights[t : t + 1])
+    rows = sparse.csr_array(np.where(X > 0.5, X, 0.0))
+    found = dl.auto(task, effort="fast").run(rows, y, probabilities=True).probabilities
+    learner = dl.auto(task, effort="fast")
+    for t in range(80):
+        np.testing.assert_allclose(found[t], chances_of(learner, rows[t : t + 1])[0], rtol=1e-12)
+        learner.learn_rows(rows[t : t + 1], y[t : t + 1])
+    trace = dl.auto(task, effort="fast").run(X, y, delay=7, probabilities=True)
+    learner, tickets = dl.auto(task, effort="fast"), []
+    for t in range(80):
+        now = chances_of(learner, X[t : t + 1])[0]
+        np.testing.assert_allclose(trace.probabilities[t], now, rtol=1e-9)
+        tickets.append(learner.ask(X[t]))
+        if t >= 7:
+            learner.tell(tickets[t - 7], y[t - 7])
+
+
+def test_probabilities_are_refused_where_there_are_none(tmp_path):
+    X, y = played(TASKS["classes"], 10)
+    learner = dl.auto(TASKS["classes"])
+    with pytest.raises(dl.InputError, match="give no sink"):
+        learner.run(X, y, probabilities=True, sink=dl.TraceFile(tmp_path / "t.npz"))
+    with pytest.raises(dl.InputError, match="probabilities must be True or False"):
+        learner.run(X, y, probabilities="yes")
+    bandit = dl.auto(TASKS["classes"], feedback="bandit")
+    with pytest.raises(dl.InputError, match="for learners that see labels: not for"):
+        bandit.run(X, y, probabilities=True)
+    ranks = dl.auto(dl.tasks.LabelRanking(3))
+    with pytest.raises(dl.InputError, match="of classes, signs, levels and tags"):
+        ranks.run(X, np.tile([0, 1, 2], (10, 1)), probabilities=True)
+    assert learner.rounds == bandit.rounds == ranks.rounds == 0
+
+
+def test_a_trace_is_saved_without_them(tmp_path):
+    X, y = played(TASKS["classes"], 30)
+    trace = dl.auto(TASKS["classes"], effort="fast").run(X, y, probabilities=True)
+    again = dl.CommitteeTrace.load(trace.save(tmp_path / "t"))
+    assert again.probabilities is None
+    np.testing.assert_array_equal(again.prediction, trace.prediction)

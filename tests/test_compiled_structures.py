@@ -491,23 +491,6 @@ def test_f_scores_have_small_gaps_at_scores_of_any_size(d, scale):
             assert loss.solver_gap(theta) < 1e-5 * max(1.0, size)
 
 
-@pytest.mark.parametrize("name", ["F1, convolutional", "doubt, Quadratic(scale=0.5)"])
-def test_states_from_before_a_task_had_kernels_go_on(name):
-    """They do not know the norm of weights, and labels that wait are a list, or a vector."""
-    loss, decoder = CASES[name]
-    stream = stream_of(loss.task)
-    inputs, labels = stream.inputs, stream.labels
-    one, two = (dl.OGD(loss, decoder, domain=dl.domains.Ball(10.0), seed=3) for _ in range(2))
-    one.run(inputs[:30], labels[:30], delay=4)
-    about, arrays = one.state.late
-    rows = arrays["labels"]
-    old = {"labels": rows.ravel()} | ({"sizes": np.full(4, 4)} if rows.shape[1] > 1 else {})
-    two.restore(one.state.replaced(norm_sq=0.0, late=(about, {**arrays, **old})))
-    runs = [learner.run(inputs[30:], labels[30:], delay=4) for learner in (one, two)]
-    np.testing.assert_array_equal(runs[0].prediction, runs[1].prediction)
-    np.testing.assert_allclose(one.weights, two.weights, rtol=1e-9, atol=1e-12)
-
-
 def test_costs_and_scores_that_are_no_array_of_numbers_are_refused():
     for wrong in ([[0, 1], [1]], [["a", "b"], [0, 1]], [[0, None], [{}, 0]]):
         with pytest.raises(dl.InputError):

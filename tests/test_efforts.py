@@ -177,9 +177,7 @@ def test_every_task_has_every_effort(task):
 
 
 def test_an_effort_that_is_none_is_named():
-    with pytest.raises(
-        dl.InputError, match="effort must be one of fast, late, balanced, best, not 'x'"
-    ):
+    with pytest.raises(dl.InputError, match="effort must be one of fast, balanced, best, not 'x'"):
         dl.auto(dl.tasks.Multiclass(3), effort="x")
 
 

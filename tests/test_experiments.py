@@ -301,7 +301,7 @@ def test_sweeps_stay_below_their_bound(task):
 
 def test_the_sweep_command_prints_a_table_and_names_its_files(tmp_path):
     result = invoke(
-        *("sweep", "--task", "multiclass", "--rounds", "50", "--trials", "1"),
+        *("scales", "--task", "multiclass", "--rounds", "50", "--trials", "1"),
         *("--scale", "0.1", "--scale", "1", "--out", str(tmp_path)),
     )
     assert result.exit_code == 0, result.output
@@ -321,7 +321,7 @@ def test_the_sweep_command_prints_a_table_and_names_its_files(tmp_path):
     ],
 )
 def test_bad_options_of_a_sweep_are_named(arguments, words, tmp_path):
-    result = invoke("sweep", *arguments, "--out", str(tmp_path))
+    result = invoke("scales", *arguments, "--out", str(tmp_path))
     assert result.exit_code != 0 and words in result.output
 
 

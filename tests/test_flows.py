@@ -247,19 +247,6 @@ def test_committees_of_crf_and_sparsemap_are_certified(tmp_path):
     assert np.array_equal(again.predict(inputs[3]), committee.predict(inputs[3]))
 
 
-@pytest.mark.parametrize("kind", ["SparseMAP", "CRF"])
-def test_states_from_before_sequences_had_kernels_go_on(kind):
-    """They do not know the norm of their weights."""
-    inputs, labels = words(3)
-    loss = L.Scaled(L.CRF(T.Sequence(3)), 2.0) if kind == "CRF" else sparsemap(3)
-    one, two = (dl.OGD(loss, domain=dl.domains.Ball(5.0), seed=3) for _ in range(2))
-    one.run(inputs[:15], labels[:15])
-    two.restore(one.state.replaced(norm_sq=0.0))
-    runs = [learner.run(inputs[15:], labels[15:]) for learner in (one, two)]
-    assert np.array_equal(runs[0].prediction, runs[1].prediction)
-    np.testing.assert_allclose(one.weights, two.weights, rtol=1e-9, atol=1e-12)
-
-
 def test_gaps_of_sparsemap_reach_traces_and_certificates():
     inputs, labels = words(3)
     learner = learner_of(3)

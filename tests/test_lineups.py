@@ -145,7 +145,7 @@ def test_somebody_never_starts_again(name):
 @every_task
 def test_learners_by_name_are_certain_where_that_is_bounded(name):
     task = TASKS[name]
-    for learner in set(LEARNERS) - {"auto", "fast", "best", "late", "paper"}:
+    for learner in set(LEARNERS) - {"auto", "fast", "best", "paper"}:
         (member,) = named(learner, task).members
         assert member.decoder.deterministic == (certain_loss(task) is not None)
         assert member.decoder.rate_floor > 0.0

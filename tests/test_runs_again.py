@@ -379,7 +379,6 @@ def test_a_folder_that_goes_on_from_a_model_elsewhere_goes_on(tmp_path, table, m
 
 
 def test_a_model_that_does_not_know_its_inputs_goes_on(tmp_path, table):
-    """As earlier versions wrote them."""
     other = write_csv(tmp_path / "other.csv", *data(seed=3))
     call("run", other, "--out", tmp_path / "out")
     model = tmp_path / "out" / "model.driftline"

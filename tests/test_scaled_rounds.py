@@ -7,7 +7,7 @@ from howmany import number
 from scipy import sparse
 
 import driftline as dl
-from driftline.app.runs import CommitteeModel, load_model, new_model
+from driftline.app.runs import load_model, new_model
 from driftline.app.tables import Encoder
 from driftline.app.tables.labels import GradeCodec
 from driftline.committee import named
@@ -331,26 +331,21 @@ def test_a_ranker_predicts_what_its_committee_does():
     )
 
 
-def test_a_model_of_a_table_scales_documents_once_whoever_does_it(tmp_path):
-    """In older files the model scales documents, before a committee that does not."""
+def test_a_model_of_a_table_scales_documents(tmp_path):
     inputs, labels = queries(80)
     encoder = Encoder(len(SCALES), GradeCodec(["grade"], highest=2), "query")
-    new = new_model("auto", encoder)
-    assert new.scaling is None and new.learner.scaling is not None
-    old = CommitteeModel(named("auto", new.learner.task, scaling=False), encoder, "auto")
-    old.scaling = Standardiser(constant=False)
-    for made in (new, old):
-        made.learn(made.scaled(inputs[:60]), labels[:60])
-        again = load_model(made.save(tmp_path / "model"))
-        assert (again.scaling is None) == (made is new)
-        for one, two in zip(made.predict(inputs), again.predict(inputs), strict=True):
-            np.testing.assert_array_equal(one, two)
-        rest = [m.learn(m.scaled(inputs[60:]), labels[60:]).trace for m in (made, again)]
-        same(*rest)
-        assert rest[0].target_loss.mean() < 0.1
-        assert made.far_outside == again.far_outside
-    wanted = [new.learner.predict(x) for x in inputs]
-    for one, two in zip(new.predict(inputs), wanted, strict=True):
+    made = new_model("auto", encoder)
+    assert made.learner.scaling is not None
+    made.learn(inputs[:60], labels[:60])
+    again = load_model(made.save(tmp_path / "model"))
+    for one, two in zip(made.predict(inputs), again.predict(inputs), strict=True):
+        np.testing.assert_array_equal(one, two)
+    rest = [model.learn(inputs[60:], labels[60:]).trace for model in (made, again)]
+    same(*rest)
+    assert rest[0].target_loss.mean() < 0.1
+    assert made.far_outside == again.far_outside
+    wanted = [made.learner.predict(x) for x in inputs]
+    for one, two in zip(made.predict(inputs), wanted, strict=True):
         np.testing.assert_array_equal(one, two)
 
 

@@ -31,7 +31,7 @@ def actual(learner):
     return sum(array.nbytes for array in learner.to_saved()[1].values())
 
 
-@pytest.mark.parametrize("name", ["fast", "late", "auto", "best", "polyak", "paper", "adagrad"])
+@pytest.mark.parametrize("name", ["fast", "auto", "best", "polyak", "paper", "adagrad"])
 @pytest.mark.parametrize(
     ("task", "features"),
     [

@@ -8,6 +8,7 @@ import json
 import pickle
 import sys
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from commands import call
 
 import driftline as dl
+from driftline.app.service.served import TableServed
 from driftline.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("no_ids")
@@ -644,3 +646,39 @@ def test_models_with_sets(tmp_path):
     with pytest.raises(dl.InputError, match="do not belong"):
         two.tell(dataclasses.replace(ticket, inside=np.array([True])), "stay")
     assert two._model.sets.to_saved()[0] == before
+
+
+@pytest.mark.parametrize("sets", [None, 0.9], ids=["no sets", "sets"])
+@pytest.mark.parametrize("way", ["ask", "look"])
+def test_what_the_service_answers_scores_every_member_once(way, sets):
+    """And encodes every row once, whatever is answered."""
+    random = np.random.default_rng(0)
+    rows = [
+        {"x": float(x), "z": float(z), "y": "uvw"[int(x > 0) + int(z > 1)]}
+        for x, z in random.standard_normal((200, 2))
+    ]
+    given = {} if sets is None else {"coverage": sets}
+    model = dl.TableModel.new(rows, label="y", learner="auto", **given)
+    model.learn(rows)
+    served, counts, batch = TableServed(model, 1 << 28), Counter(), model._batch
+
+    def counted(name, call):
+        def one(*arguments, **named):
+            counts[name] += 1
+            return call(*arguments, **named)
+
+        return one
+
+    members = model._model.learner.members
+    for j, member in enumerate(members):
+        if isinstance(member, dl.OGD):
+            for name in ("look", "scores", "all_scores"):
+                setattr(member.engine, name, counted(j, getattr(member.engine, name)))
+        else:
+            member._class_scores = counted(j, member._class_scores)
+    model._batch = counted("rows", batch)
+    (made,) = served.ask(rows[:1]) if way == "ask" else served.look(rows[:1])
+    answer = made.answer if way == "ask" else made
+    assert max(answer["probabilities"], key=answer["probabilities"].get) == answer["prediction"]
+    assert ("set" in answer) == (sets is not None)
+    assert counts == dict.fromkeys([*range(len(members)), "rows"], 1)

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from test_saving import CASES
 
 import driftline as dl
 from driftline.learner.ticket import Ticket
-from driftline.state import archive, compact
+from driftline.state import compact
 
 pytestmark = pytest.mark.usefixtures("no_ids")
 
@@ -155,13 +154,12 @@ def test_bytes_that_are_no_ticket_are_refused():
     for bad in (b"", content[:-1], content.replace(b"Ticket", b"Tucket"), "text", None, 7, [1]):
         with pytest.raises(dl.InputError):
             Ticket.from_bytes(bad)
-    for pack in (compact.packed, archive.packed):
-        for change in ({"kind": "Trace"}, {"features": None}, {"features": {"input": 4}}):
-            with pytest.raises(dl.InputError):
-                Ticket.from_bytes(pack(about | change, arrays))
-        less = {name: array for name, array in arrays.items() if name != "mean"}
-        with pytest.raises(dl.InputError, match="not whole"):
-            Ticket.from_bytes(pack(about, less))
+    for change in ({"kind": "Trace"}, {"features": None}, {"features": {"input": 4}}):
+        with pytest.raises(dl.InputError):
+            Ticket.from_bytes(compact.packed(about | change, arrays))
+    less = {name: array for name, array in arrays.items() if name != "mean"}
+    with pytest.raises(dl.InputError, match="not whole"):
+        Ticket.from_bytes(compact.packed(about, less))
 
 
 def tickets_of_all_kinds():
@@ -267,15 +265,6 @@ def test_tickets_of_random_edits_are_told_or_refused():
             refused += 1
         assert saved(one) == before
     assert refused > 100
-
-
-def test_tickets_of_version_0_2_are_read():
-    folder = Path(__file__).parent / "files_0_2"
-    one = dl.load(folder / "committee.driftline")
-    ticket = Ticket.from_bytes((folder / "ticket").read_bytes())
-    assert Ticket.from_bytes(ticket.to_bytes()).to_bytes() == ticket.to_bytes()
-    one.tell(ticket, 1)
-    assert one.outstanding == 0 and one.rounds == 42
 
 
 @pytest.mark.ids

@@ -3,7 +3,6 @@
 import copy
 import json
 import warnings
-import zipfile
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from mutations import mutated
 from seeds import fresh_seed
 
 import driftline as dl
-from driftline.committee import CommitteeTrace
-from driftline.state import archive, old_trace
+from driftline.state import archive
 
 T, L = dl.tasks, dl.losses
 RNG = np.random.default_rng(0)
@@ -279,91 +277,3 @@ def test_a_model_whose_norm_is_not_that_of_its_weights_is_refused(tmp_path):
     path = archive.write(tmp_path / "model", about, arrays)
     with pytest.raises(dl.InputError, match="the state has another"):
         dl.load(path)
-
-
-# -- version 0.1.0
-
-
-def old_arrays(trace):
-    """Return the arrays of a single trace as version 0.1.0 wrote them."""
-    about = json.dumps({"config": trace.config, "digest": trace.digest})
-    made = trace.to_dict() | {"about": np.array(about), "first_weights": trace.first_weights}
-    return made if trace.restarted is None else made | {"restarted": trace.restarted}
-
-
-def old_file(trace, path):
-    """Write a trace as version 0.1.0 did."""
-    if isinstance(trace, dl.Trace):
-        arrays = old_arrays(trace)
-    else:
-        names = ("risk", "target_loss", "prediction", "weights", "member_risk")
-        arrays = {name: getattr(trace, name) for name in names}
-        origin, state = trace.origin, trace.origin.state
-        about = {"members": len(trace.members), "combine": origin.combine, "rounds": state.rounds}
-        about["digest"], arrays["shares"] = origin.digest, state.shares.state
-        if state.scaling is not None:
-            about["scaling"] = state.scaling.config() | {"version": None}
-            arrays["scaling"] = state.scaling.state
-        for j, member in enumerate(trace.members):
-            arrays |= {f"{j}.{name}": array for name, array in old_arrays(member).items()}
-        arrays["about"] = np.array(json.dumps(about))
-    np.savez_compressed(path, **arrays)
-    return path
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_traces_of_version_0_1_0_are_read_and_say_what_was_not_checked(case, tmp_path):
-    trace, inputs, labels = case()
-    old = old_file(trace, tmp_path / "old.npz")
-    if not isinstance(trace, dl.Trace) and trace.origin.state.scaling is not None:
-        with pytest.raises(dl.InputError, match="expected a scaling of version 3, not None"):
-            type(trace).load(old)
-        return
-    again = type(trace).load(old)
-    made, now = certified(again, inputs, labels), certified(trace, inputs, labels)
-    assert made.valid, str(made)
-    assert "not checked: " in str(made) and made.unchecked and not now.unchecked
-    if case in (single, drawing):
-        assert any("draw" in note for note in made.unchecked)
-    if isinstance(trace, dl.Trace):
-        assert made.expected == pytest.approx(now.expected, rel=1e-5)
-        assert made.worst_case >= now.worst_case - 1e-9 if case is single else True
-
-
-def test_old_files_are_bounded_before_they_are_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(old_trace, "MOST_BYTES", 1 << 20)
-    arrays = old_arrays(single()[0]) | {"loss": np.zeros(1 << 19)}
-    np.savez_compressed(tmp_path / "bomb.npz", **arrays)
-    with pytest.raises(dl.InputError, match="would unpack to"):
-        dl.Trace.load(tmp_path / "bomb.npz")
-
-
-@pytest.mark.parametrize(
-    "extra, expected",
-    [
-        ({"more": np.zeros(3)}, "not the arrays of a trace: more.npy"),
-        ({"loss": np.array([object()] * 40)}, "loss.npy holds object"),
-        ({"loss": np.zeros(40, np.complex128)}, "loss.npy holds complex128"),
-        ({"about": np.zeros(3)}, "about.npy holds float64"),
-        ({"first_weights": np.zeros(3)}, "first weights must be rows"),
-        ({"risk": np.zeros(39)}, "differ in length"),
-        ({"eta": np.full(40, np.inf)}, "finite"),
-    ],
-)
-def test_old_files_with_strange_arrays_are_refused(extra, expected, tmp_path):
-    np.savez_compressed(tmp_path / "old.npz", **(old_arrays(single()[0]) | extra))
-    with pytest.raises(dl.InputError, match=expected):
-        dl.Trace.load(tmp_path / "old.npz")
-
-
-def test_an_old_committee_says_how_many_members_it_has(tmp_path):
-    trace, _, _ = committee()
-    path = old_file(trace, tmp_path / "old.npz")
-    with zipfile.ZipFile(path) as file:
-        assert "member_risk.npy" in file.namelist()
-    with np.load(path) as file:
-        arrays = dict(file)
-    about = json.loads(str(arrays["about"])) | {"members": 2**31}
-    np.savez_compressed(path, **(arrays | {"about": np.array(json.dumps(about))}))
-    with pytest.raises(dl.InputError, match="7 members in the file, but it says 2147483648"):
-        CommitteeTrace.load(path)

@@ -214,5 +214,4 @@ def _certify(
         replay.findings(),
         chance,
         Watched.join(parts_seen) if keep else None,
-        replay.unchecked(),
     )

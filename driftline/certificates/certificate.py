@@ -80,7 +80,7 @@ class Certificate:
 
     ``expected`` is the sum of expected target losses, ``sampled`` that of the predictions made.
     ``findings`` are what the audit found: where the replayed run differs from the recorded one, and
-    steps that were not admissible. ``unchecked`` lists what of an older trace could not be checked.
+    steps that were not admissible. ``unchecked`` lists what could not be checked.
     """
 
     start: int

@@ -23,10 +23,9 @@ from driftline.certificates.recorded import (
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import CommitteeTrace, Shares
+from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
-from driftline.committee.trace import AuditOrigin
-from driftline.committee.vote import drawn, vote, vote_factor
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
@@ -55,11 +54,12 @@ def certify_committee(
 
     Inputs are scaled again and every member is replayed on them. The weights are computed anew
     from the risks of the replay, the vote and all target losses from the predictions that were
-    recorded; members are drawn again where the trace has the generator.
+    recorded; members are drawn again.
     """
     first = trace.origin
     if first is None:
         raise InputError("the trace does not say what the committee was before its first round")
+    rule = rule_of(first.combine)
     if trace.carried:
         raise InputError(
             f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "
@@ -93,17 +93,17 @@ def certify_committee(
     findings += _differ("risk of a member", trace.member_risk[order], risk)
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss[order], target)
-    findings += _differ("risk", trace.risk[order], target if first.combine == "vote" else average)
-    findings += _predicted(rows, wanted, first, made, weights)
+    findings += _differ("risk", trace.risk[order], target if rule.certain else average)
+    findings += _predicted(rows, wanted, rule)
 
-    certain = first.combine == "vote" and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
+    certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(order),
         combine=first.combine,
-        factor=1.0 if first.combine == "draw" else vote_factor(task),
+        factor=rule.factor(task),
         total=float(target.sum()),
         average=float(average.sum()),
         sampled_average=float((weights[order] * losses).sum()),
@@ -117,7 +117,6 @@ def certify_committee(
         scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
-        unchecked=_unchecked(first, members),
         chance=chance,
         rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
         bills=bills,
@@ -254,11 +253,10 @@ def _combined(
     """Return the committee's predictions from those of its members."""
     first = trace.origin
     assert first is not None
-    if first.combine == "vote":
-        return vote(task, made, weights)
-    uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))
-    chosen = drawn(weights, uniforms[:, 0])
-    return np.stack(made)[chosen, np.arange(len(chosen))]
+    rule, uniforms = rule_of(first.combine), None
+    if not rule.certain:
+        uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
+    return rule.predictions(task, Made(made, weights, uniforms))
 
 
 def _targets(
@@ -285,35 +283,12 @@ def _targets(
     return target
 
 
-def _predicted(
-    rows: np.ndarray,
-    wanted: np.ndarray,
-    first: AuditOrigin,
-    made: list[np.ndarray],
-    weights: np.ndarray,
-) -> list[str]:
-    """Say where a prediction is not the vote, or not that of the member drawn.
-
-    Where nothing is known of the draws, it may be that of any member with a weight.
-    """
-    right, words = (rows == wanted).all(axis=1), "not those of the members drawn"
-    if first.combine == "vote":
-        words = "not the vote"
-    elif first.state.key is None:
-        theirs = np.stack([(rows == own).all(axis=1) for own in made], axis=1)
-        right, words = (theirs & (weights > 0.0)).any(axis=1), "those of no member"
-    wrong = np.flatnonzero(~right)
+def _predicted(rows: np.ndarray, wanted: np.ndarray, rule: Combine) -> list[str]:
+    """Say where a prediction is not the rule's."""
+    wrong = np.flatnonzero((rows != wanted).any(axis=1))
     if not len(wrong):
         return []
-    return [f"{len(wrong)} predictions are {words}, the first in round {int(wrong[0])}"]
-
-
-def _unchecked(first: AuditOrigin, members: list[Certificate]) -> tuple[str, ...]:
-    """Return what could not be checked, since the trace has no state from before the run."""
-    notes = [f"member {j}: {note}" for j, made in enumerate(members) for note in made.unchecked]
-    if first.combine == "draw" and first.state.key is None:
-        notes.append("which members were drawn: the trace does not have the seed")
-    return tuple(notes)
+    return [f"{len(wrong)} predictions are {rule.wrong}, the first in round {int(wrong[0])}"]
 
 
 def _no_regret_bound(

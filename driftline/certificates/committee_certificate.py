@@ -12,8 +12,8 @@ most each of its own bounds. What the committee pays is
 
 - by *drawing* a member, expected: A itself;
 - by *voting*, expected over the members' randomness: at most c A, with c = 2 if the target loss is
-  a metric and a little more if it is nearly one (see :mod:`driftline.committee.vote`). Nothing is
-  claimed for other losses.
+  a metric and a little more if it is nearly one (see :mod:`driftline.committee.combine.vote`).
+  Nothing is claimed for other losses.
 
 Where labels come late, :math:`w_{t,j}` are the weights of the prediction, and R holds with what is
 known when labels come: how much more these have paid than the weights at the arrival (``bills``,
@@ -36,6 +36,7 @@ import numpy as np
 
 from driftline.certificates.certificate import FORMS, Certificate, or_reason
 from driftline.committee import Shares
+from driftline.committee.combine import Combine, rule_of
 from driftline.committee.shares import Bills, Stretch
 from driftline.errors import NoGuaranteeError
 from driftline.regret import Tally
@@ -100,6 +101,11 @@ class CommitteeCertificate:
     # -- totals
 
     @property
+    def rule(self) -> Combine:
+        """The rule by which members' predictions were combined."""
+        return rule_of(self.combine)
+
+    @property
     def rounds(self) -> int:
         """How many rounds."""
         return self.stop - self.start
@@ -107,7 +113,7 @@ class CommitteeCertificate:
     @property
     def expected(self) -> float:
         """The expected total: of a draw the average, of a vote, which is certain, the total."""
-        return self.average if self.combine == "draw" else self.total
+        return self.total if self.rule.certain else self.average
 
     @property
     def best(self) -> int:
@@ -141,7 +147,7 @@ class CommitteeCertificate:
         tally = Tally(
             self.largest_loss, rounds=self.rounds, variance=self.variance, most_weight=largest
         )
-        if self.combine == "draw":
+        if not self.rule.certain:
             return tally.deviation(self.chance)
         return self.factor * tally.deviation(self.chance) if self.variance else 0.0
 
@@ -244,8 +250,8 @@ class CommitteeCertificate:
             for form, value in self.average_bounds().items()
             if isinstance(value, float) and not self.average <= value + slack
         ]
-        if self.combine == "vote" and self.total > self.factor * (self.sampled_average + slack):
-            over.append("vote")
+        if self.rule.certain and self.total > self.factor * (self.sampled_average + slack):
+            over.append(self.combine)
         theirs = [(j, form) for j, member in enumerate(self.members) for form in member.broken]
         return over + [f"{form} of member {j}" for j, form in theirs]
 

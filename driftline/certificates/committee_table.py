@@ -8,14 +8,12 @@ from driftline.certificates.committee_certificate import CommitteeCertificate
 
 __all__ = ["table"]
 
-HOW = {"vote": "by weighted vote", "draw": "drawn by weight"}
-
 
 def table(made: CommitteeCertificate) -> str:
     """Return a table of totals, bounds, members and findings."""
     claimed = math.isfinite(made.factor)
     lines = [
-        f"committee of {len(made.members)} {HOW[made.combine]}, rounds {made.start} to "
+        f"committee of {len(made.members)} {made.rule.how}, rounds {made.start} to "
         f"{made.stop}, {made.rounds} in all",
         _line("target loss", made.total, _above(made)),
         _line("weighted average", made.average, _pays(made)),
@@ -62,11 +60,9 @@ def _above(made: CommitteeCertificate) -> str:
 
 
 def _pays(made: CommitteeCertificate) -> str:
-    if made.combine == "draw":
-        return "what is paid in expectation"
-    if math.isinf(made.factor):
-        return "what a draw would pay"
-    return f"a vote pays at most {made.factor:g} times this"
+    if made.factor == 1.0 or math.isinf(made.factor):
+        return made.rule.average
+    return f"a {made.combine} pays at most {made.factor:g} times this"
 
 
 def _sequence(made: CommitteeCertificate) -> list[str]:

@@ -129,8 +129,7 @@ def certify_late(
         tuple(findings),
         chance,
         Watched.join(seen_parts) if keep else None,
-        replay.unchecked(),
-        Delayed(cost, len(trace) - len(order)),
+        delayed=Delayed(cost, len(trace) - len(order)),
     )
 
 
@@ -204,7 +203,7 @@ def _asked(
     if len(off):
         found.append(f"{len(off)} risks are not those of predictions, the first in round {off[0]}")
     other = (recorded != made).any(axis=1)
-    if origin.key is not None and other.any():
+    if other.any():
         words = "predictions are not what the decoder draws"
         found.append(f"{other.sum()} {words}, the first in round {int(np.argmax(other))}")
     target = whole.column("target_loss")[events.asked]

@@ -94,20 +94,17 @@ def _stepping(config: Json, origin: State) -> OGD:
         for name, kind in KINDS.items():
             if not isinstance(parts[name], kind):
                 raise InputError(f"{parts[name]!r} is no {name} of a learner")
-        restart, intercept = from_config(config.get("restart")), config["intercept"]
+        restart, intercept = from_config(config["restart"]), config["intercept"]
         if not isinstance(intercept, bool):
             raise InputError(f"intercept must be True or False, not {intercept!r}")
         dtype = origin.weights.dtype
-        if config.get("dtype", dtype.name) != dtype.name:
+        if config["dtype"] != dtype.name:
             raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
         features = from_config(config.get("features"))
         made = OGD(**parts, restart=restart, intercept=intercept, features=features, dtype=dtype)
         made.mapper = made._resumed_mapper(origin)
         made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
-        if origin.rate_memory is None:
-            made.engine.resume(made.engine.started(np.array(origin.weights, order="C")))
-        else:
-            made.engine.resume(origin)
+        made.engine.resume(origin)
     except InputError:
         raise
     except DAMAGE as error:
@@ -115,9 +112,9 @@ def _stepping(config: Json, origin: State) -> OGD:
     return made
 
 
-def uniforms_of(key: int | None, first: int, count: int) -> np.ndarray:
-    """Return the random numbers of ``count`` rounds; 1/2 for each if the key is unknown."""
-    return np.full((count, 1), 0.5) if key is None else Draws(key).uniforms(first, count)
+def uniforms_of(key: Any, first: int, count: int) -> np.ndarray:
+    """Return the random numbers of ``count`` rounds."""
+    return Draws(key).uniforms(first, count)
 
 
 def as_rows(predictions: np.ndarray) -> np.ndarray:

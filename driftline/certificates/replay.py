@@ -50,15 +50,11 @@ class Replay:
         self.watch = Watch(engine, comparator)
         origin = trace.origin
         assert origin is not None
-        self.whole, self._drawn = origin.rate_memory is not None, origin.key is not None
         self.uniforms = uniforms_of(origin.key, origin.tickets, len(trace))
         self.rounding = ROUNDING[engine.dtype.name]
-        memory = origin.rate_memory
-        self._range = learner.rate.step_range(learner.parts.setting, memory)
-        if memory is None and self._range.monotone:  # else the first step bounds all
-            self._range = self._range._replace(most=min(self._range.most, float(trace.eta[0])))
+        self._range = learner.rate.step_range(learner.parts.setting, origin.rate_memory)
         #: Whether the detector gave an alarm in the last round that was replayed.
-        self.alarm = self.whole and origin.restarted
+        self.alarm = origin.restarted
         self._worst: dict[str, tuple[float, int]] = {}
         self._wrong: dict[str, list[int]] = {}
 
@@ -89,9 +85,8 @@ class Replay:
             self._differ(name, getattr(trace, name)[start:stop], getattr(seen, name), start)
         own_eta = block.column("own_eta")
         self._compare_range(seen, own_eta > 0.0, start)
-        if self.whole:
-            self._compare_steps(seen, own_eta, start)
-            self._compare_restarts(block.column("own_alarm") > 0.0, start)
+        self._compare_steps(seen, own_eta, start)
+        self._compare_restarts(block.column("own_alarm") > 0.0, start)
         target = self._targets(block, start)
         off = np.abs(trace.target_loss[start:stop] - target) > 1e-9 * (1.0 + target)
         self._note("target losses are not those of the predictions", np.flatnonzero(off) + start)
@@ -110,12 +105,7 @@ class Replay:
                     target[other] *= block.sample_weight[other]
         except InputError as error:
             raise InputError(f"the trace has predictions that are not valid: {error}") from error
-        if self._drawn:
-            self._note("predictions are not what the decoder draws", other + start)
-        elif self.learner.decoder.deterministic:
-            off = np.abs(target - block.column("risk")) > self.rounding * (1.0 + target)
-            other = np.flatnonzero(off)
-            self._note("predictions are not what the decoder predicts", other + start)
+        self._note("predictions are not what the decoder draws", other + start)
         return target
 
     def _compare_steps(self, seen: Watched, own: np.ndarray, start: int) -> None:
@@ -133,16 +123,11 @@ class Replay:
         self._note(f"steps are not those of {self.learner.rate!r}", wrong + start)
 
     def _compare_range(self, seen: Watched, stepped: np.ndarray, start: int) -> None:
-        """Record steps above the admissible range, for a rate that never leaves it.
-
-        Residuals of an older trace in single precision contain the rounding of its first weights.
-        """
+        """Record steps above the admissible range, for a rate that never leaves it."""
         if not math.isinf(self._range.norm):
             return
         residual = 0.5 * seen.eta * seen.grad_sq - (seen.loss - seen.risk)
         residual[~stepped] = 0.0
-        if not self.whole and self.learner.engine.dtype == np.float32:
-            residual = residual - self.rounding * seen.loss
         own = seen.gap if self.learner.loss.overestimates else None  # else the comparator's
         wrong = np.flatnonzero(~at_most_rounding(residual, seen.loss, own))
         self._note("steps lie above the admissible range", wrong + start)
@@ -181,13 +166,6 @@ class Replay:
             f"{len(rounds)} {words}, the first in round {rounds[0]}"
             for words, rounds in self._wrong.items()
         ]
-        trace, parts = self.trace, self.learner.parts
-        if not self.whole and (below := trace.eta < self.floor * (1.0 - self.rounding)).any():
-            first = int(np.argmax(below))
-            found.append(
-                f"{int(below.sum())} steps lie below the least that {parts.rate!r} makes, the "
-                f"first in round {first}: {trace.eta[first]:.4g} < {self.floor:.4g}"
-            )
         if not self._same_stream():
             found.append("the stream is not the one of the trace: its fingerprint differs")
         return tuple(found)
@@ -202,13 +180,3 @@ class Replay:
         """A lower bound of the steps, given the rate's memory before the run; 0 if unknown."""
         largest = self.learner.engine.largest_input_sq
         return self._range.least(largest) if largest > 0.0 else 0.0
-
-    def unchecked(self) -> tuple[str, ...]:
-        """Return what could not be checked, since the trace has no state from before the run."""
-        if self.whole:
-            return ()
-        words = "the trace, of version 0.1.0, does not have what rate and detector remembered: "
-        notes = [f"{words}steps and new starts were not checked"]
-        if not self.learner.decoder.deterministic:
-            notes.append("draws were not checked: the trace does not have the seed")
-        return tuple(notes)

@@ -2,7 +2,7 @@ r"""What is known of a committee's total before the first round.
 
 A member whose theorem bounds its own total by S lets the weights' average pay R(S, T) at most, the
 loss bound of the weights (:mod:`driftline.committee.shares`). Drawing a member pays that average
-in expectation, and a vote c times it at most (:mod:`driftline.committee.vote`): so
+in expectation, and a vote c times it at most (:mod:`driftline.committee.combine.vote`): so
 
 .. math:: \mathbb E[\text{total}] \le c \, R\Big(s F_T + \frac D{\underline\eta} \Big(
    \frac D2 + P_T \Big), \, T \Big)

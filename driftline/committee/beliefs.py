@@ -26,13 +26,14 @@ the member with the fewest mistakes need not have the best probabilities.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import helper
+from driftline.kernels import MIX, helper, kernel
 
-__all__ = ["Beliefs", "believe"]
+__all__ = ["Beliefs", "believe", "mean_belief"]
 
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 
@@ -68,6 +69,25 @@ def believe(losses, nats, scale, state, bets):
         state[a] = max(state[a] / total, LEAST)
 
 
+@helper
+def mean_belief(state, out):
+    """Write the weights for the next round: the mean of all sets."""
+    members, sets = out.size, len(SHARE_VALUES)
+    total = 0.0
+    for a in range(sets):
+        total += state[a]
+    for j in range(members):
+        out[j] = 0.0
+        for a in range(sets):
+            out[j] += state[a] / total * state[sets + a * members + j]
+
+
+@kernel(MIX)
+def write_belief(state, nothing, params, out):
+    """Write the weights for the next round."""
+    mean_belief(state, out)
+
+
 class Beliefs:
     """A distribution over members that follows their logarithmic losses.
 
@@ -90,10 +110,11 @@ class Beliefs:
     @property
     def now(self) -> np.ndarray:
         """The weights for the next round."""
-        sets = len(SHARE_VALUES)
-        return self.state[:sets] @ self.state[sets:].reshape(sets, -1) / self.state[:sets].sum()
+        out, nothing = np.empty(len(self.nats)), np.empty(0)
+        write_belief(self.state, nothing, nothing, out)
+        return out
 
-    def resume(self, state: np.ndarray) -> None:
+    def resume(self, state: Any) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
         sets, good = len(SHARE_VALUES), isinstance(state, np.ndarray)
         good = good and state.shape == self.state.shape

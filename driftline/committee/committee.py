@@ -11,18 +11,26 @@ import numpy as np
 from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
+from driftline.committee.combine import RULES, Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
-from driftline.committee.shares import UNKNOWN, Bills, Shares
+from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
-from driftline.committee.vote import drawn, vote, vote_factor, vote_one
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError, TornError
 from driftline.features import Standardise, Standardiser
 from driftline.inputs import Rows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
-from driftline.learner import Asked, Member, Shell, Shield, Ticket, Waiting, check_longer
+from driftline.learner import (
+    Asked,
+    Member,
+    Shell,
+    Shield,
+    Ticket,
+    Waiting,
+    check_longer,
+)
 from driftline.state import State
 from driftline.state.loading import member_from
 from driftline.trace import Batch
@@ -124,8 +132,7 @@ class Committee(Shell):
             raise InputError("the members of a committee must have the same task")
         if not _played and any(member.rounds for member in self.members):
             raise InputError("the members of a committee must not have played before")
-        if combine not in ("vote", "draw"):
-            raise InputError(f"combine must be 'vote' or 'draw', not {combine!r}")
+        rule_of(combine)
         if scaling is not None and not isinstance(scaling, Standardiser):
             raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
         if scaling is not None and not task.layout.scalable:
@@ -186,22 +193,21 @@ class Committee(Shell):
         number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
-        risks = columns[table.RISK_ROW]
-        if self.combine == "draw":
-            j = int(drawn(weights, self._draws.uniform(number)[:, 0])[0])
-            risk, loss = float((weights * risks).sum()), float(columns[table.TARGET_ROW, j])
-            return CommitteeRound(self.task.prediction(made[j]), risk, loss, weights[0], risks)
-        if not self.task.zero_one:  # as in a run, to the last bit
-            rows = vote(self.task, [numbers[np.newaxis] for numbers in made], weights)
-            loss = float(self.task.losses(rows, [checked])[0])
-            return CommitteeRound(self.task.prediction(rows[0]), loss, loss, weights[0], risks)
-        if isinstance(made, np.ndarray) and made.shape[1] == 1:  # a quarter faster than one by one
-            predictions = self.task.predictions(made).tolist()
-        else:
-            predictions = [self.task.prediction(numbers) for numbers in made]
-        prediction, label = vote_one(self.task, predictions, weights[0]), self.task.label(checked)
-        loss = float(prediction != label)
-        return CommitteeRound(prediction, loss, loss, weights[0], risks)
+        risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
+        if task.zero_one and rule.certain:
+            if isinstance(made, np.ndarray) and made.shape[1] == 1:  # faster than one by one
+                predictions = task.predictions(made).tolist()
+            else:
+                predictions = [task.prediction(numbers) for numbers in made]
+            if (one := rule.one(task, predictions, weights[0], task.label(checked))) is not None:
+                return CommitteeRound(*one, one[1], weights[0], risks)
+        uniforms = None if rule.certain else self._draws.uniform(number)[:, 0]
+        losses = columns[table.TARGET_ROW][np.newaxis]
+        given = weights, uniforms, risks[np.newaxis], losses, [checked]
+        theirs = Made([own[np.newaxis] for own in made], *given)
+        rows = rule.predictions(task, theirs)
+        (risk,), (loss,) = rule.paid(task, theirs, rows)
+        return CommitteeRound(task.prediction(rows[0]), float(risk), float(loss), weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
@@ -233,12 +239,12 @@ class Committee(Shell):
         """Return what was to be expected of tickets when they were asked for, given labels.
 
         First of members, then of sets of weights, and last of the weights: of these as shares of
-        the largest loss. A ticket of an older version does not have the last.
+        the largest loss.
         """
         members, task = self._seated(first), self.task
         count, known = members + self.shares.kept, dict[bytes, Any]()
         means: list[Any] = [ticket.means for ticket in tickets]
-        targets, offsets, older = [], [], np.zeros(len(tickets), dtype=bool)
+        targets, offsets = [], []
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
             key = label.tobytes() if isinstance(label, np.ndarray) else repr(label).encode()
             if key not in known:
@@ -247,7 +253,7 @@ class Committee(Shell):
             target, offset = known[key]
             own = means[i]
             if type(own) is not np.ndarray or own.shape != (count, len(target)):
-                means[i], older[i] = self._fitted(ticket, count, len(target))
+                means[i] = self._fitted(ticket, count, len(target))
             elif own.dtype != np.float64:
                 ticket.checked_means(count)  # which refuses it
             targets.append(target)
@@ -260,26 +266,22 @@ class Committee(Shell):
             made = _expected(np.array(means), *stacked)
         if not np.isfinite(made).all():
             for ticket in tickets:
-                ticket.checked_means(count, older=count - 1)
+                ticket.checked_means(count)
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
         made[:, members:] /= self._largest_loss
-        made[older, -1] = UNKNOWN
         return made
 
-    def _fitted(self, ticket: Ticket, count: int, width: int) -> tuple[np.ndarray, bool]:
-        """Return means of a ticket from before new classes, or of an older version; and which."""
-        own = ticket.checked_means(count, finite=False, older=count - 1)
-        older = len(own) < count
-        if older:
-            own = np.vstack([own, own[-1:]])
+    def _fitted(self, ticket: Ticket, count: int, width: int) -> np.ndarray:
+        """Return means of a ticket from before new classes."""
+        own = ticket.checked_means(count, finite=False)
         if own.shape[1] != width:
             own = self.task.widened(own, width)  # classes that nobody predicted then
         if own.shape[1] != width:
             raise InputError(
                 f"ticket {ticket.number} is for {own.shape[1]} scores, but its label for {width}"
             )
-        return own, older
+        return own
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
@@ -334,15 +336,17 @@ class Committee(Shell):
             late, first = room.late
             given = (first, first + len(risks), risks, self.shares.kept)
             paid, counts, asked = late.settle(*given)
-        self._weigh(paid, losses, counts, room["weights"], asked)
+        believed = None
+        if "scores" in room.members[0].columns:
+            believed = room["weights"] if self._beliefs is None else np.empty_like(risks)
+            room.columns["beliefs"] = believed
+        self._weigh(paid, losses, counts, room["weights"], asked, believed)
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
-        count = members + self.shares.kept
-        if kept is None or kept.shape[1] not in (count - 1, count):  # one less in older files
+        if kept is None or kept.shape[1] != members + self.shares.kept:
             raise InputError(f"rounds that wait must have what {members} members paid for them")
-        last = kept[:, count - 1 :]
-        if (kept[:, : count - 1] < 0.0).any() or ((last < 0.0) & (last != UNKNOWN)).any():
+        if (kept < 0.0).any():
             raise InputError(f"members cannot have paid {kept!r:.60}")
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
@@ -365,16 +369,15 @@ class Committee(Shell):
         shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
         made, now = [own.predictions for own in looks], shares.now
         weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
-        if self.combine == "vote":
-            predictions = vote(self.task, made, weights)
-        else:
-            chosen = drawn(weights, self._draws.at(numbers)[:, 0])
-            predictions = np.stack(made)[chosen, np.arange(rows.rounds)]
+        uniforms = None if self.rule.certain else self._draws.at(numbers)[:, 0]
+        predictions = self.rule.predictions(self.task, Made(made, weights, uniforms))
         if not whole:
             return Asked(predictions)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
-            return Asked(predictions, *self._means(predictions, members, shares, now), mapped)
+            scores = np.concatenate([own.scores for own in looks])
+            own = self._means(predictions, members, shares, now)
+            return Asked(predictions, *own, mapped, scores)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
             self._means(predictions[t : t + 1], np.array([own]), shares, now)
@@ -389,7 +392,7 @@ class Committee(Shell):
         """Return mean loss encodings of rounds; and those of members, of sets, of the weights."""
         sets = shares.means(members, now)
         mean = sets[:, -1]
-        if self.combine == "vote":
+        if self.rule.certain:
             mean = self.task.encode_losses(predictions, members.shape[2])
         return mean, np.concatenate([members, sets], axis=1)
 
@@ -434,7 +437,7 @@ class Committee(Shell):
             raise InputError(f"expected states of members, but got {state.members!r:.80}")
         if not isinstance(state.shares, Shares):
             raise InputError(f"expected weights of members, but got {state.shares!r:.80}")
-        if not isinstance(state.alarms, AlarmLog | None):
+        if not isinstance(state.alarms, AlarmLog):
             raise InputError(f"expected a log of alarms, but got {state.alarms!r:.80}")
         State(
             key=state.key,
@@ -463,9 +466,9 @@ class Committee(Shell):
                     member.restore(own)
                 self._groups = Groups(self.members)
                 self.shares.resume(state.shares.state, state.shares.sums)
-                if self._beliefs is not None and state.beliefs is not None:
+                if self._beliefs is not None:
                     self._beliefs.resume(state.beliefs)
-                self._alarms = AlarmLog.after(state.rounds, state.alarms)
+                self._alarms = state.alarms.copy()
             except BaseException:
                 self._rollback(before)
                 self._groups = Groups(self.members)  # members have mappers of their own by now
@@ -526,6 +529,11 @@ class Committee(Shell):
     # -- facts
 
     @property
+    def rule(self) -> Combine:
+        """The rule by which members' predictions are combined."""
+        return RULES[self.combine]
+
+    @property
     def weights(self) -> np.ndarray:
         """The members' weights for the next round."""
         with self._turn.lock:
@@ -541,8 +549,8 @@ class Committee(Shell):
         >>> stream = dl.streams.LabelFlips(rounds=1000, flips=5, seed=0)
         >>> learner = dl.auto(stream.task, effort="fast")
         >>> _ = learner.run(stream, delay=20)
-        >>> learner.bills.known, learner.bills.worst > 0.0
-        (True, True)
+        >>> learner.bills.worst > 0.0
+        True
         """
         with self._turn.lock:
             return self.shares.bills
@@ -617,7 +625,7 @@ class Committee(Shell):
         >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
         [732, 886]
         """
-        factor = 1.0 if self.combine == "draw" else vote_factor(self.task)
+        factor = self.rule.factor(self.task)
         return bound_of(self.members, self.shares, factor, self._largest_loss)
 
     def _bound(self) -> list[str]:
@@ -625,20 +633,13 @@ class Committee(Shell):
         made = self.apriori_bound
         if made is not None:
             return in_words(made)
-        if self.combine == "vote" and math.isinf(vote_factor(self.task)):
+        if math.isinf(self.rule.factor(self.task)):
             return ["bound  none beforehand: the target loss is not known to be a metric"]
         return ["bound  none beforehand: every member starts again, or has no theorem"]
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
-        factor = vote_factor(self.task)
-        words = f"at most {factor:g} times" if math.isfinite(factor) else "not bounded by"
-        how = {
-            "vote": f"weighted vote: {words} the weighted average of members",
-            "draw": "a member drawn by weight: at most the best members' loss and the regret of "
-            "the weights",
-        }
-        lines = [f"committee of {len(self.members)}, {how[self.combine]}"]
+        lines = [f"committee of {len(self.members)}, {self.rule.describe(self.task)}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         lines += self._bound()
@@ -673,10 +674,7 @@ class Committee(Shell):
             members.append(member_from(part, own))
         if not members:
             raise InputError("a committee needs 1 member or more")
-        if "state" in about:
-            state = CommitteeState.from_saved(about["state"], arrays, len(members))
-        else:
-            state = CommitteeState.from_old(about, arrays, members[0].rounds, len(members))
+        state = CommitteeState.from_saved(about["state"], arrays, len(members))
         committee = cls(members, about["combine"], scaling=state.scaling, _played=True)
         committee.restore(state.replaced(members=tuple(member.state for member in members)))
         return committee
@@ -705,7 +703,7 @@ class Committee(Shell):
         self.shares, self.scaling = state.shares, state.scaling
         if self._beliefs is not None and state.beliefs is not None:
             self._beliefs.state = state.beliefs
-        self._alarms = AlarmLog.after(state.rounds, state.alarms)
+        self._alarms = state.alarms.copy()
         self._resume_tickets(state)
 
     def _origin(self, checkpoint: Checkpoint) -> tuple[CommitteeState, list[State]]:
@@ -749,6 +747,7 @@ class Committee(Shell):
         sample_weight: np.ndarray | None = None,
         out: np.ndarray | None = None,
         late: tuple[np.ndarray, np.ndarray] | None = None,
+        believed: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round; let them, and beliefs, learn from the rounds."""
         return self.shares.update(
@@ -760,6 +759,7 @@ class Committee(Shell):
             surrogate=losses,
             alarms=self._alarms,
             late=late,
+            believed=believed,
         )
 
     def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
@@ -774,23 +774,31 @@ class Committee(Shell):
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
         played, weights, risks = room.members, room["weights"], room["member_risk"]
-        made = [batch["prediction"] for batch in played]
-        if self.combine == "vote":
-            rows = vote(self.task, made, weights)
-            target = self.task.losses(rows, labels)
-            if "sample_weight" in room.columns:
-                target *= room["sample_weight"]
-            return {"risk": target, "target_loss": target, "prediction": rows}
-        uniforms = np.full(len(risks), 0.5)
-        asked = room.columns.get("asked", every(len(risks)))
-        uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
-        chosen = drawn(weights, uniforms)
-        places = chosen, np.arange(len(chosen))
-        return {
-            "risk": (weights * risks).sum(axis=1),
-            "target_loss": np.stack([batch["target_loss"] for batch in played])[places],
-            "prediction": np.stack(made)[places],
-        }
+        rule, uniforms = self.rule, None
+        if not rule.certain:
+            uniforms = np.full(len(risks), 0.5)
+            asked = room.columns.get("asked", every(len(risks)))
+            uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
+        losses = np.stack([batch["target_loss"] for batch in played], axis=1)
+        given = weights, uniforms, risks, losses, labels, room.columns.get("sample_weight")
+        made = Made([batch["prediction"] for batch in played], *given)
+        rows = rule.predictions(self.task, made)
+        risk, target = rule.paid(self.task, made, rows)
+        return {"risk": risk, "target_loss": target, "prediction": rows}
+
+    @property
+    def _scored(self) -> int:
+        return len(self.members)
+
+    @property
+    def _takes_top(self) -> bool:
+        return self.rule.certain and all(member.takes_top for member in self.members)
+
+    def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack([own["scores"] for own in batch.members]), batch["beliefs"]
+
+    def _believed(self, members: int) -> np.ndarray:
+        return self.beliefs[np.newaxis] if members == len(self.members) else np.ones((1, members))
 
     def _trace(self, batch: Batch, origin: Any, digest: str) -> CommitteeTrace:
         start, states = None, [None] * len(self.members)
@@ -801,7 +809,8 @@ class Committee(Shell):
         names = ("risk", "target_loss", "weights", "member_risk")
         prediction = self.task.predictions(batch["prediction"])
         columns: dict[str, Any] = {name: batch[name] for name in names}
-        columns["sample_weight"] = batch.columns.get("sample_weight")
+        for name in ("sample_weight", "probabilities"):
+            columns[name] = batch.columns.get(name)
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 
 

@@ -71,7 +71,6 @@ CURVES = Chain(Hats(12), Standardise())
 #: The maps beside what is linear, by how much may be spent on them.
 EFFORTS: dict[str, tuple[Map, ...]] = {
     "fast": (),
-    "late": (),
     "balanced": (
         Recent(50.0, constant=LEVEL),
         Hats(12),
@@ -157,10 +156,6 @@ def auto(
     most 128 features, and so are neighbours in rows as they are; other members without steps,
     and those without an intercept, are for at most 32. On other rows they are left out.
 
-    ``effort="late"`` may be better for labels that come a hundred rounds late or more, where
-    members that follow the last rows follow what is over: beside all linear ones, classes have
-    members with small steps and long memories.
-
     With ``combine="draw"`` a member is drawn by its weight; by default all vote. For classes, signs
     and tags a draw has one more member, whose own theorem bounds what the committee pays before the
     first round: see :attr:`Committee.apriori_bound`.
@@ -214,9 +209,7 @@ def auto(
             members += _mapped(first, Narrow(part, FEW))
         if EFFORTS[effort]:
             members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
-    if effort == "late" and kind in ("classes", "sign"):
-        members += _patient(task, rest)
-    elif effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
+    if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
     return Committee(members, combine, scaling=scaler, seed=seed)
 
@@ -320,24 +313,6 @@ def _counting(task: Task, effort: str) -> list[Member]:
             NaiveBayes(task, half_life=5000.0, features=ranks),
             Neighbours(task, window=3000, features=ranks),
             Neighbours(task, window=500, features=Narrow(Raw(), FEW)),
-        ]
-    return made
-
-
-def _patient(task: Task, rest: Rest) -> list[Member]:
-    """Return members with small steps and long memories, for labels that come late."""
-    plain = [(None, 0.03), (None, 0.01), (None, 0.003)]
-    curves, smooth = Narrow(CURVES, FEW), Narrow(Chain(Ranks(), Fourier(300, 0.5)), FEW)
-    steps: list[tuple[Map | None, float]] = [*plain, (curves, 0.1), (curves, 0.03), (smooth, 0.1)]
-    made: list[Member] = []
-    for part, step in steps:
-        own = rest if part is None else rest | {"intercept": False}
-        one = _certain(task, _loss(task), (Constant(step), 200.0, None), own)
-        made.append(OGD(**one.parts._asdict(), features=part, dtype=one.engine.dtype))
-    if task.kernels is not None:
-        made += [
-            NaiveBayes(task, half_life=5000.0, features=Narrow(Ranks(), FEWER)),
-            Neighbours(task, window=3000, k=15, features=MIDDLE),
         ]
     return made
 

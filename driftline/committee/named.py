@@ -32,7 +32,7 @@ RATES: dict[str, Rate] = {
 }
 
 #: Names of committees with nothing to set, by the effort that they stand for.
-EFFORTS = {"auto": "balanced", "fast": "fast", "best": "best", "late": "late"}
+EFFORTS = {"auto": "balanced", "fast": "fast", "best": "best"}
 
 LEARNERS = (*EFFORTS, "paper", *RATES)
 
@@ -49,10 +49,10 @@ def named(
 ) -> Committee:
     """Return a learner by its name in :data:`LEARNERS`, by default on standardised inputs.
 
-    ``auto`` is :func:`driftline.auto`; ``fast``, ``best`` and ``late`` are the same with this
-    effort. All others are committees of one member; all but ``paper``, which has the random decoder
-    of the theorem, predict with certainty where their loss allows it. These take the ``diameter``
-    of their ball, and ``constant`` the size of its ``step``.
+    ``auto`` is :func:`driftline.auto`; ``fast`` and ``best`` are the same with this effort. All
+    others are committees of one member; all but ``paper``, which has the random decoder of the
+    theorem, predict with certainty where their loss allows it. These take the ``diameter`` of their
+    ball, and ``constant`` the size of its ``step``.
 
     >>> from driftline.streams import LabelFlips
     >>> stream = LabelFlips(rounds=2000, flips=1, seed=0)

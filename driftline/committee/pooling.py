@@ -16,17 +16,20 @@ import numpy as np
 
 from driftline.committee.committee import Committee
 from driftline.errors import InputError
-from driftline.learner import Member
-from driftline.tasks import Task
+from driftline.learner import (
+    Member,
+    gives_probabilities,
+    log_probabilities,
+    tag_log_probabilities,
+)
 from driftline.typing import Inputs
 
 __all__ = [
-    "agreed",
     "beliefs",
     "chances_and_doubt",
+    "chances_of",
     "decoded",
     "drawn",
-    "gives_chances",
     "generator",
     "log_chances",
     "tag_chances",
@@ -35,34 +38,32 @@ __all__ = [
 ]
 
 
-def gives_chances(task: Task) -> bool:
-    """Say whether labels of a task have chances: classes, signs, levels and tags."""
-    return task.answers.kind in ("classes", "sign", "levels", "tags")
+def chances_of(learner: Member | Committee, inputs: Inputs) -> np.ndarray:
+    """Return the probabilities of every label now, a row each."""
+    made: np.ndarray = np.exp(log_chances(learner, inputs))
+    return made
 
 
 def log_chances(
     learner: Member | Committee,
     X: Inputs,
     vote: bool = True,
-    predicted: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the logarithm of every label's chance, a row each; of tags, that each is set.
 
     With ``vote`` the most probable label is the one that the learner predicts, if it predicts any.
-    Predictions of classes or levels that are known already, -1 for none, need not be made again.
     """
-    return chances_and_doubt(learner, X, vote, predicted)[0]
+    return chances_and_doubt(learner, X, vote)[0]
 
 
 def chances_and_doubt(
     learner: Member | Committee,
     X: Inputs,
     vote: bool = True,
-    predicted: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logarithms of chances, and for which rows the learner has no answer."""
     task = learner.task
-    if not gives_chances(task):
+    if not gives_probabilities(task):
         raise InputError(f"chances are those of classes, levels and tags, but the task is {task!r}")
     if task.kind == "tags":
         tags = tag_chances(learner, X, vote)[0]
@@ -71,15 +72,11 @@ def chances_and_doubt(
         count = len(list(task.answers.all_labels))
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
     weights, scores = beliefs(learner, X)
-    logs = mixed(weights, softened(_label_scores(task, scores)))
-    if predicted is not None and vote and _takes_top(learner):
-        codes: np.ndarray | None = predicted[:, np.newaxis]
-    else:
-        codes = voted(learner, scores) if vote else None
-    if codes is not None and task.kind == "sign":
-        codes = (codes + 1) // 2
-    none = np.zeros(len(logs), dtype=bool) if codes is None else codes[:, 0] < 0
-    return agreed(logs, codes), none
+    codes = voted(learner, scores) if vote else None
+    none = np.zeros(scores.shape[1], dtype=bool)
+    if codes is not None and task.kind != "sign":
+        none = codes[:, 0] < 0
+    return log_probabilities(task, scores, weights[np.newaxis], codes), none
 
 
 def tag_chances(
@@ -90,25 +87,12 @@ def tag_chances(
         even = np.full((_rows(X), learner.task.dim), -np.log(2.0))
         return even, even.copy()
     weights, scores = beliefs(learner, X)
-    yes = mixed(weights, -np.logaddexp(0.0, -scores))
-    no = mixed(weights, -np.logaddexp(0.0, scores))
     tags = voted(learner, scores) if vote else None
-    if tags is None:
-        return yes, no
-    other = (yes > no) != (tags > 0)  # where the vote is not what is most probable
-    return np.where(other, no, yes), np.where(other, yes, no)
+    return tag_log_probabilities(scores, weights[np.newaxis], tags)
 
 
 def _rows(X: Inputs) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _label_scores(task: Task, scores: np.ndarray) -> np.ndarray:
-    """Return a score for every label: of levels, the sum of those of all steps up to it."""
-    if task.answers.kind == "classes":
-        return scores
-    steps = scores if task.kind == "sign" else scores.cumsum(axis=2)
-    return np.concatenate([np.zeros((*scores.shape[:2], 1)), steps], axis=2)
 
 
 def beliefs(learner: Member | Committee, X: Inputs) -> tuple[np.ndarray, np.ndarray]:
@@ -133,41 +117,8 @@ def voted(learner: Member | Committee, scores: np.ndarray) -> np.ndarray | None:
 
 
 def _takes_top(learner: Member | Committee) -> bool:
-    """Say whether no member draws its predictions at random."""
-    members = learner.members if isinstance(learner, Committee) else [learner]
-    return all(member.takes_top for member in members)
-
-
-def agreed(logs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-    """Return logarithms of chances in which the label that was voted for is the most probable.
-
-    Where the vote is for no answer, -1, they are as they are.
-    """
-    if codes is None or logs.shape[1] < 2:
-        return logs
-    rows, top = np.arange(len(logs)), logs.argmax(axis=1)
-    chosen = np.where(codes.ravel() < 0, top, codes.ravel())
-    made = logs.copy()
-    made[rows, top], made[rows, chosen] = logs[rows, chosen], logs[rows, top]
-    tied = np.flatnonzero(made.argmax(axis=1) != chosen)  # as probable as one before it
-    made[tied, chosen[tied]] = np.nextafter(made[tied, chosen[tied]], np.inf)
-    return made
-
-
-def softened(scores: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the softmax along the last axis."""
-    away = scores - scores.max(axis=-1, keepdims=True)
-    return away - np.log(np.exp(away).sum(axis=-1, keepdims=True))
-
-
-def mixed(weights: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the weighted mean of ``exp(logs)``, which are chances."""
-    if len(weights) == 1:
-        return logs[0]
-    top = logs.max(axis=0)
-    means = np.tensordot(weights / weights.sum(), np.exp(logs - top), axes=1)
-    made: np.ndarray = np.minimum(top + np.log(means), 0.0)  # weights may add up to 1 + 2e-16
-    return made
+    """Say whether predictions are not drawn at random."""
+    return learner._takes_top
 
 
 def decoded(learner: Member | Committee, X: Inputs, classes: int) -> np.ndarray:

@@ -87,7 +87,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.committee.beliefs import Beliefs, believe
+from driftline.committee.beliefs import Beliefs, believe, mean_belief
 from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
@@ -102,7 +102,8 @@ SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
 GAP, SCALE, HEAD, FIRST_GAP = 0, 1, 2, 1.0
 
 #: The arguments where there are no surrogate losses, and so no beliefs.
-NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0))
+NOTHING = (np.empty((0, 0)), np.empty(0), np.empty(0), np.empty((0, 0)))
+NOWHERE = np.empty((0, 0))
 
 #: Sample weights of rounds that all count once.
 ONCE = np.empty(0)
@@ -120,24 +121,21 @@ NO_BILLS = np.empty(0)
 #: Bills begin with the one of the mean and the one of the worst set; those of all sets follow.
 MEAN, WORST, OF_SETS = 0, 1, 2
 
-#: What the weights of a prediction have paid, where an older version has not kept it.
-UNKNOWN = -1.0
-
 
 @kernel(SHARES)
 def update(
-    losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, params,
-    alarms, rounds_of, kept, bills,
+    losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs, believed,
+    params, alarms, rounds_of, kept, bills,
 ):  # fmt: skip
     """Write the weights before every round, and learn from its losses over the largest possible.
 
     ``grid`` has a row of learning rate and share for every set, rows of the same rate side by
     side. ``state`` has gap and scale, the loss of every set, its chance, and the sets' weights. A
-    round
-    in which all members fare alike moves no chance: nothing but the shares are given back. Beliefs
-    are moved by surrogate losses, and alarms noted by the weighted mean of losses, unless these are
-    empty. Where labels come late, ``kept`` has what sets pay when a round is asked for, and last
-    what the weights pay, over the largest loss; ``bills`` adds up what :class:`Bills` has.
+    round in which all members fare alike moves no chance: nothing but the shares are given back.
+    Beliefs are moved by surrogate losses, and written to ``believed`` before every round; alarms
+    are noted by the weighted mean of losses: unless these are empty. Where labels come late,
+    ``kept`` has what sets pay when a round is asked for, and last what the weights pay, over the
+    largest loss; ``bills`` adds up what :class:`Bills` has.
     """
     rounds, members = losses.shape
     sets = grid.shape[0]
@@ -157,6 +155,8 @@ def update(
             weights[t, j] = 0.0
             for g in range(sets):
                 weights[t, j] += chances[g] * own[g * members + j]
+        if believed.size > 0:
+            mean_belief(beliefs, believed[t])
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
         if counts < 0.0 and rounds_of.size > 0:
             for g in range(sets):
@@ -201,8 +201,6 @@ def update(
                 now = min(_mean(weights[t], losses[t], largest) / state[SCALE], 1.0)
                 bills[MEAN] += most * (then - now - more)
                 bills[WORST] += most * worst
-        if rounds_of.size > 0 and kept[rounds_of[t], sets] < 0.0:
-            bills[MEAN] = math.inf
         if not alike:
             _choose(state, totals, chances, paid)
             for g in range(sets):
@@ -276,18 +274,12 @@ class Bills(NamedTuple):
     ``mean`` is how much more predictions' weights have paid than the sets' mean, ``sets`` how much
     more each set has paid than its weights of the arrival would have, and ``worst`` the sum of the
     largest of these in every round. ``mean`` and ``sets`` are negative where old weights were the
-    better ones. Where an older version has not kept what predictions' weights paid, ``mean`` is
-    infinite from then on: nothing is known of it.
+    better ones.
     """
 
     mean: float
     worst: float
     sets: np.ndarray
-
-    @property
-    def known(self) -> bool:
-        """Whether all of it is known."""
-        return math.isfinite(self.mean)
 
     def over(self, largest: float) -> Bills:
         """Return the bills of losses that are divided by the largest one."""
@@ -384,13 +376,15 @@ class Shares:
         surrogate: np.ndarray | None = None,
         alarms: AlarmLog | None = None,
         late: tuple[np.ndarray, np.ndarray] | None = None,
+        believed: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the weights before every round, a row each, and learn from the losses.
 
         Losses are clipped to the range from 0 to the largest one, which rounding may leave; with
         sample weights they are multiplied by these already. A weight of -1 is for a round that is
         only asked for.
-        Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means.
+        Beliefs learn from the surrogate losses of the same rounds, alarms from the weighted means;
+        beliefs before every round go to ``believed``.
         ``late`` has the round of every event, and for every round the numbers that are :attr:`kept`
         when it is asked for; a first one that is not a number is for a round that is told at once.
         What late labels add to bounds is added to :attr:`bills`.
@@ -406,7 +400,8 @@ class Shares:
         if beliefs is None or surrogate is None:
             update.compiled(*given, *NOTHING, *rest)
         else:
-            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, *rest)
+            theirs = NOWHERE if believed is None else believed
+            update.compiled(*given, surrogate, beliefs.nats, beliefs.state, theirs, *rest)
         return weights
 
     @property
@@ -462,16 +457,9 @@ class Shares:
         least = np.repeat(self.grid[:, 1] / self.members, self.members)
         return 1 if alike and (self.of_members >= least * (1.0 - 1e-9)).all() else None
 
-    def resume(self, state: np.ndarray, sums: np.ndarray | None = None) -> None:
-        """Go on from a saved state and its sums, if these are valid for this number of members.
-
-        An older file has no sums. Then it is not known what late labels have added, unless nothing
-        was learned yet.
-        """
+    def resume(self, state: np.ndarray, sums: np.ndarray) -> None:
+        """Go on from a saved state and its sums, if these are valid for this number of members."""
         sets = len(self.grid)
-        if np.shape(state) == (self.state.size - 1,):  # of a version without sample weights
-            fresh = np.array_equal(state, np.delete(Shares(self.members).state, SCALE))
-            state = np.insert(state, SCALE, 0.0 if fresh else 1.0)
         good = state.shape == self.state.shape and np.isfinite(state).all() and (state >= 0.0).all()
         if good:
             chances = state[HEAD + sets : HEAD + 2 * sets].sum()
@@ -479,14 +467,8 @@ class Shares:
             good = state[GAP] >= FIRST_GAP and np.allclose([chances, *own], 1.0, atol=1e-6)
         if not good:
             raise InputError(f"these are no weights of {self.members} members")
-        if sums is not None:
-            _check_sums(sums, sets)
-        self.state[:] = state
-        if sums is None:
-            self.sums[:] = 0.0
-            self.sums[MEAN] = 0.0 if self.fresh else math.inf
-        else:
-            self.sums[:] = sums
+        _check_sums(sums, sets)
+        self.state[:], self.sums[:] = state, sums
 
     def copy(self) -> Shares:
         """Return an independent copy."""
@@ -579,9 +561,7 @@ class Shares:
 
 
 def _check_sums(sums: np.ndarray, sets: int) -> None:
-    """Refuse what late labels cannot have added; what the mean has is infinite if not known."""
+    """Refuse what late labels cannot have added."""
     good = np.shape(sums) == (OF_SETS + sets,) and np.asarray(sums).dtype == np.float64
-    if not (
-        good and np.isfinite(sums[WORST:]).all() and sums[WORST] >= 0.0 and sums[MEAN] > -np.inf
-    ):
+    if not (good and np.isfinite(sums).all() and sums[WORST] >= 0.0):
         raise InputError(f"late labels cannot have added {sums!r:.80} to bounds")

@@ -14,7 +14,6 @@ from driftline.detectors import AlarmLog
 from driftline.errors import InputError
 from driftline.features import Standardiser
 from driftline.state import State
-from driftline.state.old_model import old_key
 from driftline.typing import Json, Saved
 
 __all__ = ["CommitteeState"]
@@ -38,9 +37,9 @@ class CommitteeState:
     rounds: int
     shares: Shares
     scaling: Standardiser | None
-    members: tuple[State, ...] = ()
-    beliefs: np.ndarray | None = None
-    alarms: AlarmLog | None = None
+    members: tuple[State, ...]
+    beliefs: np.ndarray | None
+    alarms: AlarmLog
     outstanding: np.ndarray | None = None
     identity: str = ""
     late: Saved | None = None
@@ -72,8 +71,7 @@ class CommitteeState:
             arrays["beliefs"] = self.beliefs
         if self.outstanding is not None:
             arrays["outstanding"] = self.outstanding
-        if self.alarms is not None:
-            arrays["alarms"] = self.alarms.to_array()
+        arrays["alarms"] = self.alarms.to_array()
         for j, member in enumerate(self.members):
             fields, own = member.to_saved()
             about["members"].append(fields)
@@ -100,20 +98,11 @@ class CommitteeState:
             _scaling(about["scaling"], arrays),
             tuple(states),
             arrays.get("beliefs"),
-            AlarmLog.from_array(arrays["alarms"], plain.rounds) if "alarms" in arrays else None,
+            AlarmLog.from_array(arrays["alarms"], plain.rounds),
             plain.outstanding,
             plain.identity,
             plain.late,
         )
-
-    @classmethod
-    def from_old(
-        cls, about: Json, arrays: Mapping[str, np.ndarray], rounds: int, members: int
-    ) -> CommitteeState:
-        """Return the state of a committee of version 0.1.0, without its members."""
-        key = None if about.get("generator") is None else old_key(about["generator"])
-        scaling = _scaling(about.get("scaling"), arrays)
-        return cls(key, rounds, rounds, _shares(arrays, members), scaling)
 
 
 COUNTS = ("key", "tickets", "rounds")
@@ -125,7 +114,7 @@ def _of(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
 
 def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
     shares = Shares(members)
-    shares.resume(arrays["shares"], arrays.get("bills"))
+    shares.resume(arrays["shares"], arrays["bills"])
     return shares
 
 

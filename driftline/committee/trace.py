@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.committee.combine import rule_of
 from driftline.committee.state import CommitteeState
 from driftline.detectors import alarms_of
 from driftline.errors import InputError
@@ -52,7 +53,8 @@ class CommitteeTrace:
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
     losses are multiplied by the ``sample_weight`` of the round, if there is one. Where labels come
     late, ``arrival`` is the place of each round in the order in which they came, -1 if that has not
-    come: see :class:`~driftline.Trace`.
+    come: see :class:`~driftline.Trace`. ``probabilities``, which are not saved, has those of every
+    label before every round, if the run was asked for them.
     """
 
     risk: np.ndarray
@@ -65,6 +67,7 @@ class CommitteeTrace:
     sample_weight: np.ndarray | None = None
     arrival: np.ndarray | None = None
     carried: int = 0
+    probabilities: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -95,8 +98,9 @@ class CommitteeTrace:
         for name in ("risk", "target_loss"):
             columns[name] = np.where(came, columns[name], np.nan)
         columns["member_risk"] = np.where(came[:, np.newaxis], columns["member_risk"], np.nan)
-        if self.sample_weight is not None:
-            columns["sample_weight"] = self.sample_weight[asked]
+        for name in ("sample_weight", "probabilities"):
+            if (own := getattr(self, name)) is not None:
+                columns[name] = own[asked]
         carried = members[0].carried if members else 0
         late_rounds = {"arrival": late.arrivals, "carried": carried, "members": members}
         return replace(self, **columns, **late_rounds)
@@ -190,7 +194,7 @@ class CommitteeTrace:
         names = ("risk", "target_loss")
         made: dict[str, Any] = {name: column(arrays, name, rounds, came=came) for name in names}
         if ARRIVAL in arrays:
-            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about.get("carried", 0)}
+            made |= {ARRIVAL: arrays[ARRIVAL], "carried": about["carried"]}
         made["prediction"] = predictions(arrays, rounds)
         weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
         members = []
@@ -223,13 +227,8 @@ def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> AuditOrigin | None
     if "combine" not in about:
         return None
     combine, digest, count = about["combine"], about["digest"], len(about["members"])
-    if combine not in ("vote", "draw") or not isinstance(digest, str):
-        raise InputError(f"a committee votes or draws, but this one does {combine!r}")
-    if "state" in about:
-        state = CommitteeState.from_saved(about["state"], arrays, count)
-        return AuditOrigin(combine, state, digest)
-    rounds = about["rounds"]
-    if type(rounds) is not int or rounds < 0:
-        raise InputError(f"a committee has not played {rounds!r} rounds")
-    state = CommitteeState.from_old(about, arrays, rounds, count).replaced(key=None)
+    rule_of(combine)
+    if not isinstance(digest, str):
+        raise InputError(f"the fingerprint of a stream is a text, not {digest!r:.80}")
+    state = CommitteeState.from_saved(about["state"], arrays, count)
     return AuditOrigin(combine, state, digest)

@@ -20,7 +20,6 @@ from driftline.kernels import (
     DECODE,
     DRAW,
     Kernel,
-    alike,
     argmax,
     at_peak,
     call_point,
@@ -42,7 +41,7 @@ __all__ = ["Argmax"]
 ROUNDING = 1e-14
 
 
-@kernel(DECODE, packs=True)
+@kernel(DECODE)
 def decode_argmax(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss everything but the label of the highest score; a score of 0 alone means -1."""
     if theta.size == 1:
@@ -55,10 +54,10 @@ def decode_argmax(theta, target, offset, params, work, values, loss_params, mix,
     return 1.0 - at_peak(theta, target)
 
 
-@kernel(DECODE, packs=True)
+@kernel(DECODE)
 def decode_signs(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Take every tag of positive score; the risk is the share of wrong ones."""
-    wrong = alike(0.0, offset)
+    wrong = 0.0
     for i in range(theta.size):
         sign = where(theta[i] > 0.0, 1.0, -1.0)
         mean[i] = -0.5 * sign / theta.size

@@ -23,9 +23,7 @@ from driftline.kernels import (
     Kernel,
     at_peak,
     call_mix,
-    call_mix_of_packs,
     call_values,
-    call_values_of_packs,
     helper,
     kernel,
     where,
@@ -212,17 +210,7 @@ def write_mean(wrong, target, mean):
     return at_peak(target, wrong)
 
 
-def decode_packs(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
-    """Decode packs from the losses of all labels."""
-    labels = scratch.size // 3
-    losses, squares = scratch[:labels], scratch[labels : 2 * labels]
-    wrong = scratch[2 * labels :]
-    call_values_of_packs(values, (theta, loss_params, work, losses, squares))
-    call_mix_of_packs(mix, (losses, squares, params, wrong))
-    return write_mean(wrong, target, mean)
-
-
-@kernel(DECODE, packs=decode_packs)
+@kernel(DECODE)
 def decode_by_values(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Decode from the losses of all labels."""
     labels = scratch.size // 3

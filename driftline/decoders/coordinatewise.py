@@ -7,17 +7,17 @@ from typing import ClassVar
 
 from driftline.decoders.base import Decoder
 from driftline.errors import NoGuaranteeError
-from driftline.kernels import DECODE, Kernel, alike, kernel, where
+from driftline.kernels import DECODE, Kernel, kernel, where
 from driftline.losses import Logistic, Loss
 
 __all__ = ["Coordinatewise"]
 
 
-@kernel(DECODE, packs=True)
+@kernel(DECODE)
 def coordinatewise(theta, target, offset, params, work, values, loss_params, mix, scratch, mean):
     """Miss the likelier value of a tag with probability L / (L + L'), its share of the losses."""
     d = theta.size
-    risk = alike(0.0, offset)
+    risk = 0.0
     for i in range(d):
         sign = where(theta[i] > 0.0, 1.0, -1.0)
         likely = work[d + i]

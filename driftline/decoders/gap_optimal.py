@@ -8,29 +8,29 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.decoders.base import Decoder, ValueDecoder, decode_by_values
-from driftline.kernels import MIX, Kernel, alike, any_of, kernel, where
+from driftline.kernels import MIX, Kernel, kernel, where
 from driftline.losses import Loss
 from driftline.typing import Label
 
 __all__ = ["GapOptimal"]
 
 
-@kernel(MIX, packs=True)
+@kernel(MIX)
 def gap_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - c L)_+ = 1, from below: the labels in it only get fewer."""
-    zero = alike(0.0, values[0])
-    c = zero
+    c = 0.0
     while True:
-        kept, total = zero, zero
+        kept, total = 0.0, 0.0
         for k in range(values.size):
             inside = c * values[k] < 1.0
             kept += where(inside, 1.0, 0.0)
             total += where(inside, values[k], 0.0)
         root = (kept - 1.0) / total
-        grows = (total > 0.0) & (root > c)
-        if not any_of(grows):
+        if not (total > 0.0 and root > c):
             break
-        c = where(grows, root, c)
+        c = root
+        if kept <= 2.0:  # one label alone would have c = 0
+            break
     for k in range(values.size):
         chance = c * values[k]
         wrong[k] = where(chance < 1.0, chance, 1.0)

@@ -9,22 +9,21 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.decoders.base import ValueDecoder
-from driftline.kernels import MIX, Kernel, alike, any_of, kernel, where
+from driftline.kernels import MIX, Kernel, kernel, where
 from driftline.losses import Loss
 
 __all__ = ["StepOptimal"]
 
 
-@kernel(MIX, packs=True)
+@kernel(MIX)
 def step_optimal(values, squares, params, wrong):
     """Newton's method for sum (1 - L + eta/2 |g|^2)_+ = 1, from above.
 
     Iterates only decrease; an increase is rounding, and ends the search.
     """
-    zero = alike(0.0, values[0])
-    eta = zero + np.inf
+    eta = np.inf
     while True:
-        kept, loss, square = zero, zero, zero
+        kept, loss, square = 0.0, 0.0, 0.0
         for k in range(values.size):
             inside = (eta == np.inf) | (1.0 - values[k] + 0.5 * eta * squares[k] > 0.0)
             kept += where(inside, 1.0, 0.0)
@@ -32,10 +31,9 @@ def step_optimal(values, squares, params, wrong):
             square += where(inside, squares[k], 0.0)
         root = 2.0 * (loss - (kept - 1.0)) / square
         root = where(root > 0.0, root, 0.0)
-        falls = (square > 0.0) & (root < eta)
-        if not any_of(falls):
+        if not (square > 0.0 and root < eta):
             break
-        eta = where(falls, root, eta)
+        eta = root
     eta = where(eta == np.inf, 0.0, eta)
     for k in range(values.size):
         chance = values[k] - 0.5 * eta * squares[k]

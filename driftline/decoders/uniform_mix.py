@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.decoders.base import ValueDecoder
-from driftline.kernels import MIX, Kernel, alike, kernel, where
+from driftline.kernels import MIX, Kernel, kernel, where
 from driftline.losses import Loss
 
 __all__ = ["UniformMix"]
 
 
-@kernel(MIX, packs=True)
+@kernel(MIX)
 def uniform_mix(values, squares, params, wrong):
     """Guess uniformly with probability a, else take the label of least loss."""
     classes = values.size
-    least, top = values[0], alike(0.0, values[0])
+    least, top = values[0], 0.0
     for k in range(1, classes):
         top = where(values[k] < least, k, top)
         least = where(values[k] < least, values[k], least)

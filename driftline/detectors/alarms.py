@@ -89,14 +89,6 @@ class AlarmLog:
         return self.state[: HEAD + min(self.count, MOST)].copy()
 
     @classmethod
-    def after(cls, rounds: int, log: AlarmLog | None) -> AlarmLog:
-        """Return a copy of a log; without one, a new log of a learner that has played before."""
-        made = cls() if log is None else log.copy()
-        if log is None:
-            made.state[ROUNDS] = rounds
-        return made
-
-    @classmethod
     def from_array(cls, state: np.ndarray, rounds: int) -> AlarmLog:
         """Return the log of a learner after so many rounds, if it can be one."""
         log, size = cls(), np.size(state)

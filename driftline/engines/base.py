@@ -27,10 +27,6 @@ __all__ = ["Block", "Engine", "Look", "Parts"]
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
 
 
-#: Tasks that had no kernels in version 0.2.0, or not with all losses: states have no norm.
-PLAIN_ONCE = ("costs", "f-score", "chain")
-
-
 def refresh_after(weights: np.ndarray) -> int:
     """Return after how many rounds the norm of the weights is computed anew."""
     return max(4096, weights.size)
@@ -118,6 +114,7 @@ class Block(NamedTuple):
     restarted: np.ndarray | None = None  # whether each round was the first of a new start
     sample_weight: np.ndarray | None = None  # how often each round counts; None for once
     asked: np.ndarray | None = None  # which rounds are predicted only; None for none
+    scores: np.ndarray | None = None  # where the scores of every round go; None for nowhere
 
     @property
     def extras(self) -> np.ndarray:
@@ -157,6 +154,7 @@ class Block(NamedTuple):
             restarted=None if self.restarted is None else self.restarted[part],
             sample_weight=None if self.sample_weight is None else self.sample_weight[part],
             asked=None if self.asked is None else self.asked[part],
+            scores=None if self.scores is None else self.scores[part],
         )
 
 
@@ -165,10 +163,12 @@ class Look(NamedTuple):
 
     ``predictions`` are rows of integers, with -1 behind shorter ones; ``means`` are the mean loss
     encodings, a row each: a list where they differ in length, and empty if nobody asked for them.
+    ``scores`` come with means, where all rounds have the same number of them.
     """
 
     predictions: np.ndarray
     means: Sequence[np.ndarray] | np.ndarray = ()
+    scores: np.ndarray | None = None
 
 
 class Mark(NamedTuple):
@@ -197,7 +197,6 @@ class Engine:
         #: The number of features that inputs must have, None before the first input.
         self.features: int | None = None
         self._first = parts.init()
-        assert self._first.rate_memory is not None
         self._split = at.MEMORY + len(self._first.rate_memory)  # where the detector's memory begins
         #: The state but for the weights, in the layout of :mod:`driftline.kernels.program`.
         self.vector = np.zeros(self._split + len(self._first.detector_memory))
@@ -253,14 +252,13 @@ class Engine:
         """Go on from a trusted state. Its weights are not copied: the engine moves them."""
         self.stored, self.transposed = state.weights, state.transposed
         self.features = state.features
-        memory = self._first.rate_memory if state.rate_memory is None else state.rate_memory
         vector = self.vector
         vector[at.ROUNDS], vector[at.SCALE] = state.rounds, state.scale
         vector[at.NORM_SQ], vector[at.REFRESH] = state.norm_sq, state.refresh
         vector[at.LARGEST_INPUT_SQ], vector[at.ETA] = state.largest_input_sq, state.eta
         vector[at.INNER] = state.inner
         vector[at.MOST_ETA] = state.most_eta or np.inf
-        vector[at.MEMORY : self._split] = memory
+        vector[at.MEMORY : self._split] = state.rate_memory
         vector[self._split :] = state.detector_memory
         vector[at.ALARM] = at.HEEDED if state.restarted else at.QUIET  # last: see settle()
 
@@ -269,7 +267,7 @@ class Engine:
         state.check()
         first, memory = self._first, state.rate_memory
         sizes = (len(self.vector), first.detector_memory.size)
-        given = self._split if memory is None else at.MEMORY + memory.size
+        given = at.MEMORY + memory.size
         if (given + state.detector_memory.size, state.detector_memory.size) != sizes:
             raise InputError(
                 f"expected {self._split - at.MEMORY} numbers of {self.parts.rate!r} and "
@@ -277,7 +275,7 @@ class Engine:
                 f"{given - at.MEMORY} and {state.detector_memory.size}"
             )
         for numbers in (memory, state.detector_memory):
-            if numbers is not None and np.isnan(numbers).any():
+            if np.isnan(numbers).any():
                 raise InputError(f"the state has a memory that is not a number: {numbers}")
         if state.weights is None:
             if state.features is not None:
@@ -298,8 +296,6 @@ class Engine:
         norm = self._norm(stored.T if state.transposed else stored, state.scale)
         radius = float(self.vector[at.RADIUS])
         followed = self.parts.have_kernels and np.isfinite(radius)
-        if followed and state.norm_sq == 0.0 and self.parts.task.kind in PLAIN_ONCE:
-            state = state.replaced(norm_sq=norm**2)
         if followed and abs(norm**2 - state.norm_sq) > PRECISION["float32"] * radius**2:
             raise InputError(f"the norm of the weights is {norm:.6g}: the state has another")
         if state.refresh > state.rounds + refresh_after(stored):
@@ -413,7 +409,9 @@ class Engine:
         for row, numbers in zip(predictions, made, strict=True):
             row[: len(numbers)] = numbers
         encoded = [decoder.mean_loss_encoding(theta) for theta in scores] if means else ()
-        return Look(predictions, encoded if task.layout.ragged or not means else np.array(encoded))
+        if task.layout.ragged or not means:
+            return Look(predictions, encoded)
+        return Look(predictions, np.array(encoded), np.array(scores))
 
     def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""

@@ -188,8 +188,10 @@ class CompiledEngine(Engine):
         rows, start, stop, labels, _, trace, predictions, *_ = block
         rows, _, (_, _, program, _, buffer) = self._ready(rows)
         self.parts.loss.check_size(rows.largest if isinstance(rows, Groups) else 0)
-        if solved := bool(program.code[at.GAP] >= 0):
-            trace = np.zeros((len(at.SOLVED_COLUMNS), stop - start))
+        solved, scores = bool(program.code[at.GAP] >= 0), block.scores
+        if solved or scores is not None:
+            more = 0 if scores is None else scores.shape[1]
+            trace = np.zeros((at.SCORES + more, stop - start))
             trace[: len(block.trace)] = block.trace
         played: int = rows.loop(self.dtype).compiled(
             program.code,
@@ -204,8 +206,11 @@ class CompiledEngine(Engine):
             trace,
             predictions,
         )
-        if solved:
+        if trace is not block.trace:
             block.trace[:, :played] = trace[: len(block.trace), :played]
+        if scores is not None:
+            scores[:played] = trace[at.SCORES :, :played].T
+        if solved:
             self.parts.loss.check_gaps(trace[at.GAP_ROW, :played], trace[at.LOSS_ROW, :played])
             for gaps, row in ((block.gaps, at.GAP_ROW), (block.comparator_gaps, at.THEIR_GAP_ROW)):
                 if gaps is not None:
@@ -235,7 +240,8 @@ class CompiledEngine(Engine):
         stored = self._started(rows) if self.stored is None else self.stored
         rows, size, linked = self._ready(rows)
         program, buffer = linked.looking, np.zeros(linked.buffer.size)
-        wide = at.MEANS + size if means else at.MEANS
+        ragged = isinstance(rows, Groups)
+        wide = at.MEANS + size * (means + (means and not ragged))
         label, width = self._any_label(rows, size)
         made = np.empty((rows.rounds, width), dtype=np.int64)
         made.fill(-1)  # a query may have fewer items
@@ -269,7 +275,7 @@ class CompiledEngine(Engine):
             return Look(made)
         encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
         if not isinstance(rows, Groups):
-            return Look(made, encoded)
+            return Look(made, encoded[:, :size], encoded[:, size:])
         pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
         return Look(made, [unfolded(row[:own].copy()) for row, own in pairs])
 

@@ -77,7 +77,8 @@ class PlainEngine(Engine):
             return False
         assert self.stored is not None
         theta = rows.scores(self.stored, False, index, intercept)
-
+        if block.scores is not None:
+            block.scores[t] = theta
         label = task.label(block.labels[t])
         value, grad = loss.value_and_grad(theta, label)
         value, grad, risk = weight * value, weight * grad, weight * decoder.risk(theta, label)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from driftline.committee.pooling import chances_and_doubt, drawn
-from driftline.committee.row_chances import chances_of
+from driftline.committee.pooling import chances_and_doubt, chances_of, drawn
 from driftline.errors import InputError
 from driftline.estimators.classifying import ClassWeight, RowClassifier
 from driftline.estimators.labels import Labels, different

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from driftline.committee.row_chances import RowChances
 from driftline.errors import InputError
 from driftline.estimators.base import DriftEstimator, validated
 from driftline.estimators.missing import check_fill, fill
@@ -75,16 +74,16 @@ class RowEstimator(DriftEstimator):
         """Fill missing cells in and learn from rows; if they are refused, nothing changes."""
         filled, means = fill(X, self.missing, self._means, learning=True)
         weights, balance = self._weights(codes, sample_weight)
-        rows, before = self._alike(filled), self._chances_before()
-        self.learner_.learn_rows(rows, codes, weights)
+        rows, level = self._alike(filled), self._level
+        if level is None:
+            self.learner_.learn_rows(rows, codes, weights)
+        else:
+            trace = self.learner_.run(
+                rows, codes, audit=False, sample_weight=weights, probabilities=True
+            )
         self._means, self._balance = means, balance
-        if before is not None and self._level is not None:
-            chances = before.before(rows, codes, weights)
-            self._level.play(chances, np.asarray(codes, dtype=np.int64))
-
-    def _chances_before(self) -> RowChances | None:
-        """Return what gives chances of rows before they are learned from, None if not needed."""
-        return None if self._level is None else RowChances(self.learner_)
+        if level is not None:
+            level.play(trace.probabilities, np.asarray(codes, dtype=np.int64))
 
     def _weights(
         self, codes: CheckedLabels, sample_weight: np.ndarray | None

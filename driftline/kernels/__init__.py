@@ -9,10 +9,8 @@ from driftline.kernels.calls import call_draw as call_draw
 from driftline.kernels.calls import call_encode as call_encode
 from driftline.kernels.calls import call_encode_loss as call_encode_loss
 from driftline.kernels.calls import call_mix as call_mix
-from driftline.kernels.calls import call_mix_of_packs as call_mix_of_packs
 from driftline.kernels.calls import call_point as call_point
 from driftline.kernels.calls import call_values as call_values
-from driftline.kernels.calls import call_values_of_packs as call_values_of_packs
 from driftline.kernels.chains import play_chains as play_chains
 from driftline.kernels.chains import play_chains_single as play_chains_single
 from driftline.kernels.compile import Kernel as Kernel
@@ -23,6 +21,7 @@ from driftline.kernels.dense import play_dense as play_dense
 from driftline.kernels.dense import play_dense_single as play_dense_single
 from driftline.kernels.elementary import exp as exp
 from driftline.kernels.elementary import log1p as log1p
+from driftline.kernels.elementary import where as where
 from driftline.kernels.items import play_items as play_items
 from driftline.kernels.linalg import add_scaled as add_scaled
 from driftline.kernels.linalg import argmax as argmax
@@ -34,9 +33,6 @@ from driftline.kernels.linalg import peak as peak
 from driftline.kernels.memory import aligned as aligned
 from driftline.kernels.memory import aligned_zeros as aligned_zeros
 from driftline.kernels.memory import zeros as zeros
-from driftline.kernels.packs import alike as alike
-from driftline.kernels.packs import any_of as any_of
-from driftline.kernels.packs import where as where
 from driftline.kernels.prefetch import prefetch_row as prefetch_row
 from driftline.kernels.products import best_sums as best_sums
 from driftline.kernels.products import exponentials as exponentials
@@ -69,6 +65,7 @@ from driftline.kernels.signatures import MAP_SPARSE_ROUNDS64 as MAP_SPARSE_ROUND
 from driftline.kernels.signatures import MEMBER as MEMBER
 from driftline.kernels.signatures import MIX as MIX
 from driftline.kernels.signatures import POINT as POINT
+from driftline.kernels.signatures import POOL as POOL
 from driftline.kernels.signatures import RANKS as RANKS
 from driftline.kernels.signatures import RATE as RATE
 from driftline.kernels.signatures import SCALE as SCALE

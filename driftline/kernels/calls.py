@@ -13,7 +13,6 @@ from typing import Any
 from driftline.kernels import signatures as kinds
 from driftline.kernels.backend import COMPILES, Signature, intrinsic, types
 from driftline.kernels.compile import kernel_at
-from driftline.kernels.pack_type import packed
 
 
 def caller(signature: Signature) -> Callable[..., Any]:
@@ -53,12 +52,6 @@ call_values = caller(kinds.VALUES)
 call_mix = caller(kinds.MIX)
 call_decode = caller(kinds.DECODE)
 call_rate = caller(kinds.RATE)
-call_values_of_packs = caller(packed(kinds.VALUES))
-call_mix_of_packs = caller(packed(kinds.MIX))
-call_draw_of_packs = caller(packed(kinds.DRAW))
-call_loss_of_packs = caller(packed(kinds.LOSS))
-call_decode_of_packs = caller(packed(kinds.DECODE))
-call_rate_of_packs = caller(packed(kinds.RATE))
 call_detect = caller(kinds.DETECT)
 call_point = caller(kinds.POINT)
 call_conjugate = caller(kinds.CONJUGATE)

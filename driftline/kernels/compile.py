@@ -119,15 +119,9 @@ class Kernel:
     combination of parts; called from Python, a kernel is an ordinary function.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., object],
-        signature: Signature,
-        packs: bool | Callable[..., object] = False,
-    ):
+    def __init__(self, function: Callable[..., object], signature: Signature):
         self.function = function
         self.signature = signature
-        self.packs = packs
         functools.update_wrapper(self, function)
 
     def __call__(self, *arguments: object) -> Any:
@@ -178,16 +172,6 @@ class Kernel:
         compiled = self.compiled.overloads[self.signature.args]
         return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
-    @functools.cached_property
-    def packed(self) -> Kernel | None:
-        """The kernel for packs of numbers, None if there is none."""
-        from driftline.kernels.pack_type import packed
-
-        if not self.packs or not COMPILES:
-            return None
-        function = self.function if self.packs is True else self.packs
-        return Kernel(function, packed(self.signature))
-
 
 #: Kernels that were asked for their address where nothing is compiled; the first has address 1.
 _PLAIN: list[Kernel] = []
@@ -198,11 +182,6 @@ def kernel_at(address: int) -> Kernel:
     return _PLAIN[address - 1]
 
 
-def kernel(
-    signature: Signature, packs: bool | Callable[..., object] = False
-) -> Callable[[Callable[..., object]], Kernel]:
-    """Make a :class:`Kernel` of a function, as a decorator.
-
-    With ``packs`` the same function is compiled for packs of numbers too, or the one that is given.
-    """
-    return lambda function: Kernel(function, signature, packs)
+def kernel(signature: Signature) -> Callable[[Callable[..., object]], Kernel]:
+    """Make a :class:`Kernel` of a function, as a decorator."""
+    return lambda function: Kernel(function, signature)

@@ -17,6 +17,7 @@ from driftline.kernels.round import (
     play_round,
     refresh,
     watch,
+    write_scores,
 )
 from driftline.kernels.signatures import DENSE, DENSE_SINGLE
 from driftline.kernels.sweeps import sweep
@@ -58,6 +59,7 @@ def play_dense(
         if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             played = t
             break
+        write_scores(m, trace, t)
         if code[at.LOOK] or asks(extras[t]):
             continue
         if shadow.size > 0:

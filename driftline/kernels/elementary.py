@@ -1,9 +1,9 @@
 r"""The exponential function and the logarithm, in a few operations without branches.
 
-Those of the C library are calls of functions, for one number at a time. These are compiled into
-kernels, for plain numbers and for packs, with the same bits for both. They are made of additions,
-multiplications and quotients that are rounded as IEEE 754 says, none of them fused: bits do not
-depend on the machine. Both are off by less than one unit in the last place.
+Those of the C library are calls of functions. These are compiled into kernels, which compute them
+for several numbers at a time where a loop allows it. They are made of additions, multiplications
+and quotients that are rounded as IEEE 754 says, none of them fused: bits do not depend on the
+machine. Both are off by less than one unit in the last place.
 
 With :math:`k` the nearest whole number to :math:`x / \ln 2` and :math:`r = x - k \ln 2`, of which
 the parts of :math:`\ln 2` leave 33 bits more than a number has,
@@ -21,11 +21,19 @@ Sun Microsystems (1993), *Freely Distributable LIBM*, s_log1p.c.
 from __future__ import annotations
 
 import math
+import struct
 
+from driftline.kernels.backend import intrinsic, twin, types
 from driftline.kernels.compile import helper
-from driftline.kernels.packs import SHIFT, exponent_of, mantissa_of, power_of_two, where
+from driftline.kernels.lanes import DOUBLE, INDEX, index
 
-__all__ = ["exp", "log1p"]
+__all__ = ["exp", "log1p", "where"]
+
+#: Added to a whole number of less than 2^51, it moves the number to the last bits of the sum.
+SHIFT = 1.5 * 2.0**52
+
+#: What is added to the bits of a number so that its exponent grows from the root of 2 on.
+FROM_ROOT = 0x3FF0000000000000 - 0x3FE6A09E00000000
 
 #: ln 2 in two parts. Products of the first with whole numbers below 2^20 are exact.
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -35,6 +43,78 @@ PER_LN2 = 1.44269504088896338700e00
 
 #: Where the exponential function is 0, and infinite, in double precision.
 LOWEST, HIGHEST = -746.0, 710.0
+
+
+@intrinsic
+def select(typing_context, condition, one, other):
+    """Select by a bit."""
+
+    def generate(context, builder, signature, given):
+        return builder.select(*given)
+
+    return types.float64(types.boolean, types.float64, types.float64), generate
+
+
+@twin(select)
+def where(condition, one, other):
+    """``one if condition else other``, without a branch."""
+    return one if condition else other
+
+
+@intrinsic
+def shifted_power(typing_context, shifted):
+    """Put the last bits of a number into the exponent of another."""
+
+    def generate(context, builder, signature, given):
+        exponents = builder.add(builder.bitcast(given[0], INDEX), index(1023))
+        return builder.bitcast(builder.shl(exponents, index(52)), DOUBLE)
+
+    return shifted(shifted), generate
+
+
+@twin(shifted_power)
+def power_of_two(shifted):
+    """``2 ** k`` for the sum of k and :data:`SHIFT`, with k from -1022 to 1023; else anything."""
+    k = shifted - SHIFT
+    return math.ldexp(1.0, int(k)) if -1023.0 < k < 1024.0 else 0.0
+
+
+@intrinsic
+def exponent(typing_context, number):
+    """Move the exponent to the last bits of a number, and take away what else that has."""
+
+    def generate(context, builder, signature, given):
+        exponents = builder.add(builder.bitcast(given[0], INDEX), index(FROM_ROOT))
+        exponents = builder.lshr(exponents, index(52))
+        exponents = builder.or_(exponents, index(0x433 << 52))  # 2^52 plus the exponent
+        return builder.fsub(builder.bitcast(exponents, DOUBLE), DOUBLE(2.0**52 + 1023.0))
+
+    return number(number), generate
+
+
+@twin(exponent)
+def exponent_of(number):
+    """Return k such that ``2 ** -k`` times a number above 0 lies between the roots of 1/2 and 2."""
+    bits = struct.unpack("<q", struct.pack("<d", number))[0]
+    return float(((bits + FROM_ROOT) >> 52) - 1023)
+
+
+@intrinsic
+def mantissa(typing_context, number):
+    """Take the exponent from the bits of a number."""
+
+    def generate(context, builder, signature, given):
+        bits = builder.bitcast(given[0], INDEX)
+        power = builder.and_(builder.add(bits, index(FROM_ROOT)), index(0x7FF << 52))
+        return builder.bitcast(builder.sub(bits, builder.sub(power, index(0x3FF << 52))), DOUBLE)
+
+    return number(number), generate
+
+
+@twin(mantissa)
+def mantissa_of(number):
+    """Return ``2 ** -k`` times the number, with k of :func:`exponent_of`."""
+    return math.ldexp(number, -int(exponent_of(number)))
 
 
 @helper

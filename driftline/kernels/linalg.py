@@ -7,7 +7,7 @@ that numbers are finite, since bad input is found by sums that are not.
 
 from driftline.kernels.backend import njit
 from driftline.kernels.compile import INLINED, DistinctPieces, helper
-from driftline.kernels.packs import alike, where
+from driftline.kernels.elementary import where
 
 REORDER = {"reassoc", "contract", "nsz"}
 
@@ -58,8 +58,8 @@ def make_smaller(out, factor):
 
 @helper
 def peak(a):
-    """Return the largest entry and its index, the lowest of several; of packs, in every lane."""
-    high, top = a[0], alike(0.0, a[0])
+    """Return the largest entry and its index, the lowest of several."""
+    high, top = a[0], 0.0
     for i in range(1, a.size):
         top = where(a[i] > high, i, top)
         high = where(a[i] > high, a[i], high)

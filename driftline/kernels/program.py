@@ -27,7 +27,7 @@ OUTPUTS, WORK, SCRATCH, RATE_MEMORY, INTERCEPT = range(13, 18)
 # steps and alarms of this rate and detector are recorded beside them.
 REPLAY = 18
 # and 1 to predict only: rows are scored and predicted, and not learned from; mean loss encodings
-# are written to the trace from row MEANS on, as far as it has such rows.
+# are written to the trace from row MEANS on, and behind them scores, as far as it has such rows.
 LOOK = 19
 # and the place in the loss's workspace where it leaves its duality gap, -1 if it has none.
 GAP = 20
@@ -49,7 +49,8 @@ QUIET, GIVEN, HEEDED = 0.0, 1.0, 2.0
 # rows of the trace; with a comparator three more: its loss, and before the step the inner product
 # of both weights and the squared norm of the learner's; in a replay another two: the rate's own
 # step, 0 for none, and 1 where the detector gives an alarm; with a solver two more, the duality
-# gaps of the learner's loss and of the comparator's.
+# gaps of the learner's loss and of the comparator's. The scores of a round are written from row
+# SCORES on, as far as the trace has such rows.
 TRACE_COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq")
 WATCHED_COLUMNS = (*TRACE_COLUMNS, "comparator_loss", "inner", "norm_sq")
 REPLAYED_COLUMNS = (*WATCHED_COLUMNS, "own_eta", "own_alarm")
@@ -57,7 +58,7 @@ SOLVED_COLUMNS = (*REPLAYED_COLUMNS, "gap", "comparator_gap")
 LOSS_ROW, RISK_ROW, TARGET_ROW, ETA_ROW, GRAD_ROW = range(5)
 THEIR_LOSS_ROW, INNER_ROW, NORM_ROW, OWN_ETA_ROW, OWN_ALARM_ROW = range(5, 10)
 GAP_ROW, THEIR_GAP_ROW = 10, 11
-MEANS = len(TRACE_COLUMNS)
+MEANS, SCORES = len(TRACE_COLUMNS), len(SOLVED_COLUMNS)
 ROW = {name: row for row, name in enumerate(SOLVED_COLUMNS)}
 
 

@@ -142,6 +142,14 @@ def play_round(m, label, extras, trace, t, prediction):
 
 
 @helper
+def write_scores(m, trace, t):
+    """Write the scores of a round, as far as the trace has rows for them."""
+    first = at.MEANS + m.code[at.OUTPUTS] if m.code[at.LOOK] else at.SCORES
+    for k in range(min(m.theta.size, trace.shape[0] - first)):
+        trace[first + k, t] = m.theta[k]
+
+
+@helper
 def choose_step(m, grad_sq, input_sq, extras, trace, t):
     """Return the step for a gradient in the weights of this squared norm: 0 for none.
 

@@ -4,8 +4,7 @@ Every setting makes the rounds of :mod:`driftline.kernels.dense`, with the same 
 round is waiting: for exponentials, quotients and roots that follow from each other. Rounds of
 different settings do not wait for each other, and a processor computes several at a time where
 little code lies between them. So a row is played in phases, each of which is a short loop over all
-settings: scores, losses, predictions, steps. The label is encoded once for all. Settings of parts
-that have kernels for packs are faster still in the loop of :mod:`driftline.kernels.packed`.
+settings: scores, losses, predictions, steps. The label is encoded once for all.
 """
 
 from __future__ import annotations

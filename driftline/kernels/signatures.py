@@ -155,32 +155,6 @@ def _settings(number: types.Type) -> Signature:
 #: The loop over dense rows for many settings of a learner, for either precision.
 SETTINGS, SETTINGS_SINGLE = _settings(types.float64), _settings(types.float32)
 
-
-def _packed(number: types.Type) -> Signature:
-    """``play(code, params, inputs, labels, extras, weights, states, buffer, target, columns,
-    prediction, played)``: eight settings of one code. ``target`` has room for an encoded label, and
-    the task's parameters behind it. Weights have a matrix for every setting, and so have columns:
-    target losses, risks and losses. What else belongs to settings has rows of eight numbers.
-    """  # noqa: D205
-    return types.void(
-        integers,
-        matrix,
-        _input(number, 2),
-        labels,
-        matrix,
-        types.Array(number, 3, "A"),
-        matrix,
-        matrix,
-        vector,
-        types.Array(types.float64, 3, "C"),
-        matrix,
-        matrix,
-    )
-
-
-#: The loop over dense rows for eight settings of a learner, for either precision.
-PACKED, PACKED_SINGLE = _packed(types.float64), _packed(types.float32)
-
 #: ``find(keys, salt, known, slots, out) -> missing``: the slots of keys by a hash table, whose size
 #: is a power of two; -1 for one that is not there.
 FIND = types.int64(
@@ -281,6 +255,7 @@ SHARES = types.void(
     matrix,
     vector,
     vector,
+    matrix,
     vector,
     vector,
     integers,
@@ -290,6 +265,10 @@ SHARES = types.void(
 
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)
+
+#: ``pool(scores, weights, room, out)``: from the scores of rounds, members and labels to the
+#: logarithms of mean probabilities.
+POOL = types.void(types.Array(types.float64, 3, "C"), matrix, vector, matrix)
 
 #: ``best(scores, code, params, room, out)``: the best vertex for every row of scores, as a
 #: prediction; and ``average(predictions, weights, code, params, room, out)``, that for the mean

@@ -24,6 +24,7 @@ from driftline.kernels.round import (
     play_round,
     refresh,
     watch,
+    write_scores,
 )
 
 
@@ -65,6 +66,7 @@ def play_sparse(
 
         if not play_round(m, labels[t], extras[t], trace, t, predictions[t]):
             return t
+        write_scores(m, trace, t)
         if code[at.LOOK] or asks(extras[t]):
             continue
         if shadow.size > 0:

@@ -33,8 +33,8 @@ from driftline.typing import Label, Prediction, Saved
 __all__ = ["Answer", "Event", "KeyPlayer", "learner_of"]
 
 KIND, VERSION = "KeyEvents", 1
-#: How many bytes give the length of the first message.
-LENGTH = 4
+#: How many bytes give the length of the first message, and how every ZIP file begins.
+LENGTH, ZIP = 4, b"PK"
 
 
 class Event(NamedTuple):
@@ -411,7 +411,8 @@ def _message(about: Any, arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def _learner(content: bytes) -> Any:
-    saved: Saved = compact.unpacked(content, "the learner of a key")
+    form = archive if content.startswith(ZIP) else compact
+    saved: Saved = form.unpacked(content, "the learner of a key")
     try:
         return learner_from(*saved)
     except DAMAGE as error:

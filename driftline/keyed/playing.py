@@ -14,6 +14,7 @@ from driftline.keyed.blocks import Blocks
 from driftline.keyed.flat import Flat
 from driftline.keyed.keys import Key
 from driftline.keyed.trace import KeyedTrace
+from driftline.learner import Given
 from driftline.learner.ticket import plain, unwrapped
 from driftline.state import State
 from driftline.trace import Trace
@@ -110,7 +111,7 @@ class Player:
         if len(places) > FEW or self._weights is not None:
             weights = None if self._weights is None else self._weights[places]
             rows, digest = take(self._rows, places), "" if self._record else None
-            trace = learner._run(rows, labels, digest, audit=False, sample_weight=weights)
+            trace = learner._run(rows, labels, Given(weights, digest, audit=False))
             if trace is not None:
                 paid[places] = trace.target_loss
             return
@@ -146,7 +147,7 @@ class Player:
         rows, labels = take(self._rows, places), take_labels(self._labels, places)
         weights = None if self._weights is None else self._weights[places]
         digest = fingerprint(rows, labels) if self._record else None
-        trace = worker._run(rows, labels, digest, audit=self._audit, sample_weight=weights)
+        trace = worker._run(rows, labels, Given(weights, digest, audit=self._audit))
         if not self._record:
             return
         for name in ("risk", "target_loss"):

@@ -12,12 +12,20 @@ import numpy.typing as npt
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.inputs.taking import join
-from driftline.learner.core import Core
+from driftline.learner.core import Core, Given
 from driftline.learner.late import ToldRun
+from driftline.learner.probabilities import gives_probabilities
 from driftline.learner.ticket import Ticket, plain
+from driftline.parts import check_flag
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Labels
 
 __all__ = ["Asking"]
+
+#: What is said where labels have no probabilities.
+NO_PROBABILITIES = (
+    "there are probabilities of classes, signs, levels and tags, for learners that see labels: not "
+    "for {!r:.80}"
+)
 
 #: So many tickets are told one by one: to begin a run takes longer.
 FEW = 10
@@ -42,7 +50,13 @@ class Asking(Core):
         """
         return self._ask(self._row(x))[0]
 
-    def ask_rows(self, inputs: Inputs, *, numbers: npt.ArrayLike | None = None) -> list[Ticket]:
+    def ask_rows(
+        self,
+        inputs: Inputs,
+        *,
+        numbers: npt.ArrayLike | None = None,
+        probabilities: bool = False,
+    ) -> list[Ticket]:
         """Return what :meth:`ask` returns for one input after the other, much faster.
 
         If one of them is refused, all are, and no ticket was asked for.
@@ -55,6 +69,8 @@ class Asking(Core):
             Of the tickets, by which random predictions are drawn. With these nothing is
             outstanding: for a copy of the learner, whose tickets the learner :meth:`admits <admit>`
             when their labels come.
+        probabilities
+            Whether tickets have the probabilities of every label, as :meth:`run` has them.
 
         Examples
         --------
@@ -69,10 +85,14 @@ class Asking(Core):
         >>> learner.rounds, learner.outstanding
         (1000, 0)
         """
+        check_flag("probabilities", probabilities)
+        if probabilities and (self.feedback != "full" or not gives_probabilities(self.task)):
+            raise InputError(NO_PROBABILITIES.format(self))
         rows = self._many(inputs)
         if rows is None:
             return []
-        return self._ask(rows) if numbers is None else self._ask(rows, _numbers(numbers, rows))
+        given = None if numbers is None else _numbers(numbers, rows)
+        return self._ask(rows, given, probabilities)
 
     def admit(self, ticket: Ticket) -> Ticket:
         """Return the ticket of a copy as one of this learner's own, which is outstanding here.
@@ -112,14 +132,19 @@ class Asking(Core):
         rows = self._layout.rows(inputs)
         return rows if rows.rounds else None
 
-    def _ask(self, rows: Rows, numbers: np.ndarray | None = None) -> list[Ticket]:
+    def _ask(
+        self, rows: Rows, numbers: np.ndarray | None = None, probabilities: bool = False
+    ) -> list[Ticket]:
         """Return a ticket for every round; these have the next numbers, unless others are given."""
         with self._turn.lock:
             self._turn.check()
             self._check_features(rows)
             first, count = self._tickets, rows.rounds
             wanted = np.arange(first, first + count) if numbers is None else numbers
-            made, mean, means, mapped = self._look(rows, wanted)
+            made, mean, means, mapped, scores = self._look(rows, wanted)
+            chances: Any = [None] * count
+            if probabilities and scores is not None:
+                chances = self._probabilities(scores, self._believed(len(scores)), made)
             known, learner, prediction = self.rounds, self.identify(), self.task.prediction
             if count > 1:  # one ticket does not keep the arrays of all alive
                 mean = [own.copy() for own in mean]
@@ -135,6 +160,7 @@ class Asking(Core):
                     inputs[t],
                     None if seen is None else seen[t],
                     None if means is None else means[t],
+                    chances[t],
                 )
                 for t in range(count)
             ]
@@ -263,9 +289,8 @@ class Asking(Core):
                 numbers = np.array([ticket.number for ticket in given])
                 then = np.array([ticket.rounds for ticket in given])
                 now = then == self.rounds + np.arange(len(given))
-                self._run(
-                    rows, checked, audit=False, late=ToldRun(self._tickets, numbers, paid, now)
-                )
+                late = ToldRun(self._tickets, numbers, paid, now)
+                self._run(rows, checked, Given(audit=False, late=late))
             return paid
 
     def _plain_rounds(self, tickets: Sequence[Ticket]) -> Rows | None:

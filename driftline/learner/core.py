@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple, Self, TypedDict
 
@@ -13,16 +13,20 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.learner.base import Learner
-from driftline.learner.late import ToldRun, Waiting
+from driftline.learner.late import LateRun, ToldRun, Waiting
 from driftline.learner.outstanding import Outstanding
+from driftline.learner.probabilities import log_probabilities
 from driftline.learner.ticket import Ticket
 from driftline.learner.turn import Turn
 from driftline.state import Draws
 from driftline.tasks import Task
-from driftline.trace import Batch
+from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Json, Label, Saved
 
-__all__ = ["Asked", "Core"]
+__all__ = ["Asked", "Core", "Given"]
+
+#: The weights of a learner by itself.
+ONE = np.ones((1, 1))
 
 #: For learners whose rounds are one call.
 UNSHIELDED = nullcontext()
@@ -36,18 +40,37 @@ class TicketFields(TypedDict):
     late: Saved | None
 
 
+class Given(NamedTuple):
+    """What a run is given beside rows and labels: see :meth:`Shell.run`.
+
+    A trace is made if there is a ``digest`` for it. ``late`` are the events of the rows, where
+    labels come late.
+    """
+
+    sample_weight: np.ndarray | None = None
+    digest: str | None = None
+    seed: int | None = None
+    progress: Callable[[int], None] | None = None
+    audit: bool | None = None
+    sink: Sink | None = None
+    late: LateRun | ToldRun | None = None
+    probabilities: bool = False
+
+
 class Asked(NamedTuple):
     """The predictions of some rounds, and all that tickets keep of them, if that was wanted.
 
     ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` and ``means`` have
     an array for every round: they are lists where rounds differ in size. ``mapped`` are the rows
-    after the feature map, None without one.
+    after the feature map, None without one. ``scores`` are by member, round and score, None where
+    rounds differ in size.
     """
 
     predictions: np.ndarray
     mean: Sequence[np.ndarray] | np.ndarray = ()
     means: Sequence[np.ndarray] | np.ndarray | None = None
     mapped: Rows | None = None
+    scores: np.ndarray | None = None
 
 
 class Core(Learner):
@@ -169,6 +192,32 @@ class Core(Learner):
         """Write columns that follow from the rounds just played, and that nothing learns from."""
         return
 
+    @property
+    def _scored(self) -> int:
+        """How many members have scores of their own."""
+        return 1
+
+    @property
+    def _takes_top(self) -> bool:
+        """Whether predictions are functions of scores: nothing is drawn."""
+        return False
+
+    def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores of rounds, members first, and the weights of members in each."""
+        return batch["scores"][np.newaxis], ONE
+
+    def _believed(self, members: int) -> np.ndarray:
+        """Return the weights of so many members now, as a row."""
+        return ONE
+
+    def _probabilities(
+        self, scores: np.ndarray, weights: np.ndarray, predicted: np.ndarray
+    ) -> np.ndarray:
+        """Return the probabilities of labels; a prediction that is certain is the most probable."""
+        codes = predicted if self._takes_top else None
+        made: np.ndarray = np.exp(log_probabilities(self.task, scores, weights, codes))
+        return made
+
     @abstractmethod
     def _learn_one(self, row: Rows, label: Label, number: int) -> object:
         """Play one round by a ticket's number, and count it; nothing changes if it is refused."""
@@ -196,15 +245,8 @@ class Core(Learner):
         return None
 
     @abstractmethod
-    def _run(
-        self,
-        rows: Rows,
-        labels: CheckedLabels,
-        *,
-        audit: bool | None = None,
-        late: ToldRun | None = None,
-    ) -> Any:
-        """Play rows, all or nothing."""
+    def _run(self, rows: Rows, labels: CheckedLabels, given: Given) -> Any:
+        """Play rows, all or nothing; return a trace if there is a digest for it."""
 
     @abstractmethod
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:

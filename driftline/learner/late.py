@@ -23,7 +23,7 @@ from driftline.typing import CheckedLabels, Saved
 
 __all__ = ["AskedRounds", "Kept", "LateRun", "ToldRun", "Waiting"]
 
-#: The version of the fields of rounds that wait. A new field has a default for older files.
+#: The version of the fields of rounds that wait.
 VERSION = 1
 
 
@@ -142,8 +142,6 @@ class Waiting:
             labels: CheckedLabels = arrays["labels"]
             if "sizes" in arrays:
                 labels = np.split(labels, np.cumsum(arrays["sizes"])[:-1])
-            elif task.kernels is not None and np.ndim(labels) == 1:
-                labels = np.reshape(labels, (-1, 1))  # costs, before they had kernels
             made = cls(
                 rows,
                 labels,
@@ -157,10 +155,7 @@ class Waiting:
             raise InputError(f"these are no rounds that wait for labels: {error}") from error
 
     def _checked(self, task: Task, outstanding: np.ndarray | None) -> Waiting:
-        """Refuse what no run can have left: the rounds may come from anywhere.
-
-        Labels may be a list from before the task had kernels, which take an array.
-        """
+        """Refuse what no run can have left: the rounds may come from anywhere."""
         count, known = self.rows.rounds, task.check_labels([task.label(y) for y in self.labels])
         pairs = zip(known, self.labels, strict=True)
         if len(known) != count or not all(np.array_equal(*pair) for pair in pairs):
@@ -283,15 +278,13 @@ class LateRun:
 
         ``risks`` are what members pay in each event; those of rounds that are asked for are kept
         until the round is told. Events that are asked for count -1: they move no weights. What
-        weights have paid, this many numbers a round, is written by whoever has them; -1 is for
-        those that an older file does not have.
+        weights have paid, this many numbers a round, is written by whoever has them.
         """
         members = risks.shape[1]
         if self._paid is None:
             whole = np.full((len(self.numbers), members + width), np.nan)
-            whole[: self.carried] = -1.0
             if self._before is not None:
-                whole[: self.carried, : self._before.shape[1]] = self._before
+                whole[: self.carried] = self._before
             self._paid = whole[:, :members].copy(), whole[:, members:].copy()
         paid, by_weights = self._paid
         rounds, asked = self.rounds[start:stop], self.asked[start:stop]

@@ -344,5 +344,9 @@ class Member(Shell):
             return rows.block
         return min(rows.block, max(1, MOST_NUMBERS // max(1, self.map.entries(rows.features))))
 
+    @property
+    def _takes_top(self) -> bool:
+        return self.takes_top
+
     def _trace(self, batch: Batch, origin: State | None, digest: str) -> Trace:
         return Trace.of(batch, self.task, self.config(), origin, digest)

@@ -35,7 +35,6 @@ from driftline.parts import (
 from driftline.rates import Polyak, Rate
 from driftline.regret import Tally, Watch, mark_idle
 from driftline.state import State
-from driftline.state.old_model import old_key, old_state
 from driftline.tasks import Distribution, Task
 from driftline.theorem import AprioriBound, apriori_bound, describe, no_theorem
 from driftline.trace import Batch
@@ -485,12 +484,7 @@ class OGD(Member):
             features=from_config(config.get("features")),
             dtype=config["dtype"],
         )
-        if "generator" in about:  # a file of version 0.1.0
-            first = learner.parts.init()
-            state = old_state(about, arrays, first).replaced(key=old_key(about["generator"]))
-        else:
-            state = State.from_saved(about["state"], arrays)
-        learner.restore(state)
+        learner.restore(State.from_saved(about["state"], arrays))
         return learner
 
     # -- what a shell asks for
@@ -586,6 +580,7 @@ class OGD(Member):
             restarted=room.columns.get("restarted"),
             sample_weight=room.columns.get("sample_weight"),
             asked=asked,
+            scores=room.columns.get("scores"),
         )
         if (played := self._advance(block)) < stop - start:
             refuse(rows, start + played)
@@ -657,7 +652,8 @@ class OGD(Member):
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
         certain = self._certain
         uniforms = _middle(len(numbers)) if certain else self._draws.at(numbers)
-        return Asked(*self.engine.look(rows, uniforms, whole))
+        made, mean, scores = self.engine.look(rows, uniforms, whole)
+        return Asked(made, mean, scores=None if scores is None else scores[np.newaxis])
 
     def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:

@@ -14,10 +14,12 @@ import numpy.typing as npt
 from driftline.delays import Delay, delays_of
 from driftline.errors import BusyError, InputError
 from driftline.inputs import Rows, fingerprint, refuse
-from driftline.learner.asking import Asking
-from driftline.learner.late import LateRun, ToldRun
+from driftline.learner.asking import NO_PROBABILITIES, Asking
+from driftline.learner.core import Given
+from driftline.learner.late import LateRun
 from driftline.learner.outstanding import Outstanding
 from driftline.learner.predictor import Predictor
+from driftline.learner.probabilities import gives_probabilities, labels_of
 from driftline.learner.sample_weight import checked_weights
 from driftline.learner.shield import Shield
 from driftline.parts import check_flag
@@ -27,6 +29,9 @@ from driftline.trace import Sink
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Labels, Prediction, Saved
 
 __all__ = ["Shell", "checked_stream"]
+
+#: How many scores of all members are in memory at a time.
+MOST_SCORES = 1 << 20
 
 
 def checked_stream(task: Task, inputs: Inputs, labels: Labels) -> tuple[Rows, CheckedLabels]:
@@ -68,6 +73,7 @@ class Shell(Asking):
         sink: Sink | None = None,
         sample_weight: npt.ArrayLike | None = None,
         delay: Delay | npt.ArrayLike | None = None,
+        probabilities: bool = False,
     ) -> Any:
         """Play a stream: every row is predicted before it is learned from.
 
@@ -96,6 +102,9 @@ class Shell(Asking):
             (a negative one for never), or a distribution such as ``dl.delays.Geometric(50)``. A
             round is predicted at once and learned from when its label comes, as by :meth:`ask` and
             :meth:`tell`. Labels that have not come at the end come in the next run.
+        probabilities
+            Whether the trace has the probabilities of every label, before the label of its row was
+            seen: for classes, signs, levels and tags. A trace that is saved leaves them out.
 
         Returns
         -------
@@ -114,30 +123,44 @@ class Shell(Asking):
         rows, labels = checked_stream(self.task, inputs, labels)
         if sink is not None and not isinstance(sink, Sink):
             raise InputError(f"expected a sink, such as dl.TraceFile(path), but got {sink!r:.80}")
-        digest, weights = fingerprint(rows, labels), checked_weights(sample_weight, rows.rounds)
+        self._check_probabilities(probabilities, sink)
+        given = Given(
+            checked_weights(sample_weight, rows.rounds),
+            fingerprint(rows, labels),
+            seed,
+            progress,
+            audit,
+            sink,
+            probabilities=probabilities,
+        )
         if delay is not None:
             if sink is not None:
                 raise InputError("a sink takes rounds in their order: give no delay, or no sink")
-            given = (rows, labels, weights, delay, digest, seed, progress, audit)
-            events, late = self._run_late(*given)
+            events, late = self._run_late(rows, labels, delay, given)
             return events.rounds_of(late)
         if self._late is not None:
             raise InputError(
                 f"labels of {len(self._late.numbers)} rounds are still to come: give a delay for "
                 "the rounds after them, which may be 0"
             )
-        return self._run(rows, labels, digest, seed, progress, audit, sink, weights)
+        return self._run(rows, labels, given)
+
+    def _check_probabilities(self, probabilities: bool, sink: Sink | None = None) -> None:
+        """Refuse probabilities where there are none, or where nobody would have them."""
+        check_flag("probabilities", probabilities)
+        if not probabilities:
+            return
+        if sink is not None:
+            raise InputError("probabilities are in the trace that is returned: give no sink")
+        if self.feedback != "full" or not gives_probabilities(self.task):
+            raise InputError(NO_PROBABILITIES.format(self))
 
     def _run_late(
         self,
         rows: Rows,
         labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
         delay: Delay | npt.ArrayLike,
-        digest: str,
-        seed: int | None,
-        progress: Callable[[int], None] | None,
-        audit: bool | None,
+        given: Given,
     ) -> tuple[Any, LateRun]:
         """Play a run whose labels come late; return the trace of its events, and which these are.
 
@@ -146,11 +169,11 @@ class Shell(Asking):
         with self._turn.lock:
             self._turn.check()
             self._check_features(rows)
-            waiting, number = self._late if seed is None else None, self._tickets
+            waiting, number = self._late if given.seed is None else None, self._tickets
             delays = delays_of(delay, number, rows.rounds)
-            late = LateRun(number, rows, labels, sample_weight, delays, waiting)
+            late = LateRun(number, rows, labels, given.sample_weight, delays, waiting)
         events, codes, weights = late.events
-        trace = self._run(events, codes, digest, seed, progress, audit, None, weights, late)
+        trace = self._run(events, codes, given._replace(sample_weight=weights, late=late))
         return trace, late
 
     def run_events(
@@ -161,6 +184,7 @@ class Shell(Asking):
         *,
         audit: bool | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        probabilities: bool = False,
     ) -> tuple[Any, LateRun]:
         """Do what :meth:`run` does with a delay, for those who keep rounds until labels come.
 
@@ -169,8 +193,10 @@ class Shell(Asking):
         Rounds whose label never comes are forgotten.
         """
         rows, labels = checked_stream(self.task, inputs, labels)
+        self._check_probabilities(probabilities)
         weights = checked_weights(sample_weight, rows.rounds)
-        trace, late = self._run_late(rows, labels, weights, delay, "", None, None, audit)
+        given = Given(weights, "", audit=audit, probabilities=probabilities)
+        trace, late = self._run_late(rows, labels, delay, given)
         with self._turn.lock:
             never, numbers = late.numbers[late.due < 0], self._outstanding.to_array()
             self._outstanding = Outstanding(np.setdiff1d(numbers, never))
@@ -192,48 +218,24 @@ class Shell(Asking):
         """Do all that :meth:`run` does, but keep no trace: for many short streams."""
         rows, labels = checked_stream(self.task, inputs, labels)
         weights = checked_weights(sample_weight, rows.rounds)
-        self._run(rows, labels, audit=False, sample_weight=weights)
+        self._run(rows, labels, Given(weights, audit=False))
 
-    def _run(
-        self,
-        rows: Rows,
-        labels: CheckedLabels,
-        digest: str | None = None,
-        seed: int | None = None,
-        progress: Callable[[int], None] | None = None,
-        audit: bool | None = None,
-        sink: Sink | None = None,
-        sample_weight: np.ndarray | None = None,
-        late: LateRun | ToldRun | None = None,
-    ) -> Any:
+    def _run(self, rows: Rows, labels: CheckedLabels, given: Given) -> Any:
         """Play batch after batch, all or nothing; return the trace, if a digest for it is given."""
         turn, player = self._turn, get_ident()
         turn.check()  # a callback's stream must not end the one that it is called from
         try:
             turn.begin()
-            played = self._transaction(
-                rows, labels, digest, seed, progress, audit, sink, sample_weight, late
-            )
+            played = self._transaction(rows, labels, given)
             turn.player = 0  # also here: an exception at the line below would leave it
             return played
         finally:
             if turn.player == player:
                 turn.player = 0
 
-    def _transaction(
-        self,
-        rows: Rows,
-        labels: CheckedLabels,
-        digest: str | None,
-        seed: int | None,
-        progress: Callable[[int], None] | None,
-        audit: bool | None,
-        sink: Sink | None,
-        sample_weight: np.ndarray | None,
-        late: LateRun | ToldRun | None,
-    ) -> Any:
+    def _transaction(self, rows: Rows, labels: CheckedLabels, given: Given) -> Any:
         """Play from a checkpoint, and go back to it if anything is raised."""
-        rows.labels = labels
+        rows.labels, late = labels, given.late
         with self._turn.lock:
             self._check_features(rows)
             if late is not None and late.first != self._tickets:
@@ -241,12 +243,11 @@ class Shell(Asking):
             copied = self._copies(rows) or late is not None  # events are taken back together
             if not copied and (bad := rows.first_bad_row(self._dtype)) is not None:
                 refuse(rows, bad)
-            keep = copied if audit is None else audit
+            keep = copied if given.audit is None else given.audit
             before, rounds = self._checkpoint(copied or keep), self.rounds
-        given = (rows, labels, sample_weight, late, digest, seed, progress, before, keep, sink)
         try:
-            with nullcontext() if sink is None else sink:
-                return self._played(*given)
+            with nullcontext() if given.sink is None else given.sink:
+                return self._played(rows, labels, given, before, keep)
         except BaseException as error:
             with self._turn.lock, Shield():
                 kept = self.rounds - rounds
@@ -259,56 +260,57 @@ class Shell(Asking):
             raise
 
     def _played(
-        self,
-        rows: Rows,
-        labels: CheckedLabels,
-        sample_weight: np.ndarray | None,
-        late: LateRun | ToldRun | None,
-        digest: str | None,
-        seed: int | None,
-        progress: Callable[[int], None] | None,
-        before: Any,
-        keep: bool,
-        sink: Sink | None,
+        self, rows: Rows, labels: CheckedLabels, given: Given, before: Any, keep: bool
     ) -> Any:
         """Play from a checkpoint; return the trace if there is a digest, or hand it to a sink."""
+        digest, sink, late = given.digest, given.sink, given.late
         with self._turn.lock:
             self._meet(rows)
-            if seed is not None:
-                self._reseed(seed)
+            if given.seed is not None:
+                self._reseed(given.seed)
             room = None
             if digest is not None and sink is None:
-                room = self._room(labels).weighted(sample_weight)
+                room = self._room(labels).weighted(given.sample_weight)
                 room = room if late is None else room.delayed(late, 0, rows.rounds)
+                if given.probabilities:
+                    shape = rows.rounds, labels_of(self.task)
+                    room = room.with_column("probabilities", np.empty(shape))
             origin = None if digest is None else self._origin(before)
         size = self._batch_size(rows)
+        if given.probabilities:
+            size = max(1, min(size, MOST_SCORES // (self._scored * self.task.dim)))
         for start in range(0, rows.rounds, size):
             stop = min(start + size, rows.rounds)
             part = labels[start:stop]
-            weights = None if sample_weight is None else sample_weight[start:stop]
+            weights = None if given.sample_weight is None else given.sample_weight[start:stop]
             with self._turn.lock, self._shield():
                 if room is None:
                     batch = self._room(part).weighted(weights)
                     batch = batch if late is None else batch.delayed(late, start, stop)
                 else:
                     batch = room.part(start, stop)
+                batch = batch.scored(self.task.dim) if given.probabilities else batch
                 self._play(rows, start, stop, part, self._tickets, batch)
                 if digest is not None:
                     self._combine(part, self._tickets, batch)
+                if given.probabilities:
+                    given_by = self._scores_of(batch)
+                    made = self._probabilities(*given_by, batch["prediction"])
+                    batch["probabilities"][:] = made
                 self._tickets += stop - start if late is None else late.asks(start, stop)
                 if sink is not None:
                     first = self._filled(origin, keep) if start == 0 else None
                     trace = self._trace(batch, first, digest or "" if start == 0 else "")
             if sink is not None:
                 sink.add(trace)
-            if progress is not None:
-                progress(stop - start)
+            if given.progress is not None:
+                given.progress(stop - start)
             if stop < rows.rounds:
                 self._turn.pause()
         with self._turn.lock:
             if late is not None:
-                given = late.tickets_left(self._outstanding, self._late)
-                self._outstanding, self._late = given
+                left = late.tickets_left(self._outstanding, self._late)
+                self._outstanding, self._late = left
             if room is None:
                 return None
             return self._trace(room, self._filled(origin, keep), digest or "")

@@ -38,7 +38,8 @@ class Ticket:
     vector, an array of items, or columns, values and the number of features of a sparse row;
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
     encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
-    these move by what predictions have cost, and so do their bounds.
+    these move by what predictions have cost, and so do their bounds. ``probabilities`` are those of
+    every label, if they were asked for; they are for who asked, and not in files.
     """
 
     number: int
@@ -49,6 +50,7 @@ class Ticket:
     input: PlainInput
     mapped: PlainInput | None = None
     means: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as bytes: see :mod:`driftline.state.compact`.
@@ -115,7 +117,7 @@ class Ticket:
                     made[name] = arrays[name]
             prediction = arrays["prediction"]
             made["prediction"] = prediction[0].item() if about["single"] else prediction
-            if about.get("none", False):
+            if about["none"]:
                 made["prediction"] = None
             return cls(**made, mean=arrays["mean"], means=arrays.get("means"))
         except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -146,17 +148,14 @@ class Ticket:
         """Return the input as a learner takes it."""
         return unwrapped(self.input)
 
-    def checked_means(
-        self, count: int, finite: bool = True, older: int | None = None
-    ) -> np.ndarray:
+    def checked_means(self, count: int, finite: bool = True) -> np.ndarray:
         """Return this number of mean loss encodings, if they can be some.
 
-        ``finite`` says whether their numbers are checked, too, and ``older`` how many there are in
-        tickets of an older version, which are taken as well.
+        ``finite`` says whether their numbers are checked, too.
         """
         means = self.means
         if isinstance(means, np.ndarray) and means.ndim == 2 and means.dtype == np.float64:
-            if len(means) in (count, older) and (not finite or np.isfinite(means).all()):
+            if len(means) == count and (not finite or np.isfinite(means).all()):
                 return means
         raise InputError(
             f"ticket {self.number} must have {count} distributions of what was predicted, not "

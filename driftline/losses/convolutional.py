@@ -408,7 +408,7 @@ def default_regularizer(task: Task) -> Regularizer:
     """Return the regularizer that a task gets when none is named.
 
     Its scale is about the best on planted streams with little drift, in a ball of diameter 20
-    (``driftline sweep``): 3 for relevance grades, 0.3 for classes and costs, 0.2 for tags. Larger
+    (``driftline scales``): 3 for relevance grades, 0.3 for classes and costs, 0.2 for tags. Larger
     scales are better in larger balls and under more drift, smaller ones with many classes or noise.
     """
     hull = task.label_hull

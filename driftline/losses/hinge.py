@@ -29,7 +29,7 @@ from driftline.typing import Label
 __all__ = ["Hinge"]
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def hinge(theta, target, params, work, grad):
     """Value and subgradient; at margin kappa the larger of the two."""
     label, rival, margin = find_margin(theta, target, work)
@@ -39,7 +39,7 @@ def hinge(theta, target, params, work, grad):
     return slope * where(margin >= 1.0, 0.0, 1.0 - margin)
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def hinge_binary(theta, target, params, work, grad):
     """Value and subgradient in one score."""
     margin = target[0] * theta[0]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, VALUES, alike, exp, helper, kernel, log1p, peak, where
+from driftline.kernels import LOSS, VALUES, exp, helper, kernel, log1p, peak, where
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Task
 
@@ -43,11 +43,15 @@ def soften(theta, target, work):
     """Write softmax and what follows it in the workspace; return the loss in base e."""
     d = theta.size
     high, top = peak(theta)
-    for i in range(d):
-        work[i] = exp(theta[i] - high)
-    rest = alike(0.0, high)
-    for i in range(d):
-        rest += where(top == i, 0.0, work[i])
+    rest = 0.0
+    if d == 2:  # the exponential of the highest score is 1
+        rest = exp(-abs(theta[0] - theta[1]))
+        work[0], work[1] = where(top == 0.0, 1.0, rest), where(top == 0.0, rest, 1.0)
+    else:
+        for i in range(d):
+            work[i] = exp(theta[i] - high)
+        for i in range(d):
+            rest += where(top == i, 0.0, work[i])
     share = 1.0 / (1.0 + rest)
     work[d + TOP] = top
     work[d + DOUBT] = rest * share
@@ -70,7 +74,7 @@ def soft_slope(target, work, scale, grad):
         grad[i] = where(hit, -scale * doubt, scale * (work[i] - target[i]))
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def logistic(theta, target, params, work, grad):
     """Value and gradient, exact to rounding even where the loss is tiny."""
     value = soften(theta, target, work)
@@ -78,12 +82,12 @@ def logistic(theta, target, params, work, grad):
     return params[0] * value
 
 
-@kernel(VALUES, packs=True)
+@kernel(VALUES)
 def values(theta, params, work, values, squares):
     """|g|^2 for label y is (1 - p_y)^2 plus the other squared probabilities."""
     d = theta.size
     scale, top, doubt, excess = params[0], work[d + TOP], work[d + DOUBT], work[d + EXCESS]
-    high, share, rest_sq = theta[0], work[0], alike(0.0, scale)
+    high, share, rest_sq = theta[0], work[0], 0.0
     for i in range(d):
         high = where(top == i, theta[i], high)
         share = where(top == i, work[i], share)
@@ -96,7 +100,7 @@ def values(theta, params, work, values, squares):
         squares[i] = scale * scale * most
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def logistic_binary(theta, target, params, work, grad):
     """Value and gradient in one score; the first number in the workspace is the mean label."""
     scale = params[0]
@@ -113,7 +117,7 @@ def logistic_binary(theta, target, params, work, grad):
     return scale * where(hit, excess, excess + size)
 
 
-@kernel(VALUES, packs=True)
+@kernel(VALUES)
 def values_binary(theta, params, work, values, squares):
     """Write loss and squared gradient for the labels -1 and +1, in this order."""
     scale, doubt, excess = params[0], work[1 + DOUBT], work[1 + EXCESS]
@@ -124,7 +128,7 @@ def values_binary(theta, params, work, values, squares):
         squares[k] = miss * miss
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def logistic_tags(theta, target, params, work, grad):
     """Average the losses of all tags; the workspace has doubt and excess of each."""
     d = theta.size

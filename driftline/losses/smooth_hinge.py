@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import LOSS, VALUES, alike, at_peak, helper, kernel, peak, where
+from driftline.kernels import LOSS, VALUES, at_peak, helper, kernel, peak, where
 from driftline.losses.base import Loss, LossKernels
 from driftline.tasks import Task
 from driftline.typing import Label
@@ -47,8 +47,8 @@ def hinge_value(margin):
 @helper
 def two_peaks(theta):
     """Return the two largest scores and their indices, the lowest of several."""
-    high, top = theta[0], alike(0.0, theta[0])
-    less, second = theta[1], alike(1.0, theta[0])
+    high, top = theta[0], 0.0
+    less, second = theta[1], 1.0
     for i in range(1, theta.size):
         above, between = theta[i] > high, theta[i] > less
         second = where(above, top, where(between, i, second))
@@ -69,7 +69,7 @@ def find_margin(theta, target, work):
     return label, where(label == top, second, top), margin
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def smooth_hinge(theta, target, params, work, grad):
     """Value and gradient: only the label and its strongest rival move."""
     label, rival, margin = find_margin(theta, target, work)
@@ -79,7 +79,7 @@ def smooth_hinge(theta, target, params, work, grad):
     return params[0] * hinge_value(margin)
 
 
-@kernel(VALUES, packs=True)
+@kernel(VALUES)
 def values(theta, params, work, values, squares):
     """Write loss and squared gradient of every label."""
     high, less = theta[0], theta[1]
@@ -93,7 +93,7 @@ def values(theta, params, work, values, squares):
         squares[k] = 2.0 * (slope * slope)
 
 
-@kernel(LOSS, packs=True)
+@kernel(LOSS)
 def smooth_hinge_binary(theta, target, params, work, grad):
     """Value and gradient in one score."""
     margin = target[0] * theta[0]
@@ -101,7 +101,7 @@ def smooth_hinge_binary(theta, target, params, work, grad):
     return params[0] * hinge_value(margin)
 
 
-@kernel(VALUES, packs=True)
+@kernel(VALUES)
 def values_binary(theta, params, work, values, squares):
     """Write loss and squared gradient for the labels -1 and +1, in this order."""
     for k in range(2):

@@ -227,11 +227,14 @@ class CountingMember(ClassMember):
         assert room.table is not None
         (inputs,) = dense(rows).arrays(start, stop)
         self._begin(rows)
-        weights = room.columns.get("sample_weight", ONCE)
+        weights, wanted = room.columns.get("sample_weight", ONCE), room.columns.get("scores")
         given = (np.asarray(labels), room.table, room["prediction"], np.ascontiguousarray(weights))
-        played = self._advance(inputs, *given, room.columns.get("asked"))
+        scores = None if wanted is None else np.empty((len(inputs), self._classes))
+        played = self._advance(inputs, *given, room.columns.get("asked"), scores)
         if played < len(inputs):
             refuse(rows, start + played)
+        if wanted is not None and scores is not None:
+            wanted[:] = self._task_scores(scores)
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
@@ -275,12 +278,14 @@ class CountingMember(ClassMember):
         predictions: np.ndarray,
         sample_weight: np.ndarray = ONCE,
         asked: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
     ) -> int:
         """Play rounds up to the first row that is not finite; return how many were played."""
         learning = every(len(inputs)) if asked is None else ~asked
         codes = (labels + 1) // 2 if self._sign else labels
         given = (inputs, codes, sample_weight, self._constants, self.memory, self._space, True)
-        played = int(self.kernel.compiled(*given, learning, self._scores, trace, predictions))
+        room = self._scores if scores is None else scores
+        played = int(self.kernel.compiled(*given, learning, room, trace, predictions))
         if self._sign:
             predictions *= 2
             predictions -= 1

@@ -80,13 +80,19 @@ class ClassMember(Member):
             return self._score_mapped(self._mapped(rows))
 
     def _score_mapped(self, rows: Rows) -> np.ndarray:
-        """Return the scores of mapped rows as a task has them: of signs, the difference."""
-        made = self._class_scores(rows)
-        return made[:, 1:] - made[:, :1] if self._sign else made
+        """Return the scores of mapped rows."""
+        return self._task_scores(self._class_scores(rows))
+
+    def _task_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Return the scores of classes as a task has them: of signs, the difference."""
+        return scores[:, 1:] - scores[:, :1] if self._sign else scores
 
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
-        made, task = self.task.top_rows(self._score_mapped(rows)), self.task
-        return Asked(made, task.encode_losses(made, task.dim) if whole else ())
+        scores, task = self._score_mapped(rows), self.task
+        made = task.top_rows(scores)
+        if not whole:
+            return Asked(made)
+        return Asked(made, task.encode_losses(made, task.dim), scores=scores[np.newaxis])
 
     # -- files
 

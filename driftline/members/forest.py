@@ -142,7 +142,7 @@ def forest(
         x = inputs[t]
         if not all_finite(x):
             return t
-        own = scores[0] if playing else scores[t]
+        own = scores[min(t, scores.shape[0] - 1)]
         write_scores(nodes, leaves, smoothing, x, places, own)
         if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)

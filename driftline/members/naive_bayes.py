@@ -64,7 +64,7 @@ def naive_bayes(
             return t
         for j in range(features):
             room[j] = bin_of(inputs[t, j], cut, bins)
-        own = scores[0] if playing else scores[t]
+        own = scores[min(t, scores.shape[0] - 1)]
         write_scores(room, seen, counts, memory[0], smoothing, own)
         if playing:
             label, weight = labels[t, 0], weight_of(sample_weight, t)

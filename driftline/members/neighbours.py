@@ -113,7 +113,7 @@ def neighbours(
             return t
         seen = int(memory[0])
         count = min(seen, window)
-        own = scores[0] if playing else scores[t]
+        own = scores[min(t, scores.shape[0] - 1)]
         write_distances(inputs[t], kept, count, distances)
         found = find_nearest(distances, count, most, near, places)
         write_scores(known, counted, near, places, found, weighted, own)

@@ -169,18 +169,21 @@ class River(ClassMember):
     ) -> None:
         assert room.table is not None
         weights, asked = room.columns.get("sample_weight"), room.columns.get("asked")
+        scores = room.columns.get("scores")
         for i, t in enumerate(range(start, stop)):
             weight = 1.0 if weights is None else float(weights[i])
             only = asked is not None and bool(asked[i])
-            played = self._play_row(rows, t, labels[i], weight, only)
+            *played, theta = self._play_row(rows, t, labels[i], weight, only)
             room["prediction"][i], room.table[:, i] = played
+            if scores is not None:
+                scores[i] = theta
 
     def _learn_one_mapped(
         self, row: Rows, label: Label, number: int
     ) -> tuple[np.ndarray, np.ndarray]:
         before = None if self.trusted else self._frozen()
         try:
-            return self._play_row(row, 0, label)
+            return self._play_row(row, 0, label)[:2]
         except BaseException:
             if before is not None:
                 self.model = copied(before)
@@ -188,8 +191,8 @@ class River(ClassMember):
 
     def _play_row(
         self, rows: Rows, t: int, label: Label, weight: float = 1.0, asked: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Predict a row and learn from it; return the prediction, and what is recorded.
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predict a row and learn from it; return the prediction, what is recorded, and the scores.
 
         The model is told of a weight that is not 1, as ``w``, and not of rows of weight 0. A row
         that is only asked for is not learned from.
@@ -204,7 +207,7 @@ class River(ClassMember):
             self._call(rows, t, self.model.learn_one, *told)
         elif weight > 0.0:
             self._call(rows, t, partial(self.model.learn_one, w=weight), *told)
-        theta = scores[1:] - scores[:1] if self._sign else scores
+        theta = self._task_scores(scores[np.newaxis])[0]
         prediction = self.task.numbers(self.task.top_prediction(theta))
         column = np.zeros(len(at.TRACE_COLUMNS))
         column[at.LOSS_ROW], column[at.ETA_ROW] = -weight * scores[code], 1.0
@@ -212,7 +215,7 @@ class River(ClassMember):
         column[at.TARGET_ROW] = column[at.RISK_ROW]
         if not asked:
             self._width, self._rounds = rows.features, self._rounds + 1
-        return prediction, column
+        return prediction, column, theta
 
     # -- the state as a value
 

@@ -101,7 +101,7 @@ def tables(
         for i in range(1, count):
             if wrong[i] < wrong[best]:
                 best = i
-        own, cell, total = scores[0] if playing else scores[t], int(cells[best]), 0.0
+        own, cell, total = scores[min(t, scores.shape[0] - 1)], int(cells[best]), 0.0
         for k in range(classes):
             own[k] = counts[cell, k] + shares[k]
             total += own[k]

@@ -18,7 +18,7 @@ from driftline.regularizers import Quadratic
 
 __all__ = ["DIAMETER", "GROUPS", "SCALE", "ranking_methods"]
 
-#: The scale of the quadratic and the diameter of the ball: see ``driftline sweep``.
+#: The scale of the quadratic and the diameter of the ball: see ``driftline scales``.
 SCALE, DIAMETER = 10.0, 60.0
 
 GROUPS = {

@@ -16,7 +16,7 @@ from driftline.rates.base import Rate, Setting
 __all__ = ["AdaGrad"]
 
 
-@kernel(RATE, packs=True)
+@kernel(RATE)
 def adagrad(loss, risk, grad_sq, input_sq, previous, params, memory):
     """Add up the squared gradients."""
     memory[0] += grad_sq

@@ -15,7 +15,7 @@ from driftline.rates.base import Rate, Setting, StepRange
 __all__ = ["Constant"]
 
 
-@kernel(RATE, packs=True)
+@kernel(RATE)
 def constant(loss, risk, grad_sq, input_sq, previous, params, memory):
     """Return the step."""
     return params[0]

@@ -25,7 +25,7 @@ __all__ = ["Polyak"]
 RESOLUTION = 1e-10
 
 
-@kernel(RATE, packs=True)
+@kernel(RATE)
 def polyak(loss, risk, grad_sq, input_sq, previous, params, memory):
     """Return twice the gap over the squared gradient, cut off at the smallest so far or the cap.
 

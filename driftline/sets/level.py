@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.row_chances import chances_of
+from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
 from driftline.parts import from_config
@@ -71,24 +71,31 @@ class SetLevel:
             raise InputError(f"expected rows of chances from 0 to 1: {error}") from None
         if given.ndim != 2 or not given.shape[1] or not ((given >= 0.0) & (given <= 1.0)).all():
             raise InputError(f"expected rows of chances from 0 to 1, but got shape {given.shape}")
-        share = self.part.left_out(self.account)
-        if share <= 0.0 or not self.counts.any():
-            return np.ones(given.shape, dtype=bool)
-        if share >= 1.0:
-            made = np.zeros(given.shape, dtype=bool)
-        else:
-            sums = np.cumsum(self.counts)
-            made = _cells(given) <= np.searchsorted(sums, (1.0 - share) * sums[-1])
+        made: np.ndarray = _cells(given) <= self._last_cell()
         made[np.arange(len(made)), given.argmax(axis=1)] = True
         return made
+
+    def _last_cell(self) -> int:
+        """Return up to which cell labels are in a set now; the most probable one always is."""
+        share = self.part.left_out(self.account)
+        if share >= 1.0:
+            return -1
+        sums = self.counts.cumsum()
+        if share <= 0.0 or not sums[-1] > 0.0:
+            return len(sums)
+        return int(sums.searchsorted((1.0 - share) * sums[-1]))
 
     def tell(self, chance: float, inside: bool) -> None:
         """Learn of a label: the chance that it had, and whether it was in the set."""
         if not 0.0 <= chance <= 1.0:
             raise InputError(f"expected a chance from 0 to 1, but got {chance!r:.80}")
+        self._tell(int(_cells(np.array([chance]))[0]), inside)
+
+    def _tell(self, cell: int, inside: bool) -> None:
+        """Learn of a label: the cell of its nonconformity, and whether it was in the set."""
         self.account = self.part.moved(self.account, not inside)
         self.counts *= 1.0 - 1.0 / MEMORY
-        self.counts[_cells(np.array([chance]))] += 1.0
+        self.counts[cell] += 1.0
         self.rounds, self.misses = self.rounds + 1, self.misses + (not inside)
 
     def play(
@@ -107,21 +114,32 @@ class SetLevel:
         made = np.zeros(chances.shape, dtype=bool)
         counts = np.full(len(made), chances.shape[1]) if known is None else known
 
-        def ask(i: int) -> tuple[float, bool]:
-            own = chances[i, : counts[i]]
-            made[i, : counts[i]] = self.sets(own[np.newaxis])[0]
-            return (0.0, False) if labels is None else of_label(own, made[i], int(labels[i]))
+        cells, tops = _cells(chances), chances.argmax(axis=1).tolist()
+        ends = counts.tolist()
 
-        if late is None or labels is None:
+        def ask(i: int) -> np.ndarray:
+            own, end = made[i], ends[i]
+            np.less_equal(cells[i, :end], self._last_cell(), out=own[:end])
+            own[tops[i]] = True
+            return own
+
+        if labels is None:
             for i in range(len(made)):
-                told = ask(i)
-                if labels is not None:
-                    self.tell(*told)
+                ask(i)
+            return made
+        if late is None:
+            absent = int(_cells(np.zeros(1))[0])
+            for i, label in enumerate(labels.tolist()):
+                own, known_yet = ask(i), label < ends[i]
+                cell = cells.item(i, label) if known_yet else absent
+                self._tell(cell, known_yet and own.item(label))
             return made
         kept = np.concatenate([self.waiting, np.zeros((len(labels), 2))])
         for place, asked in zip(late.rounds.tolist(), late.asked.tolist(), strict=True):
             if asked:
-                kept[place] = ask(place - late.carried)
+                i = place - late.carried
+                own, end = ask(i), ends[i]
+                kept[place] = of_label(chances[i, :end], own[:end], int(labels[i]))
             else:
                 self.tell(float(kept[place, 0]), bool(kept[place, 1]))
         self.waiting = kept[late.left]

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline.committee.row_chances import RowChances
 from driftline.delays import Delay
 from driftline.errors import InputError
 from driftline.learner import Shell, checked_stream
-from driftline.learner.late import LateRun
 from driftline.sets.level import SetLevel
 from driftline.tasks import Task
 from driftline.typing import Inputs, Labels
@@ -100,7 +98,7 @@ def played(
     delay: Delay | npt.ArrayLike | None,
     sample_weight: npt.ArrayLike | None,
 ) -> SetRun:
-    """Let a learner play a stream, and a copy of it say the chances of every row."""
+    """Let a learner play a stream, and make sets by the probabilities before every row."""
     _check_learner(learner)
     level = part.level() if level is None else level.copy()
     if level.part != part:
@@ -115,21 +113,13 @@ def played(
             f"the learner waits for {learner.waits} labels, and the level for "
             f"{len(level.waiting)}: give the level that the learner's last run ended with"
         )
-    before, late, delays = RowChances(learner), None, None
+    late, given = None, {"sample_weight": sample_weight, "probabilities": True}
     if delay is None:
-        trace = learner.run(inputs, labels, sample_weight=sample_weight)
+        trace = learner.run(inputs, labels, **given)
     else:
-        events, late = learner.run_events(inputs, labels, delay, sample_weight=sample_weight)
-        trace, delays = events.rounds_of(late), _delays(late)
-    weights = trace.sample_weight
-    chances = before.before(inputs, labels, weights, delays)
+        events, late = learner.run_events(inputs, labels, delay, **given)
+        trace = events.rounds_of(late)
     codes = np.asarray(labels).ravel().astype(np.int64)
     codes = (codes + 1) // 2 if learner.task.kind == "sign" else codes
-    sets = level.play(chances, codes, late)
+    sets = level.play(trace.probabilities, codes, late)
     return SetRun(sets, sets[np.arange(len(codes)), codes], trace, level)
-
-
-def _delays(late: LateRun) -> np.ndarray:
-    """Return the delays of the rounds of a run."""
-    own = slice(late.carried, None)
-    return np.where(late.due[own] < 0, -1, late.due[own] - late.numbers[own])

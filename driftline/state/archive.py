@@ -24,7 +24,7 @@ from driftline.version import __version__
 
 __all__ = ["Writer", "packed", "read", "refuse", "unpacked", "write"]
 
-#: The version of the format. Files of later versions are refused.
+#: The version of the format. Files of others are refused.
 FORMAT = 2
 
 ABOUT = "about.json"
@@ -167,10 +167,10 @@ def _read(archive: zipfile.ZipFile, size: int) -> Saved:
     about = json.loads(archive.read(ABOUT))
     if not isinstance(about, dict) or not isinstance(about.get("format"), int):
         raise InputError(f"{ABOUT} does not say which format it has")
-    if about["format"] > FORMAT:
+    if about["format"] != FORMAT:
         raise InputError(
             f"the file has format {about['format']}, written by driftline "
-            f"{about.get('driftline')}: this version reads formats up to {FORMAT}; install a newer"
+            f"{about.get('driftline')}: this version reads format {FORMAT}; install a newer"
         )
     arrays = {
         name.removesuffix(".npy"): _array(name, archive.read(name))

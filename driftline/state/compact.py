@@ -28,7 +28,7 @@ from driftline.typing import Json, Saved
 
 __all__ = ["packed", "unpacked"]
 
-#: What a message begins with: a name, and the version of the form. Later versions are refused.
+#: What a message begins with: a name, and the version of the form. Others are refused.
 NAME, VERSION = b"DLM", 1
 HEAD = NAME + bytes([VERSION])
 
@@ -40,9 +40,6 @@ LENGTH, DIGEST, MOST_ARRAYS, MOST_DIMENSIONS = 4, 16, 64, 8
 TYPES = {name: np.dtype(name) for name in ("<f8", "<f4", "<i8", "|b1")}
 NATIVE = {name: kind.newbyteorder("=") for name, kind in TYPES.items()}
 NAMES = {kind: name for name, kind in NATIVE.items()}
-
-#: How every ZIP file begins.
-ZIP = b"PK"
 
 _encode = json.JSONEncoder(separators=(",", ":"), default=archive.refuse).encode
 _decode = json.JSONDecoder().decode
@@ -68,17 +65,11 @@ def packed(about: Json, arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def unpacked(content: bytes, name: str) -> Saved:
-    """Return what :func:`packed` was given, or refuse the bytes; ``name`` is for messages.
-
-    Those of version 0.2 were ZIP files, and are read as such.
-    """
+    """Return what :func:`packed` was given, or refuse the bytes; ``name`` is for messages."""
     if not isinstance(content, (bytes, bytearray, memoryview)):
         raise InputError(f"{name} is a row of bytes, not {content!r:.80}")
-    content = bytes(content)
-    if content.startswith(ZIP):
-        return archive.unpacked(content, name)
     try:
-        return _read(content)
+        return _read(bytes(content))
     except Exception as error:  # a text that is edited may make a reader raise anything
         raise InputError(f"{name} cannot be read: {error}") from error
 

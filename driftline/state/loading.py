@@ -49,7 +49,7 @@ def load(path: str | Path) -> Any:
 
     It goes on with the same bits as one that never stopped. Parts are found by their registered
     names: modules that define your own parts must be imported before. No code is read from the
-    file, and a file that is damaged, edited or of a newer version is refused.
+    file, and a file that is damaged, edited or of another format is refused.
 
     >>> import tempfile
     >>> import driftline as dl

@@ -15,7 +15,7 @@ from driftline.typing import Saved
 
 __all__ = ["State", "check_outstanding"]
 
-#: The version of the fields. A new field with a default does not need a new version.
+#: The version of the fields.
 VERSION = 1
 
 _NOTHING = np.zeros(0)
@@ -29,7 +29,7 @@ class State:
     Weights are ``scale`` times an array, a row per score, or per feature where it is
     ``transposed``; None before the first input. ``norm_sq`` is their squared norm, which is
     computed anew at round ``refresh``. The i-th random number is a function of ``key`` and i, and
-    ``tickets`` is the number of the next one; without a key the draws are unknown. ``inner`` is the
+    ``tickets`` is the number of the next one; the state of an engine has no key. ``inner`` is the
     inner product with a comparator's weights, if there is one. ``most_eta`` is the largest step
     that rounds of large sample weights allow, 0 if there were none.
 
@@ -44,8 +44,7 @@ class State:
     ``model`` is a model of another library, None where there is none. It is never changed: learners
     go on from copies. It is no plain data, so that a state with one is kept in memory alone.
 
-    Rate and detector have memories of their own. That of the rate is None in a state that came from
-    a trace of version 0.1.0, which does not have it.
+    Rate and detector have memories of their own.
     """
 
     key: int | None = None
@@ -62,7 +61,7 @@ class State:
     most_eta: float = 0.0
     restarted: bool = False
     weights: np.ndarray | None = None
-    rate_memory: np.ndarray | None = field(default_factory=lambda: _NOTHING)
+    rate_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
     detector_memory: np.ndarray = field(default_factory=lambda: _NOTHING)
     map: Saved | None = None
     memory: np.ndarray | None = None
@@ -134,14 +133,12 @@ class State:
         made = {name: value for name, value in about.items() if name != "version"}
         if unknown := set(made) - set(CHECKS):
             raise InputError(f"a state has no field {min(unknown)!r}")
-        for name in ARRAYS:
-            made[name] = arrays.get(name)
+        made |= {name: arrays[name] for name in ARRAYS if name in arrays}
         for name in SAVED:
             if name in made:
                 start = f"{name}."
                 own = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
                 made[name] = (made[name], own)
-        made["detector_memory"] = _NOTHING if (d := made["detector_memory"]) is None else d
         state = cls(**made)
         state.check()
         return state
@@ -156,8 +153,6 @@ class State:
                 raise InputError(f"the state has {value!r:.100} as {name!r}")
         for name in ("rate_memory", "detector_memory"):
             memory = getattr(self, name)
-            if name == "rate_memory" and memory is None:
-                continue
             good_kind = isinstance(memory, np.ndarray) and memory.dtype == np.float64
             if not good_kind or memory.ndim != 1:
                 raise InputError(f"{name!r} must be a vector of numbers, not {memory!r:.100}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.learner import Learner
-from driftline.sweeps.shared import LANES, MOST, Totals, play_shared, sharing_of
+from driftline.sweeps.shared import MOST, Totals, play_shared, sharing_of
 from driftline.sweeps.table import SweepRow
 from driftline.version import __version__
 
@@ -56,10 +56,7 @@ def key_of(learner: str, stream: str, seed: int) -> str:
 
 
 def units_of(cells: Sequence[tuple[Cell, Learner, Any]], jobs: int, shared: bool) -> Iterator[Unit]:
-    """Put cells together that share passes: at most a job's part of them, and those of one pass.
-
-    Of more than a pack has lanes, whole packs are taken.
-    """
+    """Put cells together that share passes: at most a job's part of them, and those of one pass."""
     groups: dict[Hashable, list[tuple[Cell, Learner, Any]]] = {}
     known: dict[str, Hashable] = {}
     for given in cells:
@@ -70,7 +67,6 @@ def units_of(cells: Sequence[tuple[Cell, Learner, Any]], jobs: int, shared: bool
         alone: Hashable = cell.place if common is None else (cell.stream, cell.seed, common)
         groups.setdefault(alone, []).append(given)
     most = max(1, min(MOST, math.ceil(len(cells) / jobs)))
-    most -= most % LANES if most > LANES else 0
     for group in groups.values():
         for start in range(0, len(group), most):
             own, learners, streams = zip(*group[start : start + most], strict=True)

@@ -1,10 +1,8 @@
 """Many settings of a learner over the same dense rows, in one compiled pass over these.
 
-Rows are checked and random numbers drawn once for all settings. Eight settings of the same parts
-are played at once, each number of a round a pack of theirs (:mod:`driftline.kernels.packed`).
-Settings of parts without kernels for packs, or of too few others like them, play a row one after
-the other before the next one comes (:mod:`driftline.kernels.settings`). Both go over copies of
-their states. Totals have the bits of single runs, and learners stay as they were.
+Rows are checked and random numbers drawn once for all settings, which play a row one after the
+other before the next one comes (:mod:`driftline.kernels.settings`), over copies of their states.
+Totals have the bits of single runs, and learners stay as they were.
 """
 
 from __future__ import annotations
@@ -20,29 +18,22 @@ from driftline.committee import Committee
 from driftline.engines import CompiledEngine
 from driftline.engines.compiled import Apart
 from driftline.inputs import DenseRows
-from driftline.kernels import Kernel, aligned_zeros
+from driftline.kernels import aligned_zeros
 from driftline.kernels import program as at
 from driftline.kernels.memory import CACHE_LINE
-from driftline.kernels.pack_type import LANES
-from driftline.kernels.packed import MORE, play_packed, play_packed_single
 from driftline.kernels.settings import play_settings, play_settings_single
 from driftline.learner import OGD, Learner
 from driftline.learner.shell import checked_stream
 from driftline.state import Draws
 from driftline.typing import CheckedLabels, Inputs, Labels
 
-__all__ = ["LANES", "MOST", "Totals", "packed_kernels", "play_shared", "sharing_of"]
+__all__ = ["MOST", "Totals", "play_shared", "sharing_of"]
 
-#: The most settings that are played by one call; without packs their weights are to stay in L2.
+#: The most settings that are played by one call: their weights are to stay in L2.
 MOST = 32
 
-#: How many bytes the columns of all settings of one pass may take; and those of a pack, which are
-#: three for each of its settings.
-COLUMNS, PACKED_COLUMNS = 1 << 28, 1 << 30
-
-
-#: The fewest settings that packs are made of: a pack of eight takes the time of two to four runs.
-FEWEST = 3
+#: How many bytes the columns of all settings of one pass may take.
+COLUMNS = 1 << 28
 
 #: How many numbers a cache line has.
 LINE = CACHE_LINE // 8
@@ -82,7 +73,7 @@ def sharing_of(learner: Learner) -> Hashable:
 
 def _linear(learner: Learner) -> OGD | None:
     """Return the learner whose rounds these are: itself, or the one member of a committee."""
-    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.combine == "vote":
+    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.rule.certain:
         (member,) = learner.members
         if isinstance(member, OGD) and member.decoder.deterministic and not learner._tickets:
             return member
@@ -106,32 +97,15 @@ def play_shared(
         rows = DenseRows(leader.scaling.copy().transform_rows(rows))
     width = first.task.prediction_width(codes)
     uniforms = Draws.from_seed(seed, first._BRANCH).uniforms(0, rows.rounds)
-    alike: dict[tuple[Kernel | None, ...], list[int]] = {}
-    for place, learner in enumerate(own):
-        alike.setdefault(_engine(learner).kernels, []).append(place)
-    made: list[Totals | None] = [None] * len(own)
-    others: list[int] = []
-    for kernels, places in alike.items():
-        fit = len(places) >= FEWEST and 24 * LANES * rows.rounds <= PACKED_COLUMNS
-        packed = packed_kernels(kernels) if fit else None
-        if packed is None:
-            others += places
-            continue
-        for start in range(0, len(places), LANES):
-            some = places[start : start + LANES]
-            states = [_engine(own[place]).apart(rows) for place in some]
-            found = _play_packed(states, packed, rows, codes, uniforms, width)
-            for place, totals in zip(some, found, strict=True):
-                made[place] = totals
+    made: list[Totals | None] = []
     columns = len(at.TRACE_COLUMNS)
-    most = min(MOST, len(others), max(1, COLUMNS // (8 * columns * rows.rounds)))
+    most = min(MOST, len(own), max(1, COLUMNS // (8 * columns * rows.rounds)))
     room = np.empty((most, columns, rows.rounds))
-    for start in range(0, len(others), max(1, most)):
-        some = others[start : start + most]
-        states = [_engine(own[place]).apart(rows) for place in some]
+    for start in range(0, len(own), most):
+        states = [_engine(learner).apart(rows) for learner in own[start : start + most]]
         played = _play(states, rows, codes, uniforms, room, width)
-        for place, count, found in zip(some, played.tolist(), room, strict=False):
-            made[place] = _totals(found) if count == rows.rounds else None
+        for count, found in zip(played.tolist(), room, strict=False):
+            made.append(_totals(found) if count == rows.rounds else None)
     pairs = zip(learners, made, strict=True)
     return [_of_vote(one) if isinstance(learner, Committee) else one for learner, one in pairs]
 
@@ -141,63 +115,6 @@ def _of_vote(totals: Totals | None) -> Totals | None:
     if totals is None:
         return None
     return totals._replace(risk=totals.target_loss, surrogate_loss=math.nan)
-
-
-def packed_kernels(kernels: tuple[Kernel | None, ...]) -> list[int] | None:
-    """Return the addresses of kernels for packs, None if a part has none; labels stay plain."""
-    encode, *others = kernels
-    assert encode is not None
-    packed = [None if kernel is None else kernel.packed for kernel in others]
-    if any(had is not None and has is None for had, has in zip(others, packed, strict=True)):
-        return None
-    return [encode.address, *(0 if one is None else one.address for one in packed)]
-
-
-def _play_packed(
-    states: list[Apart],
-    addresses: list[int],
-    rows: DenseRows,
-    labels: CheckedLabels,
-    uniforms: np.ndarray,
-    width: int,
-) -> list[Totals | None]:
-    """Play all rows by up to eight settings of the same parts; lanes that are left repeat one."""
-    given = [*states, *[states[0]] * (LANES - len(states))]
-    program, (scores, features) = states[0].program, states[0].weights.shape
-    code, dtype = program.code.copy(), states[0].weights.dtype
-    code[: len(addresses)] = addresses
-    weights = aligned_zeros((LANES * scores, features), dtype, apart=True)
-    weights[:] = np.concatenate([state.weights for state in given])
-    columns = np.empty((LANES, 3, rows.rounds))
-    played = aligned_zeros((1, LANES), np.float64, apart=True)
-    loop = play_packed if dtype == np.float64 else play_packed_single
-    loop.compiled(
-        code,
-        _lanes([state.program.params for state in given]),
-        *rows.arrays(0, rows.rounds, dtype),
-        labels,
-        uniforms,
-        np.lib.stride_tricks.as_strided(
-            weights, (LANES, scores, features), (scores * weights.strides[0], *weights.strides)
-        ),
-        _lanes([state.vector for state in given]),
-        aligned_zeros((program.buffer().size + MORE, LANES), np.float64, apart=True),
-        np.concatenate([np.zeros(scores), program.params[: code[at.TASK_END]]]),
-        columns,
-        aligned_zeros((width, LANES), np.float64, apart=True),
-        played,
-    )
-    return [
-        Totals(rows.rounds, *(float(column.sum()) for column in own)) if whole else None
-        for own, whole in zip(columns[: len(states)], played[0] == rows.rounds, strict=False)
-    ]
-
-
-def _lanes(vectors: list[np.ndarray]) -> np.ndarray:
-    """Return vectors of one size as the columns of an aligned matrix."""
-    made = aligned_zeros((max(1, vectors[0].size), LANES), np.float64, apart=True)
-    made[: vectors[0].size] = np.array(vectors).T
-    return made
 
 
 def _play(

@@ -120,7 +120,7 @@ class Task(Part):
     def vote_factor(self) -> float:
         """A number c: a vote costs at most c times the members' weighted average.
 
-        By default ``2 * triangle``, see :mod:`driftline.committee.vote`.
+        By default ``2 * triangle``, see :mod:`driftline.committee.combine.vote`.
         """
         return 2.0 * self.triangle
 

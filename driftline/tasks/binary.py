@@ -36,7 +36,7 @@ def encode_loss(prediction, params, out):
     out[0] = -0.5 * prediction[0]
 
 
-@kernel(DRAW, packs=True)
+@kernel(DRAW)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Predict -1 with probability 1/2 + mean."""
     sign = where(uniforms[0] < 0.5 + mean[0], -1.0, 1.0)

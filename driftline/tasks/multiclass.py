@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, alike, helper, kernel, where
+from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
 from driftline.polytopes import Affine, Simplex
 from driftline.tasks.base import Distribution, TaskKernels, whole_numbers
 from driftline.tasks.plurality import PluralityTask
@@ -44,21 +44,7 @@ def encode_loss(prediction, params, out):
     write_loss(prediction[0], out)
 
 
-def draw_packs(mean, params, uniforms, scratch, prediction, encoded):
-    """Walk along all classes; lanes that have found theirs stay where they are."""
-    below = chosen = alike(0.0, mean[0])
-    walking = below == 0.0
-    for k in range(mean.size):
-        free = walking & (mean[k] < 1.0)
-        chosen = where(free, k, chosen)
-        below += where(free, 1.0 - mean[k], 0.0)
-        walking = walking & ~(free & (uniforms[0] < below))
-    for k in range(mean.size):
-        encoded[k] = where(chosen == k, 0.0, 1.0)
-    prediction[0] = chosen
-
-
-@kernel(DRAW, packs=draw_packs)
+@kernel(DRAW)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Walk along the classes until their probability exceeds the uniform number."""
     below = 0.0

@@ -39,7 +39,7 @@ def encode_loss(prediction, params, out):
         out[i] = (1.0 - 2.0 * prediction[i]) / (2.0 * out.size)
 
 
-@kernel(DRAW, packs=True)
+@kernel(DRAW)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """One uniform number against the chance of every tag."""
     d = mean.size

@@ -47,6 +47,17 @@ class Batch:
         members = tuple(member.beside(name, column) for member in self.members)
         return Batch(self.columns | {name: column}, members, self.table, self.late)
 
+    def with_column(self, name: str, column: np.ndarray) -> Batch:
+        """Return the batch with one more column of its own."""
+        return Batch(self.columns | {name: column}, self.members, self.table, self.late)
+
+    def scored(self, size: int) -> Batch:
+        """Return the batch with room for scores of its rounds: of a committee, in its members."""
+        if not self.members:
+            return self.with_column("scores", np.empty((len(self), size)))
+        members = tuple(member.scored(size) for member in self.members)
+        return Batch(dict(self.columns), members, self.table, self.late)
+
     def delayed(self, late: Any, start: int, stop: int) -> Batch:
         """Return the batch as events ``start`` to ``stop`` of a run whose labels come late."""
         made = self if late.asked is None else self.beside("asked", late.asked[start:stop])

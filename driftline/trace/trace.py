@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from driftline.detectors import alarms_of
 from driftline.errors import DAMAGE, InputError
 from driftline.parts import from_config
-from driftline.state import State, archive, old_trace
+from driftline.state import State, archive
 from driftline.trace.batch import Batch
 from driftline.typing import Json, Saved
 
@@ -35,6 +34,9 @@ COLUMNS = ("loss", "risk", "target_loss", "eta", "grad_sq", "prediction")
 OPTIONAL = (
     "gap", "restarted", "sample_weight", "arrival", "known", "arrival_risk", "chance", "slack"
 )  # fmt: skip
+
+#: The column that is not saved.
+PROBABILITIES = "probabilities"
 
 Made = TypeVar("Made")
 
@@ -65,7 +67,8 @@ class Trace:
     how many labels of earlier runs came in this one. Where only hits and misses are seen,
     ``chance`` is the probability with which the prediction was drawn, and ``slack`` has a column
     for each unbiased policy: see :class:`~driftline.bandit.Bandit`; of a label that came late, at
-    the scores of the arrival. Beside these, the learner's
+    the scores of the arrival. ``probabilities``, which are not saved, has those of every label
+    before every round, if the run was asked for them. Beside these, the learner's
     ``config``, its ``origin``, which is its state before the first round (None where that
     was too large to keep), and a digest of the stream, so that the run can be replayed and audited.
     """
@@ -86,6 +89,7 @@ class Trace:
     carried: int = 0
     chance: np.ndarray | None = None
     slack: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
     config: Json = field(default_factory=dict)
     digest: str = ""
 
@@ -134,8 +138,9 @@ class Trace:
             columns[name] = np.where(came, getattr(self, name)[told], np.nan)
         if self.restarted is not None:
             columns["restarted"] = came & self.restarted[told]
-        if self.sample_weight is not None:
-            columns["sample_weight"] = self.sample_weight[asked]
+        for name in ("sample_weight", "probabilities"):
+            if (own := getattr(self, name)) is not None:
+                columns[name] = own[asked]
         columns["arrival_risk"] = np.where(came, self.risk[told], np.nan)
         columns["known"] = asked - np.arange(len(asked))
         carried = int((late.tell_events[: late.carried] >= 0).sum())
@@ -226,7 +231,7 @@ class Trace:
     ) -> Trace:
         """Return the trace of a run from its rounds."""
         columns: dict[str, Any] = {
-            name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL)
+            name: batch.columns.get(name) for name in (*COLUMNS[:-1], *OPTIONAL, PROBABILITIES)
         }
         prediction = task.predictions(batch["prediction"])
         return cls(**columns, prediction=prediction, origin=origin, config=config, digest=digest)
@@ -264,7 +269,7 @@ class Trace:
             raise InputError(f"the config must be a table and the digest a text, not {digest!r}")
         origin = _origin(about, arrays)
         known = {name for name in arrays if name.startswith(ORIGIN)} if origin else set()
-        if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *old_trace.ORIGIN, *known}:
+        if unknown := set(arrays) - {*COLUMNS, *OPTIONAL, *known}:
             raise InputError(f"these are no columns of a trace: {', '.join(sorted(unknown))}")
         rounds = len(column(arrays, "loss", came=slice(0, 0)))
         if rounds == 0:
@@ -287,7 +292,7 @@ class Trace:
             columns["arrival"] = arrays["arrival"]
             columns["known"] = column(arrays, "known", rounds, np.int64)
             columns["arrival_risk"] = column(arrays, "arrival_risk", rounds, came=came)
-            columns["carried"] = about.get("carried", 0)
+            columns["carried"] = about["carried"]
             if type(columns["carried"]) is not int or columns["carried"] < 0:
                 raise InputError(f"{columns['carried']!r:.80} labels cannot be carried over")
         if "chance" in arrays:
@@ -388,14 +393,12 @@ def with_suffix(path: str | Path) -> Path:
 def read_file(
     path: str | Path, kind: str, make: Callable[[Json, dict[str, np.ndarray]], Made]
 ) -> Made:
-    """Read a trace's file, current or of version 0.1.0, by a function of its content."""
+    """Read a trace's file by a function of its content."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        with zipfile.ZipFile(path) as file:
-            sealed = "about.json" in file.namelist()
-        about, arrays = archive.read(path) if sealed else old_trace.read(path)
+        about, arrays = archive.read(path)
     except Exception as error:  # readers may raise anything on a damaged file
         raise InputError(f"{path} is not a trace: {error}") from error
     try:
@@ -429,8 +432,6 @@ def _joined_batches(arrays: dict[str, np.ndarray], count: object) -> dict[str, n
 
 def _origin(about: Json, arrays: Mapping[str, np.ndarray]) -> State | None:
     """Return the state before the first round, if valid; a learner checks it against its parts."""
-    if "transposed" in about:
-        return old_trace.origin(about, arrays)
     if about["origin"] is None:
         return None
     own = {k.removeprefix(ORIGIN): a for k, a in arrays.items() if k.startswith(ORIGIN)}

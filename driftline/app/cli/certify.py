@@ -137,7 +137,7 @@ def _of_folder(folder: Path, comparator: Piecewise | None) -> Any:
         if not (folder / name).exists():
             raise InputError(
                 f"{folder} has no {name}, which belongs to its trace: expected the folder of a run "
-                "made with --trace by this version; make it again by driftline run --trace --fresh"
+                "made with --trace; make it again by driftline run --trace --fresh"
             )
     trace, rounds = read_trace(folder / TRACE), load_inputs(folder / INPUTS)
     if comparator is not None:

@@ -8,7 +8,6 @@ LEARNERS = {
     "auto": "a committee of linear learners, curves, tables and neighbours; nothing to set",
     "fast": "its linear members only, over ten times as fast",
     "best": "more members of every kind, for whom mistakes cost more than time",
-    "late": "its linear members and slow ones, for labels that come a hundred rows late",
     "paper": "the learner of the paper: Polyak's rate, and a random decoder",
     "polyak": "Polyak's rate with certain predictions: its steps never grow again",
     "free": "Polyak's rate whose steps may grow again, for frequent changes",

@@ -39,16 +39,11 @@ if TYPE_CHECKING:
     from driftline.app.runs.outputs import Outputs
     from driftline.app.runs.start import Start
     from driftline.app.runs.stop import Stop
-    from driftline.committee.row_chances import RowChances
 
 __all__ = ["run"]
 
 #: Options that do not change what is learned.
 ANYWAY = ("resume", "out", "fresh", "follow", "as_json", "quiet", "example")
-
-#: The most rows in a batch with probabilities, for which rows are also learned from one by one:
-#: about a second of work.
-MOST_CHANCES = 512
 
 
 @click.command(
@@ -276,7 +271,9 @@ def _begin(
     else:
         _check_keyed(options)
     run.proba, asked = options["proba"], options["proba"] or run.model.sets is not None
-    run.chances = _chances(run.model) if asked else None
+    if asked:
+        _check_probabilities(run.model)
+    run.probabilities = asked
     rows = start.known.mark.rows
     if not rows:
         skip = options["skip"] or 0
@@ -294,7 +291,6 @@ def _begin(
         start=start.known.mark,
         queries=queries,
         unlabelled=options["unlabelled"],
-        most=MOST_CHANCES if asked else None,
         idle=SECONDS,
         delay=options["delay"],
     )
@@ -310,20 +306,18 @@ def _check_keyed(options: dict[str, Any]) -> None:
             raise InputError(f"--{name} is for one learner, not for many by --key: leave it out")
 
 
-def _chances(model: Model) -> RowChances:
-    """Return what gives the probabilities of every row, if labels have any."""
-    from driftline.committee.pooling import gives_chances
-    from driftline.committee.row_chances import RowChances
+def _check_probabilities(model: Model) -> None:
+    """Refuse probabilities of labels that have none, or are not known yet."""
     from driftline.errors import InputError
+    from driftline.learner import gives_probabilities
 
-    if not gives_chances(model.learner.task):
+    if not gives_probabilities(model.learner.task):
         raise InputError("a ranking has no probabilities: leave --proba out")
     if not model.encoder.labels.outcomes:
         raise InputError(
             "none of the first rows has a label, so that it is not known which columns "
             "probabilities have: leave --proba and --sets out, or begin with rows that have a label"
         )
-    return RowChances(model.learner)
 
 
 def _end(

@@ -20,7 +20,6 @@ from driftline.app.cli.options import (
     reading,
     with_command,
 )
-from driftline.app.cli.scales import scales
 
 if TYPE_CHECKING:
     from driftline.app.runs import Reading
@@ -31,41 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 
-class Sweep(click.Command):
-    """The command; without a file it is ``driftline scales``, as it was up to version 0.2."""
-
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        """Return the context of the command that is meant."""
-        if not names_file(args):
-            return scales.make_context(info_name, args, parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
-
-
-def names_file(arguments: list[str]) -> bool:
-    """Say whether there is more than options of ``driftline scales``, all of which have a value.
-
-    >>> names_file(["--task", "ndcg", "--rounds=50"]), names_file(["--label", "y", "a.csv"])
-    (False, True)
-    """
-    known = {option for param in scales.params for option in param.opts}
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
-        if word.partition("=")[0] not in known:
-            return True
-        if "=" not in word and left:
-            left.pop(0)
-    return False
-
-
 @click.command(
-    cls=Sweep,
     short_help="Try settings of learners over a file, on all cores.",
     epilog=TABLE
     + """

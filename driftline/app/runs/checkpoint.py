@@ -144,9 +144,9 @@ class Checkpoint:
         journal = Journal.from_saved(about["journal"], arrays[JOURNAL])
         run = Run(model, journal=journal)
         run.rounds, run.rows = int(about["rounds"]), int(about["rows"])
-        run.unlabelled = int(about.get("unlabelled", 0))
-        run.unanswered = int(about.get("unanswered", 0))
-        run.weight = float(about.get("weight", run.rounds))
+        run.unlabelled = int(about["unlabelled"])
+        run.unanswered = int(about["unanswered"])
+        run.weight = float(about["weight"])
         if not 0.0 <= run.weight < np.inf:
             raise InputError(f"rounds cannot have the weight {run.weight}")
         totals = arrays[TOTALS]
@@ -156,17 +156,15 @@ class Checkpoint:
             raise InputError("its counts of rounds do not fit each other")
         run.totals = totals
         run.counts = Counts.from_saved(arrays.get(COUNTS), bool(about["tags"]))
-        if "times" in about:
-            run.times = Times.from_saved(about["times"])
+        run.times = Times.from_saved(about["times"])
         if model.encoder.time is not None and run.times.rounds != journal.rounds:
             raise InputError("its times are those of other rounds")
-        if "sample" in about:
-            rows = {name: arrays[f"{SAMPLE}{name}"] for name in ("values", "keys")}
-            run.sample.resume(about["sample"], **rows)
+        rows = {name: arrays[f"{SAMPLE}{name}"] for name in ("values", "keys")}
+        run.sample.resume(about["sample"], **rows)
         waiting = {k.removeprefix(LATE): a for k, a in arrays.items() if k.startswith(LATE)}
-        run.late = LateRounds.from_saved(about.get("late"), waiting, model.waits)
-        run.set_totals = np.array([float(n) for n in about.get("set_totals", (0.0, 0.0))])
-        held = [[str(cell) for cell in line] for line in about.get("held", ())]
+        run.late = LateRounds.from_saved(about["late"], waiting, model.waits)
+        run.set_totals = np.array([float(n) for n in about["set_totals"]])
+        held = [[str(cell) for cell in line] for line in about["held"]]
         if len(held) != run.late.waiting:
             raise InputError(f"{len(held)} lines are held for {run.late.waiting} rounds")
         audit = about["audit"]
@@ -183,7 +181,7 @@ class Checkpoint:
             Extent.from_config(about["predictions"]),
             audit,
             bool(about["finished"]),
-            [str(name) for name in about.get("chances", ())],
+            [str(name) for name in about["chances"]],
             held,
-            about.get("arrivals") is True,
+            about["arrivals"] is True,
         )

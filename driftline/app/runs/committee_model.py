@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from driftline.app.runs.late_rounds import Told
 from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
+from driftline.committee.combine import Made
+from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
-from driftline.committee.vote import vote, vote_one
 from driftline.errors import InputError
-from driftline.features import Standardiser
 from driftline.learner import Ticket
 from driftline.learner.late import LateRun
 from driftline.sets import Adaptive, SetLevel
@@ -32,6 +33,25 @@ PER_MEMBER = ("risk", "weight", "eta", "restarts")
 
 #: The prefix of the names of arrays of the level of sets.
 SETS = "sets."
+
+
+class Known(NamedTuple):
+    """How many classes had come before each row; and probabilities of the first row by these."""
+
+    counts: np.ndarray
+    first: np.ndarray
+
+
+class LatePlayed(NamedTuple):
+    """What happened in a run whose labels come late: the trace of all events, and which these are.
+
+    ``probabilities`` and ``known`` are those of the rows that were predicted: see :class:`Played`.
+    """
+
+    trace: CommitteeTrace
+    late: LateRun
+    probabilities: np.ndarray | None
+    known: np.ndarray | None
 
 
 class CommitteeModel(Model):
@@ -101,7 +121,7 @@ class CommitteeModel(Model):
 
         Categories are not counted.
         """
-        scaling = self.learner.scaling if self.scaling is None else self.scaling
+        scaling = self.learner.scaling
         if scaling is None or not scaling.far.any():
             return {}
         columns, counts = self.encoder.columns, scaling.far.tolist()
@@ -118,16 +138,20 @@ class CommitteeModel(Model):
         weights: np.ndarray | None = None,
         keys: Sequence[str] | None = None,
         audit: bool = False,
+        probabilities: bool = False,
     ) -> Played:
         """Play rounds; classes that are new are added first."""
+        known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
         weights, balance = self._balanced(labels, weights)
-        trace = learner.run(inputs, labels, audit=audit, sample_weight=weights)
+        given: Json = {"audit": audit, "probabilities": probabilities}
+        trace = learner.run(inputs, labels, sample_weight=weights, **given)
+        chances, trace = _of_known(trace.probabilities, known), replace(trace, probabilities=None)
         self.learner, self.classes, self.balance = learner, classes, balance
         self._count(trace.target_loss, trace.member_risk, weights)
         self.predicted += len(trace)
-        given = trace.prediction, trace.target_loss, trace.sample_weight
-        return Played(*given, _columns(trace), trace=trace)
+        made = trace.prediction, trace.target_loss, trace.sample_weight, _columns(trace)
+        return Played(*made, trace=trace, probabilities=chances, known=_counts(known))
 
     def learn_late(
         self,
@@ -136,16 +160,28 @@ class CommitteeModel(Model):
         weights: np.ndarray | None,
         delays: np.ndarray,
         audit: bool = False,
-    ) -> tuple[CommitteeTrace, LateRun]:
+        probabilities: bool = False,
+    ) -> LatePlayed:
         """Predict rounds, and learn from those whose labels come, as in :meth:`learn`.
 
-        Return the trace of all events, and which these are; :meth:`count_late` is to follow.
+        :meth:`count_late` is to follow.
         """
+        known = self._known(inputs, labels) if probabilities else None
         learner, classes = self._grown(labels)
-        trace, late = learner.run_events(inputs, labels, delays, audit=audit, sample_weight=weights)
+        given: Json = {"audit": audit, "probabilities": probabilities}
+        trace, late = learner.run_events(inputs, labels, delays, sample_weight=weights, **given)
         self.learner, self.classes, self.late = learner, classes, True
         self.predicted += int(late.asked.sum())
-        return trace, late
+        events = trace.probabilities
+        chances = _of_known(None if events is None else events[late.ask_events], known)
+        return LatePlayed(replace(trace, probabilities=None), late, chances, _counts(known))
+
+    def _known(self, inputs: Inputs, labels: Labels) -> Known | None:
+        """Return which classes had come before each row, None if none is new."""
+        if self.task.answers.kind != "classes" or int(np.max(labels)) < self.learner.task.dim:
+            return None
+        before: np.ndarray = np.r_[self.learner.task.dim - 1, np.asarray(labels)[:-1]]
+        return Known(np.maximum.accumulate(before) + 1, chances_of(self.learner, inputs[:1])[0])
 
     def count_late(self, told: Told) -> None:
         """Add up what was paid for rounds whose labels came."""
@@ -236,8 +272,6 @@ class CommitteeModel(Model):
 
     def _looked_at(self, documents: Inputs) -> Inputs:
         """Return the documents of a query as members see them, without learning."""
-        if self.scaling is not None:
-            return self.scaling.copy().transform(documents)
         scaling = self.learner.scaling
         return documents if scaling is None else scaling.look(documents).whole
 
@@ -250,7 +284,7 @@ class CommitteeModel(Model):
         learner = self.learner
         pairs = zip(learner.members, scores, strict=True)
         made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
-        return vote_one(learner.task, made, learner.shares.now)
+        return learner.task.average(made, learner.shares.now)
 
     def _predict_together(self, inputs: Inputs) -> np.ndarray:
         """Return the votes on many rows by one product of matrices."""
@@ -259,7 +293,7 @@ class CommitteeModel(Model):
         pairs = zip(learner.members, scores, strict=True)
         made = [member.top_rows(own) for member, own in pairs]
         weights = np.tile(learner.shares.now, (scores.shape[1], 1))
-        return task.predictions(vote(task, made, weights))
+        return task.predictions(learner.rule.predictions(task, Made(made, weights)))
 
     def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
         if self.learner.task.answers.zero_one and not self.abstains:
@@ -274,9 +308,6 @@ class CommitteeModel(Model):
         if self.sets is not None:
             about["sets"], own = self.sets.to_saved()
             arrays |= {f"{SETS}{name}": array for name, array in own.items()}
-        if self.scaling is not None:
-            about["documents"] = self.scaling.config()
-            arrays["documents"] = self.scaling.state
         about["run"] |= {
             "totals": self.totals.tolist(),
             "stretches": [list(stretch) for stretch in self.stretches],
@@ -293,15 +324,14 @@ class CommitteeModel(Model):
             run = about["run"]
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made._resume(run)
-            made.stretches = _stretches(run.get("stretches"), learner.rounds)
+            made.stretches = _stretches(run["stretches"], learner.rounds)
             if "sets" in about:
                 own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
                 made.sets = SetLevel.from_saved(about["sets"], own)
                 if len(made.sets.waiting) != learner.waits:
                     raise InputError("its sets wait for other labels than its learner")
-            if "documents" in about:
-                made.scaling = Standardiser.from_config(about["documents"], arrays["documents"])
-            if _features(made) not in (None, made.encoder.features):
+            features = None if learner.scaling is None else learner.scaling.features
+            if features not in (None, made.encoder.features):
                 raise InputError("its columns and its learner do not fit each other")
             totals = np.array(run["totals"], dtype=np.float64)
             good = bool((totals >= 0.0).all() and (totals < np.inf).all())
@@ -311,6 +341,21 @@ class CommitteeModel(Model):
             raise InputError(f"{path} is damaged or was edited: {error}") from error
         made.totals = totals
         return made
+
+
+def _of_known(probabilities: np.ndarray | None, known: Known | None) -> np.ndarray | None:
+    """Return probabilities in which classes that had not come before a row have none."""
+    if probabilities is None or known is None:
+        return probabilities
+    labels = np.arange(probabilities.shape[1])
+    made = np.where(labels < known.counts[:, np.newaxis], probabilities, 0.0)
+    made /= made.sum(axis=1, keepdims=True)
+    made[0, : len(known.first)] = known.first
+    return made
+
+
+def _counts(known: Known | None) -> np.ndarray | None:
+    return None if known is None else known.counts
 
 
 def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:
@@ -325,17 +370,9 @@ def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:
 
 
 def _stretches(saved: Any, rounds: int) -> tuple[Stretch, ...]:
-    """Return stretches from a file; an older one has rounds of weight 1 only."""
-    if saved is None:
-        return stretches_of(None, rounds)
+    """Return stretches from a file."""
     made = tuple(Stretch(float(scale), int(n), float(weight)) for scale, n, weight in saved)
     sums = [number for stretch in made for number in stretch]
     if sum(stretch.rounds for stretch in made) > rounds or not all(0.0 < n < np.inf for n in sums):
         raise InputError(f"{rounds} rounds cannot have the weights {made}")
     return made
-
-
-def _features(model: CommitteeModel) -> int | None:
-    """Return how many features a model scales before it learns from them."""
-    scaling = model.learner.scaling if model.scaling is None else model.scaling
-    return None if scaling is None else scaling.features

@@ -15,7 +15,6 @@ from driftline.app.runs.model import Model
 from driftline.certificates import best_piecewise, certify
 from driftline.certificates.committee_certificate import CommitteeCertificate
 from driftline.committee.shares import Shares, stretches_of
-from driftline.committee.vote import vote_factor
 from driftline.comparators import Piecewise
 from driftline.domains import Ball
 from driftline.typing import Inputs, Json, Labels
@@ -31,11 +30,6 @@ MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 #: Why there is no bound.
 ALONE = "the bound of a single learner is known only by an audit of its rounds"
 NO_METRIC = "the target loss is not known to be a metric, so nothing bounds a vote"
-OLDER = (
-    "labels came late to predictions of an older version, which did not keep what the weights had "
-    "paid for them"
-)
-
 
 #: Why keys have no bound, or no audit.
 WEIGHTED = "bounds by key are for rows that count once, and these have weights"
@@ -133,7 +127,7 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     average, factor, added, why = math.inf, 1.0, math.inf, ALONE
     if not alone:
         average, added, why = _average(model, best)
-        factor = vote_factor(model.learner.task)
+        factor = model.learner.rule.factor(model.learner.task)
         why = why if math.isfinite(factor) else NO_METRIC
     elif made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
@@ -161,7 +155,7 @@ def _of_keys(model: KeyedModel) -> Guarantee:
     rounds, risks = scores.rounds[: len(scores)], scores.risks[: len(scores)]
     largest, alone = task.largest_loss, risks.shape[1] == 1
     best = risks.min(axis=1) if risks.size else np.zeros(len(scores))
-    average, factor, why = math.inf, 1.0 if alone else vote_factor(task), ""
+    average, factor, why = math.inf, 1.0 if alone else model.learner.prototype.rule.factor(task), ""
     if alone:
         why = ALONE
     elif model.weighs:
@@ -213,10 +207,7 @@ def _average(model: CommitteeModel, best: float) -> tuple[float, float, str]:
     at_once = largest * learner.shares.weighted_bound(*given)
     if not model.late:
         return at_once, 0.0, ""
-    bills = learner.bills.over(largest)
-    if not bills.known:
-        return math.inf, math.inf, OLDER
-    bound = largest * learner.shares.weighted_bound(*given, bills=bills)
+    bound = largest * learner.shares.weighted_bound(*given, bills=learner.bills.over(largest))
     return bound, bound - at_once, ""
 
 
@@ -245,7 +236,7 @@ def audited(
     """
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
     members, comparator = model.learner.members, None
-    told = len(members) == 1 or math.isfinite(vote_factor(model.learner.task))
+    told = len(members) == 1 or math.isfinite(model.learner.rule.factor(model.task))
     able = [j for j, member in enumerate(members) if told and member.searchable]
     given: list[Any] = [None] * len(members)
     if able:

@@ -132,6 +132,7 @@ class KeyedModel(Model):
         weights: np.ndarray | None = None,
         keys: Sequence[str] | None = None,
         audit: bool = False,
+        probabilities: bool = False,
     ) -> Played:
         """Play rounds, each by the committee of its key; classes that are new are added first."""
         keys = _given(keys)

@@ -14,7 +14,6 @@ from driftline.app.tables import Encoder
 from driftline.app.tables.columns import Memory
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
-from driftline.features import Standardiser
 from driftline.learner import Balance, multiplied
 from driftline.sets import SetLevel
 from driftline.state import archive
@@ -28,7 +27,9 @@ class Played(NamedTuple):
     """What happened in some rounds: predictions, losses, weights of rows, columns of the journal.
 
     ``others`` are the losses of :attr:`Model.others`, a column each, None without any. ``trace`` is
-    that of a committee, None where there are several.
+    that of a committee, None where there are several. ``probabilities`` are those of every label
+    before each row, None if nobody asked for them, and ``known`` says how many labels were known
+    before it, None for all.
     """
 
     prediction: np.ndarray
@@ -37,6 +38,8 @@ class Played(NamedTuple):
     columns: dict[str, np.ndarray]
     others: np.ndarray | None = None
     trace: CommitteeTrace | None = None
+    probabilities: np.ndarray | None = None
+    known: np.ndarray | None = None
 
 
 class Model(ABC):
@@ -63,8 +66,6 @@ class Model(ABC):
         self.baseline_losses = np.zeros(len(baselines.names))
         #: The level of sets of labels, None without sets.
         self.sets: SetLevel | None = None
-        #: The scaling of documents for a committee of an older file, which does not scale them.
-        self.scaling: Standardiser | None = None
 
     # -- facts
 
@@ -138,11 +139,11 @@ class Model(ABC):
         weights: np.ndarray | None = None,
         keys: Sequence[str] | None = None,
         audit: bool = False,
+        probabilities: bool = False,
     ) -> Played:
         """Play rounds; classes that are new are added first.
 
-        Inputs are as :meth:`scaled` returns them, and ``weights`` those of the table. If they are
-        refused, nothing changes.
+        ``weights`` are those of the table. If rounds are refused, nothing changes.
         """
 
     @abstractmethod
@@ -180,13 +181,6 @@ class Model(ABC):
         losses = self.beside(labels, weights, keys)
         # Added one by one: groups of any size, same bits.
         self.baseline_losses = np.cumsum(np.vstack([self.baseline_losses, losses]), axis=0)[-1]
-
-    def scaled(self, inputs: Inputs) -> Inputs:
-        """Return inputs as the learner takes them; a scaling of the model's own learns here."""
-        if self.scaling is None or not inputs:
-            return inputs
-        ends = np.cumsum([len(documents) for documents in inputs])[:-1]
-        return np.split(self.scaling.transform(np.concatenate(inputs)), ends)
 
     def remember(self, memory: Memory | None) -> None:
         """Save the state of the columns after the rows learned from, not after later ones."""
@@ -248,13 +242,12 @@ class Model(ABC):
         if not all(0.0 <= own < np.inf for own in (self.loss, self.largest_risk)):
             raise InputError(f"losses cannot be {self.loss} and {self.largest_risk}")
         self.baselines.resume(run["baselines"])
-        if (saved := run.get("baseline_losses")) is not None:  # older files have none
-            losses = np.array(saved, dtype=np.float64)
-            if losses.shape != self.baseline_losses.shape or not (losses >= 0.0).all():
-                raise InputError(f"baselines cannot have paid {saved!r:.80}")
-            self.baseline_losses = losses
-        self.predicted = int(run.get("predicted", self.rounds))
-        self.late = run.get("late") is True
+        losses = np.array(run["baseline_losses"], dtype=np.float64)
+        if losses.shape != self.baseline_losses.shape or not (losses >= 0.0).all():
+            raise InputError(f"baselines cannot have paid {run['baseline_losses']!r:.80}")
+        self.baseline_losses = losses
+        self.predicted = int(run["predicted"])
+        self.late = run["late"] is True
         if self.balance is not None:
             self.balance = Balance.from_plain(run["balance"])
         if self.encoder.labels.task != self.task:

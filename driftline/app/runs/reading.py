@@ -84,8 +84,6 @@ class Reading:
     lenient
         Whether rows without a label and rows that are refused are told beside the others, and do
         not end the reading. All rows of a ranking are needed, and none of them may be refused.
-    most
-        The most rows in a batch, beside the limit on its work; None for no other.
     idle
         After how many seconds without a row of a pipe, or of a file that grows, idle rounds come;
         None to wait for ever.
@@ -108,12 +106,11 @@ class Reading:
         queries: Sequence[str] = (),
         unlabelled: str = "refuse",
         lenient: bool = False,
-        most: int | None = None,
         idle: float | None = None,
         delay: int | None = None,
     ):
         self.delay = delay
-        self.table, self.head, self.skip, self.most = table, head, skip, most
+        self.table, self.head, self.skip = table, head, skip
         self._drop = start.drop
         self._mark: Callable[[], Mark] = lambda: start
         self.lenient = table.lenient = lenient and encoder.query is None
@@ -217,7 +214,6 @@ class Reading:
         known = len(encoder.labels.values)
         batch = self.bound.batch(piece)
         step = max(1, MOST_WORK // (min(encoder.features, WIDE) * encoder.labels.outputs))
-        step = step if self.most is None else min(step, self.most)
         absent = batch.unlabelled
         changes = set() if absent is None else {*(np.flatnonzero(np.diff(absent)) + 1).tolist()}
         if encoder.labels.grows and batch.labels is not None:

@@ -18,7 +18,7 @@ from driftline.app.runs.model import Model
 from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
-from driftline.committee.row_chances import RowChances
+from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
 from driftline.learner.late import LateRun
 from driftline.typing import CheckedLabels, Inputs, Json, Labels
@@ -66,14 +66,13 @@ class Run:
 
     Attributes
     ----------
-    chances
-        What gives the chances of labels in every row; None to have none.
+    probabilities
+        Whether there are probabilities of every label before each row.
     proba
         Whether these are told.
     """
 
-    chances: RowChances | None = None
-    proba = False
+    probabilities = proba = False
 
     def __init__(
         self,
@@ -128,26 +127,22 @@ class Run:
             self.unlabelled += rounds.rows
             made = self.model.next_predictions(rounds.inputs, rounds.keys)
             self.model.remember(rounds.memory)
-            chances = self._chances(rounds)
-            return BatchResult(made, None, chances, sets=self._sets(chances, rounds))
+            chances = None
+            if self.probabilities:
+                chances = chances_of(self.model.learner, rounds.inputs)
+            return BatchResult(made, None, chances, sets=self._sets(chances, None, rounds))
         if rounds.delays is not None:
             return self._learn_late(rounds, rounds.delays)
-        start, scaling, given = time.perf_counter(), self.model.scaling, rounds.inputs
-        before = None if scaling is None else scaling.copy()
+        start = time.perf_counter()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
-        try:
-            rounds = rounds._replace(inputs=self.model.scaled(rounds.inputs))
-            played = self.model.learn(
-                rounds.inputs, rounds.labels, rounds.weights, rounds.keys, audit=keep
-            )
-        except InputError:
-            self.model.scaling = before
-            raise
+        wanted = {"audit": keep, "probabilities": self.probabilities}
+        played = self.model.learn(
+            rounds.inputs, rounds.labels, rounds.weights, rounds.keys, **wanted
+        )
         self.model.remember(rounds.memory)
         weights = played.weights
-        rounds = rounds._replace(weights=weights)
-        chances = self._chances(rounds)
-        sets = self._sets(chances, rounds)
+        rounds, chances = rounds._replace(weights=weights), played.probabilities
+        sets = self._sets(chances, played.known, rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.beside(rounds.labels, weights, rounds.keys)
         if self.audit_buffer is not None and played.trace is not None:
@@ -162,7 +157,7 @@ class Run:
             columns |= dict(zip(SETS, own.T, strict=True))
             self.set_totals += own.sum(axis=0)
         self.journal.add(columns if weights is None else columns | {WEIGHT: weights})
-        self.sample.add(rounds.played, lambda places: self._cells(given, places))
+        self.sample.add(rounds.played, lambda places: self._cells(rounds.inputs, places))
         if self.model.encoder.time is not None:
             texts = [""] * rounds.played if rounds.times is None else rounds.times
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
@@ -177,13 +172,12 @@ class Run:
         """Predict some rounds, and learn from those whose labels come meanwhile."""
         start = time.perf_counter()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
-        given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep)
+        given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep, self.probabilities)
         model = self.model
         assert isinstance(model, CommitteeModel)  # check_delay refuses others
-        trace, late = model.learn_late(*given)
+        trace, late, chances, known = model.learn_late(*given)
         self.model.remember(rounds.memory)
-        chances = self._chances(rounds)
-        sets = self._sets(chances, rounds, late)
+        sets = self._sets(chances, known, rounds, late)
         self.seconds += time.perf_counter() - start
         own = _set_columns(sets, rounds.labels)
         labels = np.asarray(rounds.labels)
@@ -225,20 +219,18 @@ class Run:
         columns |= dict(zip(SETS, told.sets.T, strict=False))
         return columns | ({WEIGHT: told.weights} if self.model.weighs else {})
 
-    def _chances(self, rounds: Rounds) -> np.ndarray | None:
-        """Return the chances before each row, which the model has just learned from."""
-        if self.chances is None:
-            return None
-        return self.chances.before(rounds.inputs, rounds.labels, rounds.weights, rounds.delays)
-
     def _sets(
-        self, chances: np.ndarray | None, rounds: Rounds, late: LateRun | None = None
+        self,
+        chances: np.ndarray | None,
+        known: np.ndarray | None,
+        rounds: Rounds,
+        late: LateRun | None = None,
     ) -> np.ndarray | None:
         """Return which labels are in the set of each row, None without sets."""
-        if chances is None or self.chances is None or self.model.sets is None:
+        if chances is None or self.model.sets is None:
             return None
         labels = None if rounds.labels is None else np.asarray(rounds.labels)
-        return self.model.sets.play(chances, labels, late, self.chances.known)
+        return self.model.sets.play(chances, labels, late, known)
 
     def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
         """Return a value a column of some inputs; of a query, those of its middle document."""

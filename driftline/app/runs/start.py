@@ -128,7 +128,7 @@ def _again(command: Command, state: Checkpoint) -> Start:
 
 def _refuse_options(command: Command, before: Mapping[str, Any]) -> None:
     """Refuse to go on with other options."""
-    other = [name for name, value in command.options.items() if before.get(name, value) != value]
+    other = [name for name, value in command.options.items() if before.get(name) != value]
     if other:
         said = ", ".join(f"--{name}" for name in other)
         raise InputError(

@@ -22,8 +22,7 @@ from driftline.app.tables.encoder import close_to
 from driftline.app.tables.given import GivenRows, text_of
 from driftline.app.tables.labels import CODECS
 from driftline.committee import Committee
-from driftline.committee.pooling import log_chances, softened
-from driftline.committee.row_chances import RowChances, chances_of
+from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
 from driftline.explanation import Explanation, explain
 from driftline.features.compiled import check_number, check_whole
@@ -254,7 +253,7 @@ class TableModel:
         inputs = self._inputs(self._batch(given, labelled=False, learning=False))
         if not len(given):
             return []
-        return self._answer(given, _named_chances(learner, names, inputs))
+        return self._answer(given, _named_chances(names, chances_of(learner, inputs)))
 
     def predict_set(self, rows: Any) -> Any:
         """Return a set of classes or levels for every row, by name: a list, the likeliest first.
@@ -326,24 +325,20 @@ class TableModel:
                 f"labels of {waits} rows of its run are still to come: go on by driftline run "
                 f"--resume, or forget these rows by forget(before={last + 1})"
             )
-        learner, scaling = model.learner, model.scaling
         alone = isinstance(model, CommitteeModel) and len(given) == 1
         alone = alone and not model.weighs and model.sets is None
-        before_rows = None if model.sets is None else RowChances(learner)
-        if scaling is not None:
-            model.scaling = scaling.copy()
         weights = None
         batch = self._batch(given, labelled=True, learning=True)
         inputs, grades = self._rounds(batch)
         if alone and not model.task.layout.ragged:
             made: Any = [self._one.learn_one(inputs[:1], grades[0])]
         else:
-            played = model.learn(model.scaled(inputs), grades, batch.weights, batch.keys)
+            rounds = inputs, grades, batch.weights, batch.keys
+            played = model.learn(*rounds, probabilities=model.sets is not None)
             made, weights = played.prediction, played.weights
+            if model.sets is not None and played.probabilities is not None:
+                model.sets.play(played.probabilities, np.asarray(grades), known=played.known)
         model.count_labels(grades, batch.keys, weights)
-        if model.sets is not None and before_rows is not None:
-            chances = before_rows.before(inputs, grades, weights)
-            model.sets.play(chances, np.asarray(grades), known=before_rows.known)
         return made
 
     @property
@@ -451,12 +446,31 @@ class TableModel:
         tickets, chances = self._asked(self._given(list(rows)), numbers, proba=True)
         return list(zip(tickets, chances, strict=True))
 
+    def look(self, rows: Sequence[Any]) -> list[tuple[Any, dict[str, float], list[str] | None]]:
+        """Return prediction, probabilities and set of every row, None without sets.
+
+        They are those that :meth:`ask_proba` would return now; nothing changes.
+        """
+        given, (learner, names) = self._given(list(rows)), self._learner_and_names()
+        if not names:
+            raise InputError("there are no classes yet, or a ranking has no probabilities")
+        inputs = self._inputs(self._batch(given, labelled=False, learning=False))
+        if not len(given):
+            return []
+        now = np.full(len(given), self._one.predicted)
+        made = learner.ask_rows(inputs, numbers=now, probabilities=True)
+        found = np.array([ticket.probabilities for ticket in made])
+        sets: Any = self._sets_of(found)
+        named = self._named([ticket.prediction for ticket in made])
+        own = [None] * len(made) if sets is None else sets[0]
+        return list(zip(named, _named_chances(names, found), own, strict=True))
+
     def _check_tickets(self) -> None:
         """Refuse tickets where rows are more than their inputs."""
-        if self._one.weighs or self._one.scaling is not None:
+        if self._one.weighs:
             raise InputError(
-                "rows of this model have weights, or are scaled as by version 0.1, and a ticket "
-                "has neither: learn from rows with their labels by learn()"
+                "rows of this model have weights, and a ticket has none: learn from rows with "
+                "their labels by learn()"
             )
 
     def _asked(self, given: GivenRows, numbers: Sequence[int] | None, proba: bool) -> Any:
@@ -473,14 +487,14 @@ class TableModel:
         ragged, learner = self._model.task.layout.ragged, self._one.learner
         if ragged and len(inputs) != 1:
             raise InputError(f"expected the rows of one query, but these are {len(inputs)}")
-        sets = self._sets_of(inputs)
-        made = learner.ask_rows(inputs, numbers=numbers)
-        predictions = [ticket.prediction for ticket in made]
-        named = self._named(predictions)
-        if proba:
-            whole = learner.task.answers.kind in ("classes", "levels")
-            codes = [-1 if own is None else own for own in predictions] if whole else None
-            chances = _named_chances(*self._learner_and_names(), inputs, codes)
+        wanted = proba or self._model.sets is not None
+        made = learner.ask_rows(inputs, numbers=numbers, probabilities=wanted)
+        named, sets = self._named([ticket.prediction for ticket in made]), None
+        if wanted:
+            found = np.array([ticket.probabilities for ticket in made])
+            sets = self._sets_of(found)
+            chances = _named_chances(self._learner_and_names()[1], found) if proba else []
+            made = [replace(ticket, probabilities=None) for ticket in made]
         self._model.predicted += len(made)
         if ragged:
             return TableTicket(named, made[0]), chances
@@ -490,12 +504,13 @@ class TableModel:
             tickets = [replace(one, set=s, chances=c, inside=i) for one, s, c, i in own]
         return tickets, chances
 
-    def _sets_of(self, inputs: Inputs) -> tuple[list[list[str]], np.ndarray, np.ndarray] | None:
+    def _sets_of(
+        self, chances: np.ndarray
+    ) -> tuple[list[list[str]], np.ndarray, np.ndarray] | None:
         """Return sets of labels for rows, by name, the chances of all, and which are inside."""
-        level, (learner, names) = self._model.sets, self._learner_and_names()
+        level, (_, names) = self._model.sets, self._learner_and_names()
         if level is None:
             return None
-        chances = chances_of(learner, inputs)
         inside = level.sets(chances)
         return _named_sets(names, chances, inside), chances, inside
 
@@ -708,7 +723,7 @@ class _Before:
         if not isinstance(columns, int) and self._columns is not None:
             columns.sums, columns.counts = self._columns
         if self._copied is None and learner.rounds != self._rounds:
-            model.learner, model.scaling = learner, self._fields["scaling"]
+            model.learner = learner
             return
         vars(model).update(self._fields)
         if self._copied is not None:
@@ -720,15 +735,12 @@ class _Before:
             learner._take_back(self._tickets)
 
 
-def _named_chances(
-    learner: Committee, names: list[str], inputs: Inputs, predicted: Sequence[int] | None = None
-) -> list[dict[str, float]]:
+def _named_chances(names: list[str], chances: np.ndarray) -> list[dict[str, float]]:
     """Return the chance of every label by name, a dict a row."""
-    known = None if predicted is None else np.array(predicted, dtype=np.int64)
-    logs = log_chances(learner, inputs, predicted=known)
-    if len(names) < logs.shape[1]:  # the second class has no name yet
-        logs = softened(logs[:, : len(names)])
-    return [dict(zip(names, row, strict=True)) for row in np.exp(logs).tolist()]
+    if len(names) < chances.shape[1]:  # the second class has no name yet
+        chances = chances[:, : len(names)]
+        chances = chances / chances.sum(axis=1, keepdims=True)
+    return [dict(zip(names, row, strict=True)) for row in chances.tolist()]
 
 
 def _named_sets(names: list[str], chances: np.ndarray, sets: np.ndarray) -> list[list[str]]:

@@ -10,8 +10,8 @@ import numpy as np
 from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.model import Model
 from driftline.app.runs.run import SETS, WEIGHT, Run
-from driftline.committee.pooling import gives_chances
 from driftline.explanation import Explanation, explain, share_of_kinds
+from driftline.learner import gives_probabilities
 from driftline.reports import WEIGHTED, ChangedInput, ReportData, TimeAxis
 from driftline.typing import Json
 
@@ -76,7 +76,7 @@ def _explained(model: Model) -> Explanation | None:
     """Explain the learner; None where features are not columns, or too many."""
     labels, scaling = model.encoder.labels, model.learner.scaling
     kept = None if scaling is None else scaling.kept
-    if not gives_chances(model.learner.task) or kept is None or len(kept) < 2:
+    if not gives_probabilities(model.learner.task) or kept is None or len(kept) < 2:
         return None
     if kept.shape[1] > MOST_FEATURES:
         return None

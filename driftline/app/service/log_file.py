@@ -71,9 +71,9 @@ def opened(
             made.execute("pragma locking_mode=exclusive").fetchall()
         version = made.execute("pragma user_version").get
         if version not in (0, FORMAT):
-            advice = "install a newer one" if version > FORMAT else "it is from before 1.0"
             raise InputError(
-                f"{path} is of version {version}, and this driftline knows {FORMAT}: {advice}"
+                f"{path} is of version {version}, and this driftline knows {FORMAT}: install a "
+                "newer one"
             )
         if not alone:
             _set_up(made, path, synchronous, new=not version)

@@ -199,14 +199,14 @@ class TableServed(Served):
     def look(self, rows: Sequence[Any]) -> list[Json]:
         """Return predictions, chances and sets."""
         model, rows = self.model, list(rows)
-        made = [model.predict(row) for row in rows] if model.ranks else model.predict(rows)
-        answers: list[Json] = [{"prediction": own} for own in made]
-        if model.classes:
-            for answer, chances in zip(answers, model.predict_proba(rows), strict=True):
-                answer["probabilities"] = chances
-        if model.has_sets:
-            for answer, own in zip(answers, model.predict_set(rows), strict=True):
-                answer["set"] = own
+        if model.ranks or not model.classes:
+            made = [model.predict(row) for row in rows] if model.ranks else model.predict(rows)
+            return [{"prediction": own} for own in made]
+        answers: list[Json] = []
+        for prediction, chances, own in model.look(rows):
+            answers.append({"prediction": prediction, "probabilities": chances})
+            if own is not None:
+                answers[-1]["set"] = own
         return answers
 
     def tell(self, tickets: Sequence[Any], given: Sequence[Feedback]) -> None:

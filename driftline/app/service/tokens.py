@@ -21,14 +21,14 @@ SIGNATURE = 16
 
 
 class Content(msgspec.Struct, array_like=True):
-    """What is signed. The row is JSON, which has whole numbers of any size; once it was not."""
+    """What is signed. The row is JSON, which has whole numbers of any size."""
 
     model: int
     id: str
     kept: dict[int, bytes]
-    row: Any
-    #: When it was issued, in milliseconds; 0 for one of a version that did not say so.
-    at: int = 0
+    row: bytes
+    #: When it was issued, in milliseconds.
+    at: int
 
 
 _decoder = msgspec.msgpack.Decoder(Content)
@@ -102,7 +102,7 @@ class Tokens:
             raise RefusedError(422, "the token is not that of this model and id")
         if made.at < forgotten or not abs(at - self._true(made.at)) <= self._keep:
             raise RefusedError(410, "the token is too old: its label came too late")
-        return made.kept, plain_json(made.row) if isinstance(made.row, bytes) else made.row
+        return made.kept, plain_json(made.row)
 
     def _signature(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, "sha256")[:SIGNATURE]

@@ -240,8 +240,8 @@ class Columns:
         """Treat missing values in another way from here on."""
         if missing == "mean" and not self.counts.any():
             raise InputError(
-                "the model has no means of its columns, since its rows were sparse or it was "
-                "made by an older version: say --missing zero"
+                "the model has no means of its columns, since its rows were sparse: say "
+                "--missing zero"
             )
         self.missing = missing
 
@@ -272,8 +272,7 @@ class Columns:
         columns = [Column(str(n), str(k), tuple(map(str, c))) for n, k, c in config["columns"]]
         if any(column.kind not in KINDS for column in columns):
             raise InputError(f"a column is one of {', '.join(KINDS)}")
-        sparse = bool(config.get("sparse", False))
-        made = cls(columns, config["missing"], config["decimal"], sparse)
+        made = cls(columns, config["missing"], config["decimal"], bool(config["sparse"]))
         sums, counts = np.array(config["sums"], float), np.array(config["counts"], float)
         if not sums.shape == counts.shape == (made.width,) or not np.isfinite(sums + counts).all():
             raise InputError(f"{made.width} features need as many sums and counts")

@@ -197,9 +197,9 @@ class Encoder:
         made = columns if isinstance(columns, int) else Columns.from_config(columns)
         labels = codec_from_config(config["labels"])
         ignored = [str(name) for name in config["ignored"]]
-        texts = (query, *(config.get(name) for name in ("time", "weight", "delay", "key")))
+        texts = (query, *(config[name] for name in ("time", "weight", "delay", "key")))
         query, time, weight, delay, key = (None if name is None else str(name) for name in texts)
-        balanced = config.get("balanced") is True
+        balanced = config["balanced"] is True
         return cls(made, labels, query, ignored, time, weight, balanced, delay, key)
 
 

@@ -15,7 +15,6 @@ from driftline.app.runs.late_rounds import Told
 from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
-from driftline.committee.combine import Made
 from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
 from driftline.errors import InputError
@@ -30,6 +29,9 @@ __all__ = ["PER_MEMBER", "CommitteeModel"]
 
 #: The columns of the journal for every member.
 PER_MEMBER = ("risk", "weight", "eta", "restarts")
+
+#: How many random predictions are drawn at a time.
+DRAWN = 1000
 
 #: The prefix of the names of arrays of the level of sets.
 SETS = "sets."
@@ -68,7 +70,7 @@ class CommitteeModel(Model):
         self.totals = np.zeros(len(learner.members))
         #: Rounds of the same scale of weights, since the first.
         self.stretches: tuple[Stretch, ...] = ()
-        self._generator = np.random.default_rng(0)  # of predictions without learning
+        self._drawn = 0  # random predictions without learning
 
     @classmethod
     def new(
@@ -248,52 +250,25 @@ class CommitteeModel(Model):
         known = np.maximum.accumulate(np.r_[self.learner.task.dim - 1, labels])
         return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()
 
-    def predict(
-        self, inputs: Inputs, keys: Sequence[str] | None = None
-    ) -> Sequence[Prediction] | np.ndarray:
-        """Return predictions without learning; random ones are drawn from seed 0."""
-        learner = self.learner
-        if learner.features is None:  # the first row will be scaled by itself
+    def predict(self, inputs: Inputs, keys: Sequence[str] | None = None) -> Sequence[Prediction]:
+        """Return predictions without learning; random ones are drawn by the places of rows."""
+        if not self.random:
             return self.next_predictions(inputs)
-        if learner.task.layout.ragged:
-            rows = map(self._looked_at, inputs)
-            return [self._drawn([member.scores(x) for member in learner.members]) for x in rows]
-        if all(member.takes_top for member in learner.members):
-            return self._predict_together(inputs)
-        return [self._drawn(scores) for scores in learner.score_rows(inputs).swapaxes(0, 1)]
+        count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        made: list[Prediction] = []
+        for start in range(0, count, DRAWN):
+            part = inputs[start : min(start + DRAWN, count)]
+            numbers = self._drawn + np.arange(min(DRAWN, count - start))
+            made += [one.prediction for one in self.learner.ask_rows(part, numbers=numbers)]
+            self._drawn += len(numbers)
+        return made
 
     def next_predictions(
         self, inputs: Inputs, keys: Sequence[str] | None = None
     ) -> Sequence[Prediction]:
         """Return what would be predicted for each row if it came next."""
-        count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-        rows = (inputs[i : i + 1] if hasattr(inputs, "indptr") else inputs[i] for i in range(count))
-        return [self.learner.predict(x) for x in rows]
-
-    def _looked_at(self, documents: Inputs) -> Inputs:
-        """Return the documents of a query as members see them, without learning."""
-        scaling = self.learner.scaling
-        return documents if scaling is None else scaling.look(documents).whole
-
-    def _drawn(self, scores: Sequence[np.ndarray]) -> Prediction:
-        """Return the vote on one input from the members' scores.
-
-        Random decoders draw anew for every input, while ``learner.predict`` always returns the
-        prediction of the next round.
-        """
-        learner = self.learner
-        pairs = zip(learner.members, scores, strict=True)
-        made = [member.draw(theta, self._generator.random(1)) for member, theta in pairs]
-        return learner.task.average(made, learner.shares.now)
-
-    def _predict_together(self, inputs: Inputs) -> np.ndarray:
-        """Return the votes on many rows by one product of matrices."""
-        learner, task = self.learner, self.learner.task
-        scores = learner.score_rows(inputs)
-        pairs = zip(learner.members, scores, strict=True)
-        made = [member.top_rows(own) for member, own in pairs]
-        weights = np.tile(learner.shares.now, (scores.shape[1], 1))
-        return task.predictions(learner.rule.predictions(task, Made(made, weights)))
+        made: list[Prediction] = self.learner.predict_rows(inputs)
+        return made
 
     def _losses_of(self, predictions: Sequence[Prediction], labels: Labels) -> list[float]:
         if self.learner.task.answers.zero_one and not self.abstains:

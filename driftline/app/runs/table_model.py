@@ -197,11 +197,6 @@ class TableModel:
         return self._model.task.layout.ragged
 
     @property
-    def has_sets(self) -> bool:
-        """Whether there are sets of labels with a coverage: see :meth:`predict_set`."""
-        return self._model.sets is not None
-
-    @property
     def name(self) -> str:
         """The name of the learner, as ``driftline run --learner`` calls it."""
         return self._model.about

@@ -20,7 +20,7 @@ from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label, Prediction
 
-__all__ = ["AT_ONCE", "TOLD", "Hidden", "LookedAt", "Mixed", "Schedule", "are_chances"]
+__all__ = ["AT_ONCE", "TOLD", "Hidden", "Mixed", "Schedule", "are_chances"]
 
 #: What a probability may be above 1, by rounding.
 ROUNDING = 1e-9
@@ -47,15 +47,6 @@ class Schedule(NamedTuple):
     kept: np.ndarray
     uniforms: np.ndarray
     learned: int
-
-
-class LookedAt(NamedTuple):
-    """The prediction of one round, and what a ticket keeps of it."""
-
-    prediction: Prediction
-    mean: np.ndarray
-    mapped: Rows | None
-    means: np.ndarray
 
 
 class Hidden(CountingMember):
@@ -110,28 +101,32 @@ class Hidden(CountingMember):
         return False
 
     @abstractmethod
-    def _look_one(self, row: Rows, number: int) -> LookedAt:
+    def _look_one(self, row: Rows, number: int) -> Asked:
         """Return what would be predicted now for one round, drawn by a ticket's number."""
+
+    def _asked(
+        self, prediction: Prediction, mean: np.ndarray, mapped: Rows, means: np.ndarray
+    ) -> Asked:
+        """Return what was predicted for one round."""
+        kept = None if self.mapper is None else mapped
+        return Asked(self.task.numbers(prediction)[np.newaxis], [mean], [means], kept)
 
     def _look(self, rows: Rows, numbers: np.ndarray, whole: bool = True) -> Asked:
         """Look at one round after the other."""
         if rows.rounds == 1:
-            made = [self._look_one(rows, int(numbers[0]))]
-        else:
-            if (bad := rows.first_bad_row()) is not None:
-                refuse(rows, bad)
-            places = np.arange(rows.rounds)[:, np.newaxis]
-            pairs = zip(places, numbers.tolist(), strict=True)
-            made = [self._look_one(take(rows, place), number) for place, number in pairs]
-        written = [self.task.numbers(one.prediction) for one in made]
-        predictions = self.task.prediction_rows(len(made), max(map(len, written)))
-        for row, own in zip(predictions, written, strict=True):
-            row[: len(own)] = own
-        mapped = made[0].mapped
-        if mapped is not None and rows.rounds > 1:
-            mapped = self._mapped(rows)
-        means = [one.means for one in made]
-        return Asked(predictions, [one.mean for one in made], means, mapped)
+            return self._look_one(rows, int(numbers[0]))
+        if (bad := rows.first_bad_row()) is not None:
+            refuse(rows, bad)
+        places = np.arange(rows.rounds)[:, np.newaxis]
+        pairs = zip(places, numbers.tolist(), strict=True)
+        made = [self._look_one(take(rows, place), number) for place, number in pairs]
+        width = max(one.predictions.shape[1] for one in made)
+        predictions = self.task.prediction_rows(len(made), width)
+        for row, one in zip(predictions, made, strict=True):
+            row[: one.predictions.shape[1]] = one.predictions[0]
+        mapped = None if self.mapper is None else self._mapped(rows)
+        means = [one.means[0] for one in made if one.means is not None]
+        return Asked(predictions, [one.mean[0] for one in made], means, mapped)
 
     @abstractmethod
     def _kept_size(self, labels: CheckedLabels) -> int:

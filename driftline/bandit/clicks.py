@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import AT_ONCE, TOLD, LookedAt, Mixed, Schedule, are_chances
+from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
 from driftline.bandit.clicks_kernel import clicks
 from driftline.bandit.learner import FLOOR, RATE, SHARE
 from driftline.bandit.policy import Policy
+from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
@@ -317,7 +318,7 @@ class Clicks(Mixed):
         if self._several:
             row.check_labels([label])
 
-    def _look_one(self, row: Rows, number: int) -> LookedAt:
+    def _look_one(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         memory = self.memory if self._width is not None else self.started(mapped.features)
         events = Schedule(*AT_ONCE, self._draws.uniform(number), 0)
@@ -325,9 +326,8 @@ class Clicks(Mixed):
         if not made.played:
             refuse(mapped, 0)
         prediction: Prediction = self._prediction_of(made.shown)
-        kept, shown = None if self.mapper is None else mapped, made.shown.astype(np.float64)
-        means = np.vstack([made.chances, shown, made.own])
-        return LookedAt(prediction, made.chances, kept, means)
+        means = np.vstack([made.chances, made.shown.astype(np.float64), made.own])
+        return self._asked(prediction, made.chances, mapped, means)
 
     # -- tickets
 

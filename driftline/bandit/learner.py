@@ -21,9 +21,10 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from driftline.bandit.base import AT_ONCE, TOLD, LookedAt, Mixed, Schedule, are_chances
+from driftline.bandit.base import AT_ONCE, TOLD, Mixed, Schedule, are_chances
 from driftline.bandit.kernel import bandit
 from driftline.bandit.policy import DEFAULT, Policy
+from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
@@ -235,7 +236,7 @@ class Bandit(Mixed):
         self._begin(row)
         return inputs
 
-    def _look_one(self, row: Rows, number: int) -> LookedAt:
+    def _look_one(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         (inputs,) = dense(mapped).arrays(0, 1)
         memory, constants, width = self.memory, self._constants, self._width
@@ -250,8 +251,7 @@ class Bandit(Mixed):
         start, size = 4 * len(self.policies) * self._classes, len(self.policies) * self._classes
         chances = room[start : start + size].reshape(-1, self._classes)
         mixed = room[start + size : start + size + self._classes]
-        kept = None if self.mapper is None else mapped
-        return LookedAt(int(prediction[0, 0]), 1.0 - mixed, kept, np.vstack([mixed, chances]))
+        return self._asked(int(prediction[0, 0]), 1.0 - mixed, mapped, np.vstack([mixed, chances]))
 
     # -- tickets
 

@@ -23,9 +23,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.bandit.base import Hidden, LookedAt
+from driftline.bandit.base import Hidden
 from driftline.decoders import default_decoder
 from driftline.domains import Ball
+from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Standardise
 from driftline.inputs import Rows, refuse
@@ -320,12 +321,11 @@ class LossOnly(Hidden):
         made: np.ndarray = inputs[0]
         return made
 
-    def _look_one(self, row: Rows, number: int) -> LookedAt:
+    def _look_one(self, row: Rows, number: int) -> Asked:
         mapped = self._mapped(row)
         uniform = float(self._draws.uniform(number)[0, 0])
         made, measured, mean = self._drawn(self._vector(mapped), uniform)
-        kept = None if self.mapper is None else mapped
-        return LookedAt(made, mean, kept, measured[np.newaxis])
+        return self._asked(made, mean, mapped, measured[np.newaxis])
 
     # -- tickets
 

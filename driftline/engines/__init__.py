@@ -5,9 +5,9 @@ loop that calls the parts by address. The plain one is the paper's algorithm in 
 takes parts of any kind.
 """
 
+from driftline.engines.base import Asked as Asked
 from driftline.engines.base import Block as Block
 from driftline.engines.base import Engine as Engine
-from driftline.engines.base import Look as Look
 from driftline.engines.base import Parts as Parts
 from driftline.engines.choice import engine_for as engine_for
 from driftline.engines.choice import warn_without_numba as warn_without_numba

@@ -21,7 +21,7 @@ from driftline.state import State
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels
 
-__all__ = ["Block", "Engine", "Look", "Parts"]
+__all__ = ["Asked", "Block", "Engine", "Parts"]
 
 #: How far weights may leave their ball by rounding, as a share of its radius.
 PRECISION = {"float64": 1e-6, "float32": 1e-3}
@@ -158,16 +158,19 @@ class Block(NamedTuple):
         )
 
 
-class Look(NamedTuple):
-    """The result of predicting some rounds.
+class Asked(NamedTuple):
+    """The predictions of some rounds, and all that tickets keep of them, if that was wanted.
 
-    ``predictions`` are rows of integers, with -1 behind shorter ones; ``means`` are the mean loss
-    encodings, a row each: a list where they differ in length, and empty if nobody asked for them.
-    ``scores`` come with means, where all rounds have the same number of them.
+    ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` are the mean loss
+    encodings, and ``means`` those of members: they have an array for every round, and are lists
+    where rounds differ in size. ``mapped`` are the rows after the feature map, None without one.
+    ``scores`` are by member, round and score, None where rounds differ in size.
     """
 
     predictions: np.ndarray
-    means: Sequence[np.ndarray] | np.ndarray = ()
+    mean: Sequence[np.ndarray] | np.ndarray = ()
+    means: Sequence[np.ndarray] | np.ndarray | None = None
+    mapped: Rows | None = None
     scores: np.ndarray | None = None
 
 
@@ -397,7 +400,7 @@ class Engine:
         scores = rows.scores(self._held(rows), self.transposed, t, self.parts.intercept)
         return scores * self.vector[at.SCALE]
 
-    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Look:
+    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Asked:
         """Predict rounds by a uniform number each, and change nothing; ``means`` if wanted."""
         if (bad := rows.first_bad_row(self.dtype)) is not None:
             refuse(rows, bad)
@@ -410,8 +413,8 @@ class Engine:
             row[: len(numbers)] = numbers
         encoded = [decoder.mean_loss_encoding(theta) for theta in scores] if means else ()
         if task.layout.ragged or not means:
-            return Look(predictions, encoded)
-        return Look(predictions, np.array(encoded), np.array(scores))
+            return Asked(predictions, encoded)
+        return Asked(predictions, np.array(encoded), scores=np.array(scores)[np.newaxis])
 
     def all_scores(self, rows: DenseRows | SparseRows) -> np.ndarray:
         """Return the scores of all rows, a row each; one weight vector per score."""

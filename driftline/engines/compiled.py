@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.engines.base import Block, Engine, Look, refresh_after
+from driftline.engines.base import Asked, Block, Engine, refresh_after
 from driftline.inputs import DenseRows, Groups, Rows, cast, refuse
 from driftline.kernels import Kernel, Program, aligned_zeros
 from driftline.kernels import program as at
@@ -229,7 +229,7 @@ class CompiledEngine(Engine):
             self._linked = linked = self._link(max(size, known[0]), max(more, known[1]))
         return rows, size, linked
 
-    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Look:
+    def look(self, rows: Rows, uniforms: np.ndarray, means: bool = True) -> Asked:
         """Let the loop score and predict rounds, in batches, and change nothing.
 
         The buffer is allocated here, so that any number of threads may predict. Where the weights
@@ -272,12 +272,12 @@ class CompiledEngine(Engine):
                 refuse(rows, start + good)
             tables.append(table)
         if not means:
-            return Look(made)
+            return Asked(made)
         encoded = (tables[0] if whole else np.hstack(tables))[at.MEANS :].T
         if not isinstance(rows, Groups):
-            return Look(made, encoded[:, :size], encoded[:, size:])
+            return Asked(made, encoded[:, :size], scores=encoded[np.newaxis, :, size:])
         pairs, unfolded = zip(encoded, rows.score_sizes, strict=True), self.parts.task.unfolded
-        return Look(made, [unfolded(row[:own].copy()) for row, own in pairs])
+        return Asked(made, [unfolded(row[:own].copy()) for row, own in pairs])
 
     def _started(self, rows: Rows) -> np.ndarray:
         """Return what the weights begin as, in the layout of these rows."""

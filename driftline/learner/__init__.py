@@ -1,8 +1,8 @@
 """The learner on one page, what a committee asks of one, online gradient descent, tickets."""
 
+from driftline.engines import Asked as Asked
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
-from driftline.learner.core import Asked as Asked
 from driftline.learner.core import Given as Given
 from driftline.learner.late import Kept as Kept
 from driftline.learner.late import Waiting as Waiting

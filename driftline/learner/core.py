@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypedDict
 
 import numpy as np
 
+from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.inputs import Rows
 from driftline.learner.base import Learner
@@ -23,7 +24,7 @@ from driftline.tasks import Task
 from driftline.trace import Batch, Sink
 from driftline.typing import CheckedLabels, Input, Json, Label, Saved
 
-__all__ = ["Asked", "Core", "Given"]
+__all__ = ["Core", "Given"]
 
 #: The weights of a learner by itself.
 ONE = np.ones((1, 1))
@@ -55,22 +56,6 @@ class Given(NamedTuple):
     sink: Sink | None = None
     late: LateRun | ToldRun | None = None
     probabilities: bool = False
-
-
-class Asked(NamedTuple):
-    """The predictions of some rounds, and all that tickets keep of them, if that was wanted.
-
-    ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` and ``means`` have
-    an array for every round: they are lists where rounds differ in size. ``mapped`` are the rows
-    after the feature map, None without one. ``scores`` are by member, round and score, None where
-    rounds differ in size.
-    """
-
-    predictions: np.ndarray
-    mean: Sequence[np.ndarray] | np.ndarray = ()
-    means: Sequence[np.ndarray] | np.ndarray | None = None
-    mapped: Rows | None = None
-    scores: np.ndarray | None = None
 
 
 class Core(Learner):

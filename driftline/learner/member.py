@@ -19,11 +19,11 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from driftline.engines import Asked
 from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
-from driftline.learner.core import Asked
 from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task

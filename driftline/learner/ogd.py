@@ -13,14 +13,13 @@ from driftline.comparators.checking import Comparator, check_comparator
 from driftline.decoders import Decoder, default_decoder
 from driftline.detectors import Detector
 from driftline.domains import Ball, Domain
-from driftline.engines import Block, CompiledEngine, Parts, engine_for
+from driftline.engines import Asked, Block, CompiledEngine, Parts, engine_for
 from driftline.errors import InputError
 from driftline.features import Map
 from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
-from driftline.learner.core import Asked
 from driftline.learner.member import Member, Round, check_longer
 from driftline.losses import Loss
 from driftline.parts import (
@@ -652,8 +651,7 @@ class OGD(Member):
     def _look_mapped(self, rows: Rows, numbers: np.ndarray, whole: bool) -> Asked:
         certain = self._certain
         uniforms = _middle(len(numbers)) if certain else self._draws.at(numbers)
-        made, mean, scores = self.engine.look(rows, uniforms, whole)
-        return Asked(made, mean, scores=None if scores is None else scores[np.newaxis])
+        return self.engine.look(rows, uniforms, whole)
 
     def _check_initial(self, initial: npt.ArrayLike) -> np.ndarray:
         try:

@@ -19,7 +19,6 @@ from driftline.committee.pooling import chances_of
 from driftline.committee.shares import Stretch, stretches_of
 from driftline.errors import InputError
 from driftline.learner import Ticket
-from driftline.learner.late import LateRun
 from driftline.sets import Adaptive, SetLevel
 from driftline.sets.run import check_task
 from driftline.state.loading import DAMAGE, loaded
@@ -42,18 +41,6 @@ class Known(NamedTuple):
 
     counts: np.ndarray
     first: np.ndarray
-
-
-class LatePlayed(NamedTuple):
-    """What happened in a run whose labels come late: the trace of all events, and which these are.
-
-    ``probabilities`` and ``known`` are those of the rows that were predicted: see :class:`Played`.
-    """
-
-    trace: CommitteeTrace
-    late: LateRun
-    probabilities: np.ndarray | None
-    known: np.ndarray | None
 
 
 class CommitteeModel(Model):
@@ -163,7 +150,7 @@ class CommitteeModel(Model):
         delays: np.ndarray,
         audit: bool = False,
         probabilities: bool = False,
-    ) -> LatePlayed:
+    ) -> Played:
         """Predict rounds, and learn from those whose labels come, as in :meth:`learn`.
 
         :meth:`count_late` is to follow.
@@ -174,9 +161,17 @@ class CommitteeModel(Model):
         trace, late = learner.run_events(inputs, labels, delays, sample_weight=weights, **given)
         self.learner, self.classes, self.late = learner, classes, True
         self.predicted += int(late.asked.sum())
-        events = trace.probabilities
-        chances = _of_known(None if events is None else events[late.ask_events], known)
-        return LatePlayed(replace(trace, probabilities=None), late, chances, _counts(known))
+        asked, events = late.ask_events, trace.probabilities
+        chances = _of_known(None if events is None else events[asked], known)
+        return Played(
+            np.asarray(trace.prediction)[asked],
+            trace.target_loss[asked],
+            weights,
+            trace=replace(trace, probabilities=None),
+            late=late,
+            probabilities=chances,
+            known=_counts(known),
+        )
 
     def _known(self, inputs: Inputs, labels: Labels) -> Known | None:
         """Return which classes had come before each row, None if none is new."""

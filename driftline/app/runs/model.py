@@ -15,31 +15,36 @@ from driftline.app.tables.columns import Memory
 from driftline.committee import CommitteeTrace
 from driftline.errors import InputError
 from driftline.learner import Balance, multiplied
+from driftline.learner.late import LateRun
 from driftline.sets import SetLevel
 from driftline.state import archive
 from driftline.tasks import Task
-from driftline.typing import Inputs, Json, Label, Labels, Prediction, Saved
+from driftline.typing import CheckedLabels, Inputs, Json, Label, Labels, Prediction, Saved
 
 __all__ = ["Model", "Played"]
 
 
 class Played(NamedTuple):
-    """What happened in some rounds: predictions, losses, weights of rows, columns of the journal.
+    """What happened in some rounds: predictions, and what was paid for them, times their weights.
 
-    ``others`` are the losses of :attr:`Model.others`, a column each, None without any. ``trace`` is
-    that of a committee, None where there are several. ``probabilities`` are those of every label
-    before each row, None if nobody asked for them, and ``known`` says how many labels were known
-    before it, None for all.
+    There are no losses where nothing was learned. ``columns`` are those of the journal, and
+    ``others`` the losses of :attr:`Model.others`, a column each, None without any. ``trace`` is
+    that of a committee, of all events where labels come late, and ``late`` says which these are.
+    ``probabilities`` are those of every label before each row, None if nobody asked for them;
+    ``known`` says how many labels were known before it, None for all; and ``sets`` which labels are
+    in its set, None without sets.
     """
 
-    prediction: np.ndarray
-    losses: np.ndarray
-    weights: np.ndarray | None
-    columns: dict[str, np.ndarray]
+    prediction: CheckedLabels
+    losses: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    columns: dict[str, np.ndarray] = {}
     others: np.ndarray | None = None
     trace: CommitteeTrace | None = None
+    late: LateRun | None = None
     probabilities: np.ndarray | None = None
     known: np.ndarray | None = None
+    sets: np.ndarray | None = None
 
 
 class Model(ABC):

@@ -15,9 +15,10 @@ from driftline.app.runs.audit_file import AuditFile, save_inputs
 from driftline.app.runs.checkpoint import Audit, Checkpoint, Extent
 from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.lock import Lock
+from driftline.app.runs.model import Played
 from driftline.app.runs.predictions import PredictionFile
 from driftline.app.runs.reading import Position, Rounds
-from driftline.app.runs.run import BatchResult, Run
+from driftline.app.runs.run import Run
 from driftline.app.runs.schedule import Schedule
 from driftline.app.runs.start import MODEL, RESULTS, Start
 from driftline.app.runs.telling import report_data_of
@@ -162,13 +163,13 @@ class Outputs:
         assert self._predictions is not None
         self._predictions.write(text.encode("utf-8", "surrogatepass"))
 
-    def add(self, rounds: Rounds, learned: BatchResult, position: Callable[[], Position]) -> None:
+    def add(self, rounds: Rounds, learned: Played, position: Callable[[], Position]) -> None:
         """Append some rounds, which were just played, up to a position."""
         if self._text is None:
             self._open(self.run.model.predicted + 1 - (rounds.labels is not None) * rounds.played)
         assert self._text is not None
         rounds = rounds._replace(weights=learned.weights)
-        chances = learned.chances if self.run.proba else None
+        chances = learned.probabilities if self.run.proba else None
         self._text.write(
             learned.prediction, rounds, learned.losses, chances, learned.late, learned.sets
         )

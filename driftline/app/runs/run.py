@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,16 +13,15 @@ from driftline.app.runs.counts import Counts
 from driftline.app.runs.journal import Journal
 from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.late_rounds import LateRounds, Told
-from driftline.app.runs.model import Model
+from driftline.app.runs.model import Model, Played
 from driftline.app.runs.reading import Rounds
 from driftline.app.runs.row_sample import RowSample
 from driftline.app.runs.times import Times
 from driftline.committee.pooling import chances_of
 from driftline.errors import InputError
-from driftline.learner.late import LateRun
-from driftline.typing import CheckedLabels, Inputs, Json, Labels
+from driftline.typing import Inputs, Json, Labels
 
-__all__ = ["WEIGHT", "BatchResult", "Run"]
+__all__ = ["WEIGHT", "Run"]
 
 #: Why there is no audit of a run that began while labels were waited for.
 CARRIED = "labels of rounds before this run came in it, and there is no audit across that"
@@ -33,23 +31,6 @@ SETS = ["covered", "set_size"]
 
 #: The column of the weights of rounds, if they have any.
 WEIGHT = "sample_weight"
-
-
-class BatchResult(NamedTuple):
-    """What happened in some rounds: predictions, and losses, None where nothing was learned.
-
-    ``chances`` are those of every label before each row, None if they are not asked for;
-    ``weights`` say how often each row counts, None for once. ``late`` are the events in which rows
-    were predicted and labels came, None if these come at once; ``sets`` which labels are in the set
-    of each row, None without sets.
-    """
-
-    prediction: CheckedLabels
-    losses: np.ndarray | None = None
-    chances: np.ndarray | None = None
-    weights: np.ndarray | None = None
-    late: LateRun | None = None
-    sets: np.ndarray | None = None
 
 
 class Run:
@@ -120,7 +101,7 @@ class Run:
         made += [] if self.model.sets is None else SETS
         return [*made, WEIGHT] if self.model.weighs else made
 
-    def learn(self, rounds: Rounds) -> BatchResult:
+    def learn(self, rounds: Rounds) -> Played:
         """Predict and learn from some rounds; without labels, only predict."""
         self.unlabelled += rounds.passed
         if rounds.labels is None:
@@ -130,7 +111,8 @@ class Run:
             chances = None
             if self.probabilities:
                 chances = chances_of(self.model.learner, rounds.inputs)
-            return BatchResult(made, None, chances, sets=self._sets(chances, None, rounds))
+            played = Played(made, probabilities=chances)
+            return played._replace(sets=self._sets(played, rounds))
         if rounds.delays is not None:
             return self._learn_late(rounds, rounds.delays)
         start = time.perf_counter()
@@ -141,13 +123,13 @@ class Run:
         )
         self.model.remember(rounds.memory)
         weights = played.weights
-        rounds, chances = rounds._replace(weights=weights), played.probabilities
-        sets = self._sets(chances, played.known, rounds)
+        rounds, sets = rounds._replace(weights=weights), self._sets(played, rounds)
         self.seconds += time.perf_counter() - start
         beside = self.model.beside(rounds.labels, weights, rounds.keys)
         if self.audit_buffer is not None and played.trace is not None:
             self.audit_buffer.add(rounds, played.trace)
         others = () if played.others is None else (played.others,)
+        assert played.losses is not None
         losses = np.column_stack([played.losses, beside, *others])
         if not self.journal.rounds:  # members that the first rows do not suit were left out
             self.journal = Journal(self._names)
@@ -163,21 +145,23 @@ class Run:
             self.times.add(texts, [t for t in self.journal_alarms if t >= self.times.rounds])
         self.totals += losses.sum(axis=0)
         self.weight += rounds.played if weights is None else float(weights.sum())
-        self._count(rounds.labels, played.prediction)
+        self._count(rounds.labels, np.asarray(played.prediction))
         self.rounds += rounds.played
         self.rows += rounds.rows
-        return BatchResult(played.prediction, played.losses, chances, weights, sets=sets)
+        return played._replace(sets=sets)
 
-    def _learn_late(self, rounds: Rounds, delays: np.ndarray) -> BatchResult:
+    def _learn_late(self, rounds: Rounds, delays: np.ndarray) -> Played:
         """Predict some rounds, and learn from those whose labels come meanwhile."""
         start = time.perf_counter()
         keep = self.audit_buffer is not None and self.audit_buffer.wants_weights
         given = (rounds.inputs, rounds.labels, rounds.weights, delays, keep, self.probabilities)
         model = self.model
         assert isinstance(model, CommitteeModel)  # check_delay refuses others
-        trace, late, chances, known = model.learn_late(*given)
+        played = model.learn_late(*given)
+        trace, late = played.trace, played.late
+        assert trace is not None and late is not None
         self.model.remember(rounds.memory)
-        sets = self._sets(chances, known, rounds, late)
+        sets = self._sets(played, rounds)
         self.seconds += time.perf_counter() - start
         own = _set_columns(sets, rounds.labels)
         labels = np.asarray(rounds.labels)
@@ -202,8 +186,7 @@ class Run:
             self._count(told.labels, told.predictions)
         self.rounds += len(told.labels)
         self.rows += rounds.rows
-        made, losses = np.asarray(trace.prediction)[late.ask_events], trace.target_loss
-        return BatchResult(made, losses[late.ask_events], chances, rounds.weights, late, sets)
+        return played._replace(sets=sets)
 
     def _count(self, labels: Labels, predictions: np.ndarray) -> None:
         """Count what was predicted for which labels, and rounds without an answer."""
@@ -219,18 +202,12 @@ class Run:
         columns |= dict(zip(SETS, told.sets.T, strict=False))
         return columns | ({WEIGHT: told.weights} if self.model.weighs else {})
 
-    def _sets(
-        self,
-        chances: np.ndarray | None,
-        known: np.ndarray | None,
-        rounds: Rounds,
-        late: LateRun | None = None,
-    ) -> np.ndarray | None:
+    def _sets(self, played: Played, rounds: Rounds) -> np.ndarray | None:
         """Return which labels are in the set of each row, None without sets."""
-        if chances is None or self.model.sets is None:
+        if played.probabilities is None or self.model.sets is None:
             return None
         labels = None if rounds.labels is None else np.asarray(rounds.labels)
-        return self.model.sets.play(chances, labels, late, known)
+        return self.model.sets.play(played.probabilities, labels, played.late, played.known)
 
     def _cells(self, inputs: Inputs, places: np.ndarray) -> np.ndarray:
         """Return a value a column of some inputs; of a query, those of its middle document."""

@@ -309,3 +309,4 @@ def test_a_trace_is_saved_without_them(tmp_path):
     again = dl.CommitteeTrace.load(trace.save(tmp_path / "t"))
     assert again.probabilities is None
     np.testing.assert_array_equal(again.prediction, trace.prediction)
+    assert dl.CommitteeTrace.join([trace, trace]).probabilities is None

@@ -169,7 +169,8 @@ class CommitteeTrace:
             raise InputError("traces of runs whose labels came late cannot be joined")
         own: dict[str, Any] = joined([trace.own_columns() for trace in traces])
         members = zip(*(trace.members for trace in traces), strict=True)
-        return replace(traces[0], **own, members=tuple(map(Trace.join, members)))
+        parts = tuple(map(Trace.join, members))
+        return replace(traces[0], **own, members=parts, probabilities=None)
 
     def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""

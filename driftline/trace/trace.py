@@ -247,7 +247,7 @@ class Trace:
         if any(trace.arrival is not None for trace in traces):
             raise InputError("traces of runs whose labels came late cannot be joined")
         columns: dict[str, Any] = joined([trace.columns() for trace in traces])
-        return replace(traces[0], **columns)
+        return replace(traces[0], **columns, probabilities=None)
 
     def to_saved(self) -> Saved:
         """Return everything as plain data and arrays."""

@@ -394,3 +394,12 @@ def test_a_callback_may_not_tell():
 
     one.run(X, Y, progress=progress)
     assert seen and one.outstanding == 3
+
+
+@pytest.mark.parametrize("numbers", [[2, 1, 0], [100, 7, 7], [0, 10**12, 5], [4, 4, 4]])
+def test_numbers_of_tickets_come_in_any_order(numbers):
+    learner = dl.OGD(dl.losses.Logistic(T.Multiclass(3)))
+    made = learner.ask_rows(X[:3], numbers=numbers)
+    for x, asked, ticket in zip(X[:3], numbers, made, strict=True):
+        (alone,) = learner.ask_rows([x], numbers=[asked])
+        assert ticket.prediction == alone.prediction and ticket.number == asked

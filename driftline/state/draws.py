@@ -67,11 +67,13 @@ class Draws:
         return buffer[place : place + 1]
 
     def at(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the numbers of these indices, which do not fall, as a column."""
-        first = int(numbers[0])
+        """Return the numbers of these indices, as a column."""
+        first, count = int(numbers[0]), int(numbers[-1]) - int(numbers[0]) + 1
         if len(numbers) == 1:
             return self.uniform(first)
-        return self.uniforms(first, int(numbers[-1]) - first + 1)[numbers - first]
+        if count > BUFFER + 8 * len(numbers) or (numbers[1:] < numbers[:-1]).any():
+            return np.concatenate([self.uniform(number) for number in numbers.tolist()])
+        return self.uniforms(first, count)[numbers - first]
 
 
 #: The constants of NumPy's ``SeedSequence``: O'Neill's seed_seq with fixed entropy.

@@ -246,7 +246,7 @@ class CommitteeModel(Model):
         return (np.flatnonzero(known[2:] > known[1:-1]) + 1).tolist()
 
     def predict(self, inputs: Inputs, keys: Sequence[str] | None = None) -> Sequence[Prediction]:
-        """Return predictions without learning; random ones are drawn by the places of rows."""
+        """Return predictions without learning; the n-th random one is drawn by n."""
         if not self.random:
             return self.next_predictions(inputs)
         count = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)

@@ -452,8 +452,8 @@ class TableModel:
         inputs = self._inputs(self._batch(given, labelled=False, learning=False))
         if not len(given):
             return []
-        now = np.full(len(given), self._one.predicted)
-        made = learner.ask_rows(inputs, numbers=now, probabilities=True)
+        numbers = self._one.predicted + np.arange(len(given))
+        made = learner.ask_rows(inputs, numbers=numbers, probabilities=True)
         found = np.array([ticket.probabilities for ticket in made])
         sets: Any = self._sets_of(found)
         named = self._named([ticket.prediction for ticket in made])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from driftline.kernels.backend import cgutils, intrinsic, ir, twin, types
 from driftline.kernels.lanes import DOUBLE, Lanes, array_of, index
 
-__all__ = ["inner", "square_of"]
+__all__ = ["inner"]
 
 
 def _sum_products(context, builder, signature, given):
@@ -48,9 +48,3 @@ def products(typing_context, a, b):
 def inner(a, b):
     """Return ``a @ b`` for two vectors of doubles."""
     return float(a @ b)
-
-
-@intrinsic
-def square_of(typing_context, x):
-    """``x @ x`` with the bits of passes over weights, for vectors of either precision."""
-    return types.float64(x), _sum_products

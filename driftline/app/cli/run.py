@@ -116,14 +116,14 @@ Examples:
     "--proba",
     is_flag=True,
     help="Add a column to the predictions for the probability of every class, level or tag, before "
-    "the row was learned from; this takes longer.",
+    "the row was learned from.",
 )
 @click.option(
     "--sets",
     type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
     metavar="SHARE",
     help="Also give every row a set of classes or levels, such that this share of the rows has its "
-    "label in it, whatever changes: 0.9, say. This takes longer.",
+    "label in it, whatever changes: 0.9, say.",
 )
 @click.option("--trace", is_flag=True, help="Also write what happened in every round.")
 @click.option(

@@ -496,6 +496,74 @@ def beliefs(logs, shares):
     ]
 
 
+class Champion:
+    """The mean of members' calibrated probabilities, by weights that follow mistakes.
+
+    Written from the formulas: temperatures, fixed share, and a set of weights for every rate and
+    share, of which AdaHedge chooses by the losses of what each set would have predicted.
+    """
+
+    def __init__(self, members, labels, rates, shares, cost=math.inf):
+        self.labels, self.cost = labels, cost
+        self.temperatures = [2.0**i for i in range(-5, 2)]
+        self.settings = [(rate, share) for rate in rates for share in shares]
+        self.weights = [np.full(members, 1 / members) for _ in self.settings]
+        self.of_members = [np.full(7, 1 / 7) for _ in range(members)]
+        self.own = np.full(7, 1 / 7)
+        self.scale, self.gap, self.paid = 0.0, 1.0, np.zeros(len(self.settings))
+
+    def chances(self):
+        rate = math.log(len(self.paid)) / self.gap
+        made = np.exp(-rate * (self.paid - self.paid.min()))
+        return made / made.sum()
+
+    def tempered(self, scores):
+        made = [np.exp(tau * (scores - scores.max())) for tau in self.temperatures]
+        return np.array([own / own.sum() for own in made])
+
+    def look(self, scores):
+        """Return weights, probabilities, the prediction, and that of every set."""
+        sets = self.each(scores)
+        mean = self.chances() @ np.array(sets)
+        made = self.own @ self.tempered(np.log(np.maximum(mean, 1e-290)))
+        weights = self.chances() @ np.array(self.weights)
+        return weights, made, self.best(mean, made), [self.best(own, own) for own in sets]
+
+    def best(self, order, chances):
+        top = int(np.argmax(order))
+        return -1 if 1 - chances[top] > self.cost else top
+
+    def loss(self, prediction, label):
+        return self.cost if prediction < 0 else float(prediction != label)
+
+    def learn(self, scores, losses, label, weight=1.0, then=None):
+        """Learn from a label; ``then`` are the sets' predictions when the round was asked for."""
+        if weight == 0.0:
+            return
+        mean = np.log(np.maximum(self.chances() @ np.array(self.each(scores)), 1e-290))
+        if weight > self.scale:
+            self.scale = 2.0 ** math.ceil(math.log2(weight))
+            self.gap, self.paid = 1.0, np.zeros(len(self.paid))
+        weight /= self.scale
+        sets = self.look(scores)[3] if then is None else then
+        for v, own in zip([*self.of_members, self.own], [*scores, mean], strict=True):
+            v *= np.maximum(self.tempered(own)[:, label], 1e-290) ** weight
+            v[:] = 0.999 * v / v.sum() + 0.001 / 7
+        paid = weight * np.array([self.loss(own, label) for own in sets])
+        if (paid != paid[0]).any():
+            rate, chances = math.log(len(paid)) / self.gap, self.chances()
+            mixed = -math.log(chances @ np.exp(-rate * paid)) / rate
+            self.gap += max(0.0, chances @ paid - mixed)
+            self.paid = self.paid + paid
+        for (rate, share), own in zip(self.settings, self.weights, strict=True):
+            own *= np.exp(-rate * weight * np.asarray(losses))
+            own[:] = (1 - share) * own / own.sum() + share / len(own)
+
+    def each(self, scores):
+        theirs = [v @ self.tempered(own) for v, own in zip(self.of_members, scores, strict=True)]
+        return [weights @ np.array(theirs) for weights in self.weights]
+
+
 def knots(cells, most, kept=256):
     """Return the knots of a feature after these cells: values of what was kept at the last move."""
     seen = len(cells)

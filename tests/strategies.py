@@ -6,6 +6,12 @@ from hypothesis import strategies as st
 import driftline as dl
 
 
+def committee_by(combine, task, **given):
+    """The default line-up of a task, combined by a rule."""
+    made = dl.auto(task, combine="vote", **{"effort": "fast", **given})
+    return dl.Committee(made.members, combine, scaling=made.scaling)
+
+
 def scores(dim):
     """Scores of all sizes, with ties, near-ties, and a few large ones."""
     small = st.floats(-5, 5)

@@ -122,7 +122,7 @@ def test_a_draw_pays_what_was_promised_at_most(name, world):
 def test_a_vote_pays_its_factor_times_that_at_most(name):
     task = TASKS[name]
     stream = dl.streams.Planted(task, SHORT, 2, features=3, noise=0.1, seed=5)
-    learner = dl.auto(task, effort="fast")
+    learner = dl.auto(task, effort="fast", combine="vote")
     bound = learner.apriori_bound
     assert bound.factor == 2.0
     trace = learner.run(stream)
@@ -213,7 +213,7 @@ def test_the_statement_names_its_member_and_its_numbers():
     )
     spread, start, path = committee.apriori_bound.own.prices()
     assert (spread, round(start, 1), round(path, 3)) == (1.0, 132.2, 17.627)
-    vote = dl.auto(T.Multiclass(3)).describe().splitlines()[2]
+    vote = dl.auto(T.Multiclass(3), combine="vote").describe().splitlines()[2]
     assert "<= 2 R(B^2 (7.05" in vote and "B >= 1 the largest norm of an input" in vote
     constant = dl.OGD(L.Logistic(T.Binary()), rate=R.Constant(input_norm=2.0))
     assert "up to norm 2 of an input" in dl.Committee([constant], "draw").describe()

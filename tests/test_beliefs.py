@@ -19,6 +19,7 @@ from driftline.committee.beliefs import SHARE_VALUES, Beliefs
 from driftline.committee.pooling import chances_of, log_chances
 from driftline.learner import log_probabilities
 from driftline.streams import DigitTriples, LabelFlips, Planted
+from tests.strategies import committee_by
 
 
 def learn(beliefs, losses):
@@ -111,13 +112,14 @@ def prequential(learner, inputs, labels):
 @pytest.mark.parametrize("flips", [1, 20])
 def test_chances_are_worth_as_much_as_the_best_members(flips):
     stream = DigitTriples(rounds=3000, flips=flips, seed=4)
-    paid, members = prequential(dl.auto(stream.task, effort="fast"), stream.inputs, stream.labels)
+    learner = committee_by("vote", stream.task)
+    paid, members = prequential(learner, stream.inputs, stream.labels)
     assert paid <= 1.01 * members.min() + math.log(4 * 6) / 3000
 
 
 def test_beliefs_go_on_after_a_file(tmp_path):
     stream = DigitTriples(rounds=400, flips=2, seed=4)
-    one = dl.auto(stream.task, effort="fast")
+    one = committee_by("vote", stream.task)
     one.run(stream.inputs[:200], stream.labels[:200])
     two = dl.load(one.save(tmp_path / "model"))
     np.testing.assert_array_equal(one.beliefs, two.beliefs)
@@ -139,7 +141,7 @@ def test_chances_are_the_mixture_written_out_and_agree_with_the_vote(kind, effor
         "levels": (dl.tasks.Ordinal(3), level),
         "tags": (dl.tasks.Multilabel(2), np.stack([level > 0, level > 1], axis=1).astype(int)),
     }[kind]
-    committee = dl.auto(task, effort=effort)
+    committee = committee_by("vote", task, effort=effort)
     committee.run(X, labels)
     chances = np.zeros((200, {"classes": 3, "sign": 2, "levels": 3, "tags": 2}[kind]))
     for share, own in zip(committee.beliefs, committee.score_rows(X), strict=True):

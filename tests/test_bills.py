@@ -14,6 +14,7 @@ from driftline.members import NaiveBayes
 from driftline.state import archive
 from tests import naive
 from tests.howmany import examples
+from tests.strategies import committee_by
 
 pytestmark = pytest.mark.usefixtures("no_ids")
 
@@ -44,7 +45,7 @@ KINDS = {
     "tags": (lambda: committee(dl.tasks.Multilabel(3), "vote"), TAGS),
     "tags, drawn": (lambda: committee(dl.tasks.Multilabel(3), "draw"), TAGS),
     "costs": (lambda: dl.auto(COSTS, effort="fast"), CLASSES),
-    "auto": (lambda: dl.auto(dl.tasks.Multiclass(3), effort="fast"), CLASSES),
+    "votes": (lambda: committee_by("vote", dl.tasks.Multiclass(3)), CLASSES),
 }
 every_kind = pytest.mark.parametrize("make, labels", KINDS.values(), ids=KINDS)
 
@@ -268,6 +269,7 @@ def table(count, seed=0):
     return rows, ["yes" if own else "no" for own in turned]
 
 
+@pytest.mark.usefixtures("voting")
 @pytest.mark.parametrize("seed", examples(3, 40))
 def test_a_model_has_a_bound_while_labels_come_late(seed):
     rng, (rows, labels) = np.random.default_rng(seed), table(200, seed)
@@ -298,6 +300,7 @@ def test_a_model_has_a_bound_while_labels_come_late(seed):
     assert made.bound - made.delay_cost == pytest.approx(made.factor * bound)
 
 
+@pytest.mark.usefixtures("voting")
 def test_why_there_is_no_bound_is_said_in_words():
     rows, labels = table(60)
     first = [row | {"y": y} for row, y in zip(rows[:40], labels, strict=False)]

@@ -17,6 +17,7 @@ from driftline.app.cli.certify import certify as command
 from driftline.certificates import best_sequences
 from driftline.committee import CommitteeTrace
 from driftline.committee.combine import RULES, Made
+from tests.strategies import committee_by
 
 T = dl.tasks
 
@@ -165,8 +166,7 @@ def random_members(stream):
 
 def play(name, combine="vote", rounds=None):
     stream = STREAMS[name]
-    committee = dl.auto(stream.task, effort="fast")
-    committee.combine = combine
+    committee = committee_by(combine, stream.task)
     stop = len(stream) if rounds is None else rounds
     inputs, labels = stream.inputs[:stop], stream.labels[:stop]
     return committee.run(inputs, labels, audit=True), (inputs, labels)
@@ -210,7 +210,7 @@ def test_every_promise_is_kept(name, combine):
         assert made.total <= made.average + made.deviation
     elif name in ("documents", "choices"):
         assert all(isinstance(value, str) for value in made.bounds().values())
-        assert made.vacuous == {} and "no bound of the vote" in str(made)
+        assert made.vacuous == {} and "no bound of the predictions" in str(made)
     else:
         assert made.factor == 2.0 and made.total <= 2 * made.sampled_average + 1e-9
         assert made.bounds()["exact"] == pytest.approx(2 * made.average_bounds()["exact"])
@@ -268,8 +268,7 @@ def test_comparators_are_shrunk_or_given_one_by_one():
 @pytest.mark.parametrize("combine", ["vote", "draw"])
 def test_a_run_that_goes_on_has_no_regret_bound(combine):
     stream = STREAMS["classes"]
-    committee = dl.auto(stream.task, effort="fast")
-    committee.combine = combine
+    committee = committee_by(combine, stream.task)
     cut = [(0, 80), (80, 200)]
     parts = [(stream.inputs[a:b], stream.labels[a:b]) for a, b in cut]
     traces = [committee.run(*part, audit=True) for part in parts]
@@ -283,8 +282,7 @@ def test_a_run_that_goes_on_has_no_regret_bound(combine):
     assert all(isinstance(bound, str) for bound in later.bounds().values())
     assert later.vacuous == {} and "had seen 80 rounds before" in str(later)
     assert later.to_dict()["regret_bound"] is None
-    whole = dl.auto(stream.task, effort="fast")
-    whole.combine = combine
+    whole = committee_by(combine, stream.task)
     everything = dl.certify(whole.run(stream), None, stream)
     for name in ("total", "average", "sampled_average"):
         both = getattr(first, name) + getattr(later, name)
@@ -410,7 +408,7 @@ def test_losses_above_the_largest_void_the_regret_bound():
 
 def test_the_best_sequence_is_used_where_it_pays():
     stream = dl.streams.LabelFlips(rounds=4000, flips=1, seed=0)
-    trace = dl.auto(stream.task, effort="fast").run(stream)
+    trace = committee_by("vote", stream.task).run(stream)
     made = dl.certify(trace, None, stream)
     sequences = (4000.0, *([0.0] * 3))
     turned = dataclasses.replace(made, sequences=sequences)

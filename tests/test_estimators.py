@@ -22,6 +22,7 @@ from driftline.features import Standardiser
 from driftline.inputs import rows_of
 from driftline.state import archive
 from driftline.streams import Planted, PlantedRankings, PlantedSequences
+from tests.strategies import committee_by
 
 T = dl.tasks
 NAMES = np.array(["pear", "apple", "fig"])
@@ -156,7 +157,7 @@ def test_probabilities_of_one_learner_are_the_softmax_of_its_scores():
 
 def test_probabilities_of_a_committee_are_the_mean_of_its_members():
     X, y = digits()
-    model = dl.DriftClassifier("fast").fit(X, y)
+    model = dl.DriftClassifier(lambda task: committee_by("vote", task)).fit(X, y)
     committee = model.learner_
     scores = committee.score_rows(X)
     each = np.exp(scores) / np.exp(scores).sum(axis=2, keepdims=True)

@@ -14,6 +14,7 @@ from driftline.members import Forest, NaiveBayes, Neighbours, Tables
 from driftline.state import archive
 from tests import naive
 from tests.howmany import examples
+from tests.strategies import committee_by
 
 pytestmark = pytest.mark.usefixtures("no_ids")
 
@@ -979,7 +980,7 @@ def test_a_run_that_was_waited_for_is_not_certified_alone():
 
 def test_what_late_weights_cost_is_part_of_the_bounds():
     stream = dl.streams.LabelFlips(rounds=3000, flips=10, seed=0)
-    learner = dl.auto(stream.task, effort="fast")
+    learner = committee_by("vote", stream.task)
     trace = learner.run(stream, delay=100)
     made = dl.certify(trace, None, stream)
     assert made.valid and made.bill > 0.0

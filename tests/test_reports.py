@@ -187,7 +187,10 @@ def test_labels_that_came_late_are_told_in_their_order():
 
 @pytest.mark.parametrize(
     "make",
-    [lambda task: dl.auto(task, effort="fast"), lambda task: dl.OGD(dl.losses.Logistic(task))],
+    [
+        lambda task: dl.auto(task, effort="fast", combine="vote"),
+        lambda task: dl.OGD(dl.losses.Logistic(task)),
+    ],
     ids=["committee", "alone"],
 )
 def test_what_late_labels_have_added_stands_beside_the_bounds(make, tmp_path):

@@ -102,6 +102,7 @@ def test_a_class_is_not_known_before_its_row_came(tmp_path, monkeypatch):
     assert predictions(tmp_path / "other")[:150] == made[0][:150]
 
 
+@pytest.mark.usefixtures("voting")
 def test_the_bound_holds_and_the_audit_finds_nothing(tmp_path, small_pieces):
     path = write_csv(tmp_path / "t.csv", *data(1000))
     done = call("run", path, "--out", tmp_path / "out", "--trace", "--json")

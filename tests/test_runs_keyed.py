@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -265,6 +266,7 @@ def test_a_model_of_keys_in_python(tmp_path, table):
     assert repr(before[0]) == repr(model.to_saved()[0])
 
 
+@pytest.mark.usefixtures("voting")
 def test_the_bound_is_the_sum_of_those_of_keys(tmp_path, table):
     inputs, labels, keys = stream()
     for start, more in (("zero", 0), ("shared", 1)):
@@ -409,9 +411,9 @@ def test_a_run_that_goes_on_elsewhere_says_since_when_keys_are_told(tmp_path, ta
 
 
 def test_a_key_is_shown_in_one_line(tmp_path, table):
-    table.write_text(table.read_text().replace("k0,", '"k\n0",'))
+    table.write_text(re.sub(r"k(\d),", r'"k\n\1",', table.read_text()))
     done = good(call("run", table, "--key", "who", "--out", tmp_path / "out"))
-    assert "k?0 " in done.output and "k\n0" in keys_of(tmp_path / "out")
+    assert re.search(r"k\?\d ", done.output) and "k\n0" in keys_of(tmp_path / "out")
 
 
 def test_there_is_no_way_to_a_trace_of_keys(tmp_path, table):

@@ -44,6 +44,7 @@ def pieces(request, monkeypatch):
         monkeypatch.setattr(schedule, "SHARE", float("inf"))
 
 
+@pytest.mark.usefixtures("voting")
 def test_a_run_makes_the_predictions_of_the_library(tmp_path, pieces):
     delays = np.random.default_rng(1).integers(-1, 40, ROWS)
     inputs, labels = delayed(tmp_path / "t.csv", delays)
@@ -87,6 +88,7 @@ def test_labels_at_once_are_a_run_without_delay(tmp_path):
         assert one[name] == two[name]
 
 
+@pytest.mark.usefixtures("voting")
 @pytest.mark.parametrize("learner", ["fast", "polyak"])
 def test_the_report_says_what_late_labels_have_added(tmp_path, learner):
     inputs, labels = data(ROWS)

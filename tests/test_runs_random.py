@@ -76,6 +76,7 @@ def test_without_an_audit_the_expected_loss_is_there_too(tmp_path, table):
     assert "best member" not in screen
 
 
+@pytest.mark.usefixtures("voting")
 @pytest.mark.parametrize("learner", ["paper", "polyak", "auto"])
 def test_a_certificate_says_which_rounds_it_is_of(tmp_path, table, learner):
     screen, summary, _ = run(table, tmp_path / "out", "--learner", learner)

@@ -450,6 +450,7 @@ def test_old_rows_are_forgotten_and_say_so(tmp_path):
         assert own.predict("rain", {"warm": 1.0}, id="a")["duplicate"]
 
 
+@pytest.mark.usefixtures("voting")
 def test_late_labels_are_part_of_the_live_bound(service):
     _, own, _ = service
     table = rows(80)
@@ -464,6 +465,7 @@ def test_late_labels_are_part_of_the_live_bound(service):
     assert made["paid"] <= made["bound"] and made["delay_cost"] != 0.0
 
 
+@pytest.mark.usefixtures("voting")
 def test_what_people_look_at(service):
     address, own, _ = service
     table = rows(80)

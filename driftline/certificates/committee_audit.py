@@ -22,7 +22,7 @@ from driftline.certificates.recorded import (
 )
 from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
-from driftline.committee import CommitteeTrace, Shares
+from driftline.committee import Committee, CommitteeTrace, Shares
 from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
@@ -31,9 +31,10 @@ from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
 from driftline.inputs import Rows, fingerprint
 from driftline.inputs.taking import take, take_labels
+from driftline.learner import Account
 from driftline.tasks import Task
 from driftline.trace import Trace
-from driftline.typing import Inputs, Labels
+from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["certify_committee"]
 
@@ -73,15 +74,19 @@ def certify_committee(
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
     counts, bills, order = trace.sample_weight, None, np.arange(len(trace))
-    shares = first.state.shares.copy()
-    if trace.arrival is None:
+    shares, mixed, events = first.state.shares.copy(), None, None
+    if trace.arrival is not None:
+        events = Events(trace.members[0])
+        order = events.order
+    if rule.scored:
+        weights, mixed = _played_again(trace, task, inputs, labels, events)
+    elif events is None:
         weights = shares.update(risk, largest, sample_weight=counts)
     else:
-        events = Events(trace.members[0])
         weights, bills = _late_weights(shares, events, risk, largest, counts)
-        order = events.order
+    if events is not None:
         counts = None if counts is None else counts[order]
-    rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made)
+    rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made, mixed)
     theirs = [own[order] for own in made]
     codes = take_labels(labels, order)
     target = _targets(task, rows[order], wanted[order], theirs, losses, codes, counts)
@@ -113,7 +118,9 @@ def certify_committee(
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
         sequences=tuple(best_sequences(risk, min(SWITCHES, len(order) - 1)).tolist()),
         shares=first.state.shares,
-        no_regret_bound=_no_regret_bound(first.state, risk, most, largest),
+        no_regret_bound=(
+            rule.no_bound if rule.scored else _no_regret_bound(first.state, risk, most, largest)
+        ),
         scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
@@ -122,6 +129,42 @@ def certify_committee(
         bills=bills,
         outstanding=None if trace.arrival is None else len(trace) - len(order),
     )
+
+
+def _played_again(
+    trace: CommitteeTrace, task: Task, inputs: Inputs, labels: CheckedLabels, events: Events | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play a committee that averages probabilities again, from its members' states on.
+
+    Return its weights and predictions: both follow from scores, which are not recorded.
+    """
+    first = trace.origin
+    assert first is not None
+    members = [learner_of(member, replay=False) for member in trace.members]
+    state = first.state.replaced(outstanding=None, late=None)
+    scaling = None if state.scaling is None else state.scaling.copy()
+    committee = Committee(members, first.combine, scaling=scaling, _played=True)
+    committee.restore(state.replaced(members=tuple(member.state for member in members)))
+    rows, counts, account = task.layout.rows(inputs), trace.sample_weight, None
+    asked = np.ones(rows.rounds, dtype=bool)
+    if events is not None:
+        weights = np.ones(len(trace)) if counts is None else counts
+        rows, labels = take(rows, events.rounds), take_labels(labels, events.rounds)
+        counts = None if counts is None else counts[events.rounds]
+        asked = rows.asked = events.asked
+        account = Account(events.rounds, events.asked, weights)
+    rows.labels = labels
+    size, parts = committee._batch_size(rows), []
+    for start in range(0, rows.rounds, size):
+        stop = min(start + size, rows.rounds)
+        part, number = labels[start:stop], state.tickets + int(np.count_nonzero(asked[:start]))
+        room = committee._room(part).weighted(None if counts is None else counts[start:stop])
+        if account is not None:
+            room = room.delayed(account, start, stop)
+        committee._play(rows, start, stop, part, number, room)
+        parts.append((room["weights"], room["mixed"]))
+    made, mixed = (np.concatenate(own)[asked] for own in zip(*parts, strict=True))
+    return made, mixed
 
 
 def _late_weights(
@@ -248,7 +291,11 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
 
 
 def _combined(
-    task: Task, trace: CommitteeTrace, weights: np.ndarray, made: list[np.ndarray]
+    task: Task,
+    trace: CommitteeTrace,
+    weights: np.ndarray,
+    made: list[np.ndarray],
+    mixed: np.ndarray | None,
 ) -> np.ndarray:
     """Return the committee's predictions from those of its members."""
     first = trace.origin
@@ -256,7 +303,7 @@ def _combined(
     rule, uniforms = rule_of(first.combine), None
     if not rule.certain:
         uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
-    return rule.predictions(task, Made(made, weights, uniforms))
+    return rule.predictions(task, Made(made, weights, uniforms, mixed=mixed))
 
 
 def _targets(

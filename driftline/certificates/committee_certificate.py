@@ -230,8 +230,7 @@ class CommitteeCertificate:
     def bounds(self) -> dict[str, float | str]:
         """Return every bound of the committee's expected total, or why there is none."""
         if math.isinf(self.factor):
-            reason = "the target loss is not known to be a metric, so nothing bounds a vote"
-            return dict.fromkeys(self.average_bounds(), reason)
+            return dict.fromkeys(self.average_bounds(), self.rule.no_bound)
         given = self.average_bounds().items()
         return {k: self.factor * v if isinstance(v, float) else v for k, v in given}
 

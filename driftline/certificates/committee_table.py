@@ -29,7 +29,7 @@ def table(made: CommitteeCertificate) -> str:
         lines.append(f"bounds of the expected loss: {sums}")
     else:
         lines.append(
-            "no bound of the vote: the target loss is not known to be a metric\n"
+            f"no bound of the predictions: {made.rule.no_bound}\n"
             "bounds of the weighted average: the members' and what the weights add"
         )
     if not made.no_regret_bound:
@@ -38,9 +38,9 @@ def table(made: CommitteeCertificate) -> str:
     if made.scaled:
         lines.append("comparators act on the scaled inputs, and members' bounds hold for these")
     if made.outstanding is not None:
+        older = f"that weights of predictions were older cost {made.bill:.5g}, part of the bounds; "
         lines.append(
-            f"labels came late: that weights of predictions were older cost {made.bill:.5g}, which "
-            f"is part of the bounds; {made.outstanding} labels have not come"
+            f"labels came late: {older if made.bills else ''}{made.outstanding} have not come"
         )
     found = [*made.findings, *(f"the bound {form!r} is exceeded" for form in made.broken)]
     lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]

@@ -62,15 +62,18 @@ def feedback_of(trace: Trace) -> str:
     return feedback
 
 
-def learner_of(trace: Trace) -> Any:
-    """Return a learner from the config of a trace, in the state before the first round."""
+def learner_of(trace: Trace, replay: bool = True) -> Any:
+    """Return a learner from the config of a trace, in the state before the first round.
+
+    With ``replay`` it repeats recorded steps, else it makes its own.
+    """
     steps = makes_steps(trace)
     if trace.origin is None:
         raise InputError(
             "the trace has no first weights, so it cannot be replayed: run with audit=True"
         )
     if steps:
-        return _stepping(trace.config, trace.origin)
+        return _stepping(trace.config, trace.origin, replay)
     try:
         made = single_kind(trace.config["kind"]).from_config(trace.config)
         made.restore(trace.origin)
@@ -81,8 +84,8 @@ def learner_of(trace: Trace) -> Any:
         raise InputError(f"the trace is of a learner that cannot be made: {error!r}") from error
 
 
-def _stepping(config: Json, origin: State) -> OGD:
-    """Return a learner that makes the steps that were recorded."""
+def _stepping(config: Json, origin: State, replay: bool) -> OGD:
+    """Return a learner that makes gradient steps."""
     if origin.weights is None:
         raise InputError("the origin of the run has no weights")
     rows = origin.weights.shape[1 if origin.transposed else 0]
@@ -102,9 +105,9 @@ def _stepping(config: Json, origin: State) -> OGD:
             raise InputError(f"weights are {dtype}, but the learner had {config['dtype']!r}")
         features = from_config(config.get("features"))
         made = OGD(**parts, restart=restart, intercept=intercept, features=features, dtype=dtype)
-        made.mapper = made._resumed_mapper(origin)
-        made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
-        made.engine.resume(origin)
+        if replay:
+            made.engine = type(made.engine)(made.parts, replay=True, dtype=made.engine.dtype)
+        made.restore(origin)
     except InputError:
         raise
     except DAMAGE as error:

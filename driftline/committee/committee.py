@@ -11,8 +11,9 @@ import numpy as np
 from driftline.committee.acceptance import Acceptance
 from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
-from driftline.committee.combine import RULES, Combine, Made, rule_of
+from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
+from driftline.committee.mixture import Mixed, Mixture
 from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import AuditOrigin, CommitteeTrace
@@ -41,6 +42,9 @@ __all__ = ["Committee", "CommitteeRound"]
 #: Members play pieces of at most so many entries, which lie in the processor's cache together,
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
+
+#: Where scores are averaged, pieces have at most so many of them.
+MOST_SCORES = 1 << 18
 
 
 class CommitteeRound(NamedTuple):
@@ -75,14 +79,16 @@ class Committee(Shell):
       loss is a metric, it costs at most twice the weighted average of the members;
     - with ``combine="draw"``, that of a member drawn by its weight. Its expected loss is the
       weighted average of theirs, at most that of the best sequence of members plus the regret
-      of the weights (``shares.regret_bound``), and each member has its own bound.
+      of the weights (``shares.regret_bound``), and each member has its own bound;
+    - with ``combine="mix"``, for classes and signs, the most probable label in the mean of members'
+      probabilities (:mod:`driftline.committee.mixture`). It errs least, and has no bound.
 
     Parameters
     ----------
     members
         Learners of any kind that have not played yet: see :class:`~driftline.learner.Member`.
     combine
-        ``"vote"`` or ``"draw"``.
+        ``"vote"``, ``"draw"`` or ``"mix"``.
     scaling
         What makes inputs of one scale of them, such as
         :class:`~driftline.features.Standardiser`; None leaves them as they are.
@@ -132,13 +138,14 @@ class Committee(Shell):
             raise InputError("the members of a committee must have the same task")
         if not _played and any(member.rounds for member in self.members):
             raise InputError("the members of a committee must not have played before")
-        rule_of(combine)
+        rule = rule_of(combine)
+        rule.check(task)
         if scaling is not None and not isinstance(scaling, Standardiser):
             raise InputError(f"scaling must be a Standardiser() or None, not {scaling!r:.80}")
         if scaling is not None and not task.layout.scalable:
             raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
-        self.combine, self.scaling = combine, scaling
+        self._rule, self.scaling = rule, scaling
         self._all = self.members
         self._seat(self.members)
 
@@ -151,8 +158,11 @@ class Committee(Shell):
         self._cut_short = False
         self._guard = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
-        nats = [member.nats for member in self.members]
-        self._beliefs = None if None in nats else Beliefs(np.array(nats, dtype=np.float64))
+        nats, mixes = [member.nats for member in self.members], self.rule.scored
+        self._mixture = Mixture(self.members) if mixes else None
+        self._beliefs = None
+        if not mixes and None not in nats:
+            self._beliefs = Beliefs(np.array(nats, dtype=np.float64))
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
@@ -180,31 +190,30 @@ class Committee(Shell):
         with self._turn.lock, self._shield():
             self._turn.check()
             number = self._tickets
-            (made, columns), weights = self._play_one(row, checked, number)
+            played, mixed = self._play_one(row, checked, number)
             self._tickets = number + 1
-            return self._round(made, columns, weights, checked, number)
+            return self._round(*played, mixed, checked, number)
 
     def _round(
         self,
         made: Sequence[np.ndarray] | np.ndarray,
         columns: np.ndarray,
-        weights: np.ndarray,
+        weighed: Mixed | np.ndarray,
         checked: Label,
         number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
         risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
+        mixed = weighed.predictions if isinstance(weighed, Mixed) else None
+        weights = weighed.weights if isinstance(weighed, Mixed) else weighed
         if task.zero_one and rule.certain:
-            if isinstance(made, np.ndarray) and made.shape[1] == 1:  # faster than one by one
-                predictions = task.predictions(made).tolist()
-            else:
-                predictions = [task.prediction(numbers) for numbers in made]
-            if (one := rule.one(task, predictions, weights[0], task.label(checked))) is not None:
+            one = rule.one(task, Made(made, weights, mixed=mixed), task.label(checked))
+            if one is not None:
                 return CommitteeRound(*one, one[1], weights[0], risks)
         uniforms = None if rule.certain else self._draws.uniform(number)[:, 0]
         losses = columns[table.TARGET_ROW][np.newaxis]
         given = weights, uniforms, risks[np.newaxis], losses, [checked]
-        theirs = Made([own[np.newaxis] for own in made], *given)
+        theirs = Made([own[np.newaxis] for own in made], *given, mixed=mixed)
         rows = rule.predictions(task, theirs)
         (risk,), (loss,) = rule.paid(task, theirs, rows)
         return CommitteeRound(task.prediction(rows[0]), float(risk), float(loss), weights[0], risks)
@@ -285,12 +294,12 @@ class Committee(Shell):
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
-    ) -> tuple[Played, np.ndarray]:
+    ) -> tuple[Played, Mixed | np.ndarray]:
         """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
         ``paid`` is what was predicted has cost, if that was in an earlier state.
         Return the members' predictions as numbers with a column of the trace for each, and the
-        weights before the round.
+        weights before the round, or what the mixture has said.
         """
         if self._cut_short:
             self._check_whole()
@@ -305,9 +314,9 @@ class Committee(Shell):
             if not accepts.like_last(row) and self.features is None:
                 self._meet(row)
             played = self._groups.play_one(row, self.scaling, checked, number)
-            weights = self._weigh_one(played[1], paid)
+            weighed = self._weigh_one(played, checked, paid)
             self._acceptance.note(row)  # another one, if members were left out
-            return played, weights
+            return played, weighed
         except BaseException as error:
             if before is not None:
                 self._rollback(before)
@@ -327,15 +336,25 @@ class Committee(Shell):
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         """Let all members play some rows, and the weights learn from what happened."""
-        self._groups.play(rows, start, stop, self.scaling, labels, number, room)
+        mixture, scores, given = self._mixture, None, room
+        if mixture is not None:
+            scores = mixture.room(stop - start)
+            given = room.scored_in(mixture.parts(scores))
+        self._groups.play(rows, start, stop, self.scaling, labels, number, given)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
-        losses = np.stack([batch["loss"] for batch in room.members], axis=1)
         paid, counts, asked = risks, room.columns.get("sample_weight"), None
         if room.late is not None:  # weights move by what was predicted, when it is told
             late, first = room.late
-            given = (first, first + len(risks), risks, self.shares.kept)
-            paid, counts, asked = late.settle(*given)
+            paid, counts, asked = late.settle(first, first + len(risks), risks, self.shares.kept)
+        if mixture is not None and scores is not None:
+            mixture.fill(scores, [batch["prediction"] for batch in room.members])
+            alarms, out = self._alarms, room["weights"]
+            learned: Any = {"sample_weight": counts, "alarms": alarms, "late": asked, "out": out}
+            mixed = mixture.learn(self.shares, scores, paid, labels, **learned)
+            room.columns["mixed"], room.columns["chances"] = mixed.predictions, mixed.probabilities
+            return
+        losses = np.stack([batch["loss"] for batch in room.members], axis=1)
         believed = None
         if "scores" in room.members[0].columns:
             believed = room["weights"] if self._beliefs is None else np.empty_like(risks)
@@ -356,6 +375,8 @@ class Committee(Shell):
     def _batch_size(self, rows: Rows) -> int:
         size = max(MOST_ENTRIES * rows.rounds // max(1, rows.size), FEWEST_ROWS)
         own = [member._batch_size(rows) for member in self.members]
+        if self._mixture is not None:
+            size = min(size, max(FEWEST_ROWS, MOST_SCORES // self._mixture.room(1).size))
         return max(1, min(size, *own))
 
     # -- looking
@@ -365,19 +386,28 @@ class Committee(Shell):
             self._check_whole()
         mapped = None if self.scaling is None else self.scaling.look_at(rows)
         suited = self._suited(rows.features, rows.transposed)
-        looks = self._groups.look_at(rows, mapped, suited, numbers, whole)
-        shares = self.shares if len(looks) == len(self.members) else Shares(len(looks))
-        made, now = [own.predictions for own in looks], shares.now
-        weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
-        uniforms = None if self.rule.certain else self._draws.at(numbers)[:, 0]
-        predictions = self.rule.predictions(self.task, Made(made, weights, uniforms))
+        looks = self._groups.look_at(rows, mapped, suited, numbers, whole or self.rule.scored)
+        seated = len(looks) == len(self.members)
+        shares = self.shares if seated else Shares(len(looks))
+        made, uniforms, mixed = [own.predictions for own in looks], None, None
+        if not self.rule.certain:
+            uniforms = self._draws.at(numbers)[:, 0]
+        if self._mixture is not None:
+            mixed = self._mixed(self._mixture if seated else Mixture(suited), shares, looks)
+            weights, now = mixed.weights, mixed.weights[0]
+        else:
+            now = shares.now
+            weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
+        codes = None if mixed is None else mixed.predictions
+        predictions = self.rule.predictions(self.task, Made(made, weights, uniforms, mixed=codes))
+        chances = None if mixed is None else mixed.probabilities
         if not whole:
-            return Asked(predictions)
+            return Asked(predictions, probabilities=chances)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
-            own = self._means(predictions, members, shares, now)
-            return Asked(predictions, *own, mapped, scores)
+            own = self._means(predictions, members, shares, now, mixed)
+            return Asked(predictions, *own, mapped, scores, chances)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
             self._means(predictions[t : t + 1], np.array([own]), shares, now)
@@ -386,15 +416,44 @@ class Committee(Shell):
         mean, means = [mean[0] for mean, _ in parts], [own[0] for _, own in parts]
         return Asked(predictions, mean, means, mapped)
 
+    def _mixed(self, mixture: Mixture, shares: Shares, looks: Sequence[Asked]) -> Mixed:
+        """Return what averaged probabilities say of rounds that members have looked at."""
+        scores = mixture.room(len(looks[0].predictions))
+        for part, own in zip(mixture.parts(scores), looks, strict=True):
+            assert own.scores is not None
+            part[:] = own.scores[0]
+        mixture.fill(scores, [own.predictions for own in looks])
+        return mixture.look(shares, scores)
+
     def _means(
-        self, predictions: np.ndarray, members: np.ndarray, shares: Shares, now: np.ndarray
+        self,
+        predictions: np.ndarray,
+        members: np.ndarray,
+        shares: Shares,
+        now: np.ndarray,
+        mixed: Mixed | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return mean loss encodings of rounds; and those of members, of sets, of the weights."""
+        rounds, _, size = members.shape
+        if mixed is not None:  # sets are judged by what they predict themselves
+            theirs = np.hstack([mixed.theirs, predictions]).reshape(-1, 1)
+            sets = self.task.encode_losses(theirs, size).reshape(rounds, -1, size)
+            return sets[:, -1], np.concatenate([members, sets], axis=1)
         sets = shares.means(members, now)
         mean = sets[:, -1]
         if self.rule.certain:
-            mean = self.task.encode_losses(predictions, members.shape[2])
+            mean = self.task.encode_losses(predictions, size)
         return mean, np.concatenate([members, sets], axis=1)
+
+    def look(self, inputs: Inputs) -> Asked:
+        """Return what would be predicted next for each of many inputs, and by which probabilities.
+
+        The latter if the committee averages probabilities.
+        """
+        rows = self._layout.rows(inputs)
+        with self._turn.lock:
+            self._check_features(rows)
+            return self._look(rows, np.full(rows.rounds, self._tickets), whole=False)
 
     def score_rows(self, inputs: Inputs) -> np.ndarray:
         """Return the members' scores of many inputs: members, rows, scores.
@@ -420,7 +479,7 @@ class Committee(Shell):
         members = tuple(member._state() for member in self.members) if weights else ()
         scaling = None if self.scaling is None else self.scaling.copy()
         key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
-        beliefs = None if self._beliefs is None else self._beliefs.state.copy()
+        beliefs = None if self._believes is None else self._believes.state.copy()
         alarms = self._alarms.copy()
         learned = (self.rounds, shares, scaling, members, beliefs, alarms)
         return CommitteeState(key, tickets, *learned, **self._waiting)
@@ -466,8 +525,8 @@ class Committee(Shell):
                     member.restore(own)
                 self._groups = Groups(self.members)
                 self.shares.resume(state.shares.state, state.shares.sums)
-                if self._beliefs is not None:
-                    self._beliefs.resume(state.beliefs)
+                if self._believes is not None:
+                    self._believes.resume(state.beliefs)
                 self._alarms = state.alarms.copy()
             except BaseException:
                 self._rollback(before)
@@ -521,7 +580,8 @@ class Committee(Shell):
             members = [member._grown(classes, longer, known) for member in self.members]
             made = Committee(members, self.combine, scaling=scaling, _played=True)
             made.shares = self.shares.copy()
-            made._beliefs = None if self._beliefs is None else self._beliefs.copy()
+            if made._believes is not None and self._believes is not None:
+                made._believes.state = self._believes.state.copy()
             made._alarms = self._alarms.copy()
             made._resume_tickets(self._state(weights=False))
             return made
@@ -531,7 +591,17 @@ class Committee(Shell):
     @property
     def rule(self) -> Combine:
         """The rule by which members' predictions are combined."""
-        return RULES[self.combine]
+        return self._rule
+
+    @property
+    def combine(self) -> str:
+        """The name of that rule."""
+        return self._rule.name
+
+    @property
+    def _believes(self) -> Beliefs | Mixture | None:
+        """What has learned from probabilities, if anything has."""
+        return self._beliefs if self._mixture is None else self._mixture
 
     @property
     def weights(self) -> np.ndarray:
@@ -568,7 +638,7 @@ class Committee(Shell):
     def beliefs(self) -> np.ndarray:
         """How much each member counts in what the committee believes: see :class:`Beliefs`.
 
-        The weights of the vote where members' scores are not logarithms of chances.
+        The weights where members' scores are not logarithms of chances, or are calibrated.
         """
         with self._turn.lock:
             return self.shares.now if self._beliefs is None else self._beliefs.now
@@ -634,7 +704,7 @@ class Committee(Shell):
         if made is not None:
             return in_words(made)
         if math.isinf(self.rule.factor(self.task)):
-            return ["bound  none beforehand: the target loss is not known to be a metric"]
+            return [f"bound  none beforehand: {self.rule.no_bound}"]
         return ["bound  none beforehand: every member starts again, or has no theorem"]
 
     def describe(self) -> str:
@@ -701,8 +771,8 @@ class Committee(Shell):
             member._rollback(own)
         state = checkpoint.state
         self.shares, self.scaling = state.shares, state.scaling
-        if self._beliefs is not None and state.beliefs is not None:
-            self._beliefs.state = state.beliefs
+        if self._believes is not None and state.beliefs is not None:
+            self._believes.state = state.beliefs
         self._alarms = state.alarms.copy()
         self._resume_tickets(state)
 
@@ -762,14 +832,23 @@ class Committee(Shell):
             believed=believed,
         )
 
-    def _weigh_one(self, columns: np.ndarray, paid: np.ndarray | None = None) -> np.ndarray:
+    def _weigh_one(
+        self, played: Played, label: Label, paid: np.ndarray | None = None
+    ) -> Mixed | np.ndarray:
         """Do the same for one round, of which there is a column of the record for each member."""
-        losses = columns[table.LOSS_ROW][np.newaxis]
-        if paid is None:
-            return self._weigh(columns[table.RISK_ROW][np.newaxis], losses)
-        own, kept = paid[np.newaxis], self.shares.kept
-        late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(own[:, -kept:])
-        return self._weigh(own[:, :-kept], losses, late=late)
+        made, columns = played
+        risks, late, kept = columns[table.RISK_ROW][np.newaxis], None, self.shares.kept
+        if paid is not None:
+            own = paid[np.newaxis]
+            late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(own[:, -kept:])
+            risks = own[:, :-kept]
+        if (mixture := self._mixture) is not None:
+            scores = mixture.room(1)
+            scores[0, self.task.dim - mixture.labels :] = columns[table.SCORES :]
+            mixture.fill(scores, made)
+            alarms = self._alarms
+            return mixture.learn(self.shares, scores, risks, label, alarms=alarms, late=late)
+        return self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late)
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
@@ -781,7 +860,7 @@ class Committee(Shell):
             uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
         losses = np.stack([batch["target_loss"] for batch in played], axis=1)
         given = weights, uniforms, risks, losses, labels, room.columns.get("sample_weight")
-        made = Made([batch["prediction"] for batch in played], *given)
+        made = Made([own["prediction"] for own in played], *given, room.columns.get("mixed"))
         rows = rule.predictions(self.task, made)
         risk, target = rule.paid(self.task, made, rows)
         return {"risk": risk, "target_loss": target, "prediction": rows}
@@ -793,6 +872,11 @@ class Committee(Shell):
     @property
     def _takes_top(self) -> bool:
         return self.rule.certain and all(member.takes_top for member in self.members)
+
+    def _probabilities_in(self, batch: Batch) -> np.ndarray:
+        if self._mixture is None:
+            return super()._probabilities_in(batch)
+        return batch["chances"]
 
     def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         return np.stack([own["scores"] for own in batch.members]), batch["beliefs"]

@@ -11,7 +11,7 @@ from driftline.engines import CompiledEngine
 from driftline.inputs import DenseRows, Rows, cast, refuse
 from driftline.kernels import lay_out, layout_is_known, play_together
 from driftline.kernels import program as at
-from driftline.learner import OGD
+from driftline.learner import OGD, round_rows
 from driftline.state import Draws
 from driftline.typing import Label
 
@@ -44,7 +44,7 @@ class FusedStep:
         self._inputs = np.empty((1, row.features), self._dtype)
         self._labels = np.empty((1, checked.size), np.int64)
         self._uniforms = np.full((count, 1, 1), 0.5)
-        self._trace = np.empty((len(at.TRACE_COLUMNS), count))
+        self._trace = np.empty((round_rows(task), count))
         self._predictions = np.empty((count, 1, task.prediction_size), np.int64)
         self._certain = all(member.decoder.deterministic for member in members)
         self._first, self._buffer = 0, np.empty((0, count, 1, 1))

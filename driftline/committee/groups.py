@@ -11,8 +11,7 @@ from driftline.committee.fused import FusedStep
 from driftline.errors import InputError
 from driftline.features import Map, Mapper, Standardiser
 from driftline.inputs import DenseRows, Rows, SparseRows, refuse, rows_of
-from driftline.kernels import program as table
-from driftline.learner import Asked, Member
+from driftline.learner import Asked, Member, round_rows
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Inputs, Label
 
@@ -88,7 +87,7 @@ class Group:
                         made[j] = prediction
         for j, member in alone:
             prediction, column = member._learn_one_mapped(row, checked, number)
-            made[j], columns[:, j] = prediction.copy(), column[: len(columns)]
+            made[j], columns[: len(column), j] = prediction.copy(), column[: len(columns)]
 
     def score_rows(self, inputs: Inputs, scaled: Inputs) -> list[np.ndarray]:
         """Return the members' scores of many inputs, mapped in blocks, since they may be wide."""
@@ -115,7 +114,7 @@ class Groups:
     """All members of a committee, group by group."""
 
     def __init__(self, members: Sequence[Member]):
-        self.count = len(members)
+        self.count, self._rows = len(members), round_rows(members[0].task)
         self.groups: list[Group] = []
         for j, member in enumerate(members):
             known = next((group for group in self.groups if group.map == member.map), None)
@@ -140,7 +139,7 @@ class Groups:
         else:
             seen = [group.seen(row, 0, 1, scaling)[0] for group in self.groups]
         made: list[Any] = [None] * self.count
-        columns = np.empty((len(table.TRACE_COLUMNS), self.count))
+        columns = np.empty((self._rows, self.count))
         for group, own in zip(self.groups, seen, strict=True):
             group.play_one(own, checked, number, made, columns)
         return made, columns

@@ -112,7 +112,7 @@ def auto(
     task: Task,
     *,
     effort: str = "balanced",
-    combine: str = "vote",
+    combine: str | None = None,
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
@@ -125,7 +125,7 @@ def auto(
     task: Task,
     *,
     effort: str = "balanced",
-    combine: str = "vote",
+    combine: str | None = None,
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
@@ -137,7 +137,7 @@ def auto(
     task: Task,
     *,
     effort: str = "balanced",
-    combine: str = "vote",
+    combine: str | None = None,
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
@@ -156,13 +156,15 @@ def auto(
     most 128 features, and so are neighbours in rows as they are; other members without steps,
     and those without an intercept, are for at most 32. On other rows they are left out.
 
-    With ``combine="draw"`` a member is drawn by its weight; by default all vote. For classes, signs
-    and tags a draw has one more member, whose own theorem bounds what the committee pays before the
-    first round: see :attr:`Committee.apriori_bound`.
+    Of classes and signs what is most probable in the mean of members' probabilities is predicted;
+    for other tasks all vote, as everywhere with ``combine="vote"``. With ``combine="draw"`` a
+    member is drawn by its weight. For classes, signs and tags a draw has one more member, whose own
+    theorem bounds what the committee pays before the first round: see
+    :attr:`Committee.apriori_bound`. Averaged probabilities have no such bound, and err least.
 
-    For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does a vote where
-    an answer could cost more. The linear ones have twins that always answer, which is better where
-    labels are noisy and no answer costs nearly as much as a guess.
+    For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does the committee
+    where an answer could cost more. The linear ones have twins that always answer, which is better
+    where labels are noisy and no answer costs nearly as much as a guess.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -198,6 +200,7 @@ def auto(
     rest: Rest = {"intercept": scaler is None, "dtype": dtype}
     kind, cost = task.answers.kind, task.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
+    combine = usual_rule(task) if combine is None else combine
     members: list[Member] = [*lineup(task, rest)]
     if task.answers is not task:
         members += [_answering(member, cost) for member in lineup(task, rest)]
@@ -212,6 +215,11 @@ def auto(
     if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
     return Committee(members, combine, scaling=scaler, seed=seed)
+
+
+def usual_rule(task: Task) -> str:
+    """Return the rule that makes the fewest mistakes: averages where there are probabilities."""
+    return "mix" if task.answers.kind in ("classes", "sign") else "vote"
 
 
 def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> OGD:

@@ -71,6 +71,11 @@ def chances_and_doubt(
     if learner.features is None:  # nothing is known yet, not even how many features there are
         count = len(list(task.answers.all_labels))
         return np.full((_rows(X), count), -np.log(count)), np.zeros(_rows(X), dtype=bool)
+    if isinstance(learner, Committee) and learner.rule.scored:
+        looked = learner.look(X)
+        assert looked.probabilities is not None
+        none = (looked.predictions[:, 0] < 0) & (task.kind != "sign")
+        return np.log(looked.probabilities), none
     weights, scores = beliefs(learner, X)
     codes = voted(learner, scores) if vote else None
     none = np.zeros(scores.shape[1], dtype=bool)

@@ -92,7 +92,7 @@ from driftline.detectors.alarms import PARAMS, AlarmLog, note, skip
 from driftline.errors import InputError
 from driftline.kernels import SHARES, helper, kernel
 
-__all__ = ["Bills", "Shares", "Stretch", "stretches_of"]
+__all__ = ["Bills", "Shares", "Stretch", "choose", "move", "rescale", "stretches_of"]
 
 RATES = (0.25, 1.0, 4.0)
 SHARE_VALUES = (1e-4, 1e-3, 1e-2, 5e-2)
@@ -145,11 +145,6 @@ def update(
     paid = work[:sets]
     factors = work[sets : sets + members]
     lost = work[sets + members : sets + 2 * members]
-    keeps = work[sets + 2 * members : sets + 2 * members + own.size]
-    gives = work[sets + 2 * members + own.size :]
-    for i in range(own.size):
-        keeps[i] = 1.0 - grid[i // members, 1]
-        gives[i] = grid[i // members, 1] / members
     for t in range(rounds):
         for j in range(members):
             weights[t, j] = 0.0
@@ -170,7 +165,7 @@ def update(
                 skip(alarms)
             continue
         if counts > state[SCALE]:
-            _rescale(state, totals, chances, counts)
+            rescale(state, totals, chances, counts)
         if nats.size > 0:
             believe(surrogate[t], nats, state[SCALE], beliefs, factors)
         best, alike, most = 1.0, True, largest * state[SCALE]
@@ -202,26 +197,38 @@ def update(
                 bills[MEAN] += most * (then - now - more)
                 bills[WORST] += most * worst
         if not alike:
-            _choose(state, totals, chances, paid)
-            for g in range(sets):
-                if g == 0 or grid[g, 0] != grid[g - 1, 0]:
-                    worst = math.exp(-grid[g, 0])  # of a member that errs where another does not
-                    for j in range(members):
-                        away = lost[j] - best
-                        if away == 0.0:
-                            factors[j] = 1.0
-                        elif away == 1.0:
-                            factors[j] = worst
-                        else:
-                            factors[j] = math.exp(-grid[g, 0] * away)
-                norm = 0.0
+            choose(state, totals, chances, paid)
+        move(own, lost, best, alike, grid, factors)
+
+
+@helper
+def move(own, lost, best, alike, grid, factors):
+    """Let every set's weights of members learn from losses, of which ``best`` is the least.
+
+    Then each member gets its share of all weight back: nothing but that if all fare alike.
+    """
+    sets, members = grid.shape[0], lost.size
+    for g in range(sets):
+        if not alike:
+            if g == 0 or grid[g, 0] != grid[g - 1, 0]:
+                worst = math.exp(-grid[g, 0])  # of a member that errs where another does not
                 for j in range(members):
-                    own[g * members + j] *= factors[j]
-                    norm += own[g * members + j]
-                for j in range(members):
-                    own[g * members + j] /= norm
-        for i in range(own.size):
-            own[i] = keeps[i] * own[i] + gives[i]
+                    away = lost[j] - best
+                    if away == 0.0:
+                        factors[j] = 1.0
+                    elif away == 1.0:
+                        factors[j] = worst
+                    else:
+                        factors[j] = math.exp(-grid[g, 0] * away)
+            norm = 0.0
+            for j in range(members):
+                own[g * members + j] *= factors[j]
+                norm += own[g * members + j]
+            for j in range(members):
+                own[g * members + j] /= norm
+        keeps, gives = 1.0 - grid[g, 1], grid[g, 1] / members
+        for j in range(members):
+            own[g * members + j] = keeps * own[g * members + j] + gives
 
 
 @helper
@@ -234,7 +241,7 @@ def _mean(weights, losses, largest):
 
 
 @helper
-def _rescale(state, totals, chances, counts):
+def rescale(state, totals, chances, counts):
     """Let the scale be a power of 2 that is not below a weight; all sets count alike again."""
     scale = 1.0
     while scale < counts:
@@ -247,7 +254,7 @@ def _rescale(state, totals, chances, counts):
 
 
 @helper
-def _choose(state, totals, chances, paid):
+def choose(state, totals, chances, paid):
     """Let the chances of the sets learn from what each has paid."""
     sets = totals.size
     rate = math.log(sets) / state[GAP]
@@ -349,7 +356,7 @@ class Shares:
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
         self.state[HEAD + 2 * sets :] = 1.0 / members
         self.sums = np.zeros(OF_SETS + sets)
-        self._work = np.empty(sets + 2 * members + 2 * sets * members)
+        self._work = np.empty(sets + 2 * members)
 
     @property
     def bills(self) -> Bills:

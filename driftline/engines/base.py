@@ -139,6 +139,12 @@ class Block(NamedTuple):
         for name, value in values.items():
             self.trace[at.ROW[name], t] = value
 
+    def scored_below(self) -> Block:
+        """Return the block with scores written below its record, if there are such rows."""
+        if len(self.trace) <= at.SCORES:
+            return self
+        return self._replace(scores=self.trace[at.SCORES :].T)
+
     def cut(self, first: int, size: int) -> Block:
         """Return some of the rounds."""
         part = slice(first, first + size)
@@ -164,7 +170,8 @@ class Asked(NamedTuple):
     ``predictions`` are rows of integers, with -1 behind shorter ones. ``mean`` are the mean loss
     encodings, and ``means`` those of members: they have an array for every round, and are lists
     where rounds differ in size. ``mapped`` are the rows after the feature map, None without one.
-    ``scores`` are by member, round and score, None where rounds differ in size.
+    ``scores`` are by member, round and score, None where rounds differ in size. ``probabilities``
+    of labels are there if they are what is predicted by.
     """
 
     predictions: np.ndarray
@@ -172,6 +179,7 @@ class Asked(NamedTuple):
     means: Sequence[np.ndarray] | np.ndarray | None = None
     mapped: Rows | None = None
     scores: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
 
 
 class Mark(NamedTuple):
@@ -450,7 +458,7 @@ class Engine:
         prediction: np.ndarray,
     ) -> int:
         """Play one round into columns of length 1; return 1 if it was accepted, else 0."""
-        block = Block(row, 0, 1, labels, uniforms, trace, prediction)
+        block = Block(row, 0, 1, labels, uniforms, trace, prediction).scored_below()
         if self.parts.restart is None and self.compiled:
             return self.advance(block)
         before = self.mark()

@@ -64,6 +64,7 @@ from driftline.kernels.signatures import MAP_SPARSE_ROUNDS32 as MAP_SPARSE_ROUND
 from driftline.kernels.signatures import MAP_SPARSE_ROUNDS64 as MAP_SPARSE_ROUNDS64
 from driftline.kernels.signatures import MEMBER as MEMBER
 from driftline.kernels.signatures import MIX as MIX
+from driftline.kernels.signatures import MIXTURE as MIXTURE
 from driftline.kernels.signatures import POINT as POINT
 from driftline.kernels.signatures import POOL as POOL
 from driftline.kernels.signatures import RANKS as RANKS

@@ -263,6 +263,29 @@ SHARES = types.void(
     vector,
 )
 
+#: ``mix(scores, losses, labels, cost, sample weights, grid, state, calibration, work, weights,
+#: probabilities, predictions, theirs, params, alarms, rounds, kept)``: scores by round, label and
+#: member; see :mod:`driftline.committee.mixture`.
+MIXTURE = types.void(
+    types.Array(types.float64, 3, "C"),
+    matrix,
+    integers,
+    types.float64,
+    vector,
+    matrix,
+    vector,
+    vector,
+    vector,
+    matrix,
+    matrix,
+    predictions,
+    predictions,
+    vector,
+    vector,
+    integers,
+    matrix,
+)
+
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)
 

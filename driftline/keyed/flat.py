@@ -269,6 +269,7 @@ class Flat(Arrays):
                 raise InputError("its weights have another domain")
             worker.restore(worker.state)
         except DAMAGE as error:
+            self._row[:] = self._start  # no other call meets what was refused
             raise InputError(f"learner {slot} of the file cannot be: {error}") from error
         self._keep(slot)  # as it was understood
 
@@ -292,8 +293,8 @@ def _owners(committee: Any) -> list[Owner]:
         _attribute(lambda: committee.shares, "state", votes),
         _attribute(lambda: committee.shares, "sums", slice(0)),
     ]
-    if committee._beliefs is not None:
-        made.append(_attribute(lambda: committee._beliefs, "state", everything))
+    if committee._believes is not None:
+        made.append(_attribute(lambda: committee._believes, "state", everything))
     if committee.scaling is not None:
         made.append(_attribute(lambda: committee.scaling, "state", everything))
     for member in committee.members:

@@ -4,11 +4,13 @@ from driftline.engines import Asked as Asked
 from driftline.learner.balance import Balance as Balance
 from driftline.learner.base import Learner as Learner
 from driftline.learner.core import Given as Given
+from driftline.learner.late import Account as Account
 from driftline.learner.late import Kept as Kept
 from driftline.learner.late import Waiting as Waiting
 from driftline.learner.member import Member as Member
 from driftline.learner.member import Round as Round
 from driftline.learner.member import check_longer as check_longer
+from driftline.learner.member import round_rows as round_rows
 from driftline.learner.ogd import OGD as OGD
 from driftline.learner.predictor import Predictor as Predictor
 from driftline.learner.probabilities import gives_probabilities as gives_probabilities

@@ -141,9 +141,11 @@ class Asking(Core):
             self._check_features(rows)
             first, count = self._tickets, rows.rounds
             wanted = np.arange(first, first + count) if numbers is None else numbers
-            made, mean, means, mapped, scores = self._look(rows, wanted)
+            made, mean, means, mapped, scores, known_chances = self._look(rows, wanted)
             chances: Any = [None] * count
-            if probabilities and scores is not None:
+            if probabilities and known_chances is not None:
+                chances = known_chances
+            elif probabilities and scores is not None:
                 chances = self._probabilities(scores, self._believed(len(scores)), made)
             known, learner, prediction = self.rounds, self.identify(), self.task.prediction
             if count > 1:  # one ticket does not keep the arrays of all alive

@@ -187,6 +187,10 @@ class Core(Learner):
         """Whether predictions are functions of scores: nothing is drawn."""
         return False
 
+    def _probabilities_in(self, batch: Batch) -> np.ndarray:
+        """Return the probabilities of labels before rounds that were played with their scores."""
+        return self._probabilities(*self._scores_of(batch), batch["prediction"])
+
     def _scores_of(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores of rounds, members first, and the weights of members in each."""
         return batch["scores"][np.newaxis], ONE

@@ -21,7 +21,7 @@ from driftline.learner.outstanding import Outstanding
 from driftline.tasks import Task
 from driftline.typing import CheckedLabels, Saved
 
-__all__ = ["AskedRounds", "Kept", "LateRun", "ToldRun", "Waiting"]
+__all__ = ["Account", "AskedRounds", "Kept", "LateRun", "ToldRun", "Waiting"]
 
 #: The version of the fields of rounds that wait.
 VERSION = 1
@@ -89,6 +89,57 @@ class Kept:
         made = self._table[self._of_round[rounds]]
         used = np.flatnonzero(made.any(axis=0))
         return np.ascontiguousarray(made[:, : used[-1] + 1 if len(used) else 0])
+
+
+class Account:
+    """What members of a committee have paid for rounds when these were asked for.
+
+    Parameters
+    ----------
+    rounds, asked
+        The round of every event, and whether it is asked for or told.
+    sample_weight
+        Of every round.
+    before
+        What was paid for the first rounds, which wait already; None for none.
+    """
+
+    def __init__(
+        self,
+        rounds: np.ndarray,
+        asked: np.ndarray,
+        sample_weight: np.ndarray,
+        before: np.ndarray | None = None,
+    ):
+        self.rounds, self.asked, self._counts = rounds, asked, sample_weight
+        self._before = before
+        self._paid: tuple[np.ndarray, np.ndarray] | None = None
+
+    def settle(
+        self, start: int, stop: int, risks: np.ndarray, width: int
+    ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
+        """Return what members had paid for the rounds of some events, and how these count.
+
+        ``risks`` are what members pay in each event; those of rounds that are asked for are kept
+        until the round is told. Events that are asked for count -1: they move no weights. What
+        weights have paid, this many numbers a round, is written by whoever has them.
+        """
+        members = risks.shape[1]
+        if self._paid is None:
+            whole = np.full((len(self._counts), members + width), np.nan)
+            if self._before is not None:
+                whole[: len(self._before)] = self._before
+            self._paid = whole[:, :members].copy(), whole[:, members:].copy()
+        paid, by_weights = self._paid
+        rounds, asked = self.rounds[start:stop], self.asked[start:stop]
+        paid[rounds[asked]] = risks[asked]
+        counts = np.where(asked, -1.0, self._counts[rounds])
+        given = AskedRounds(np.ascontiguousarray(rounds), by_weights)
+        return np.ascontiguousarray(paid[rounds]), counts, given
+
+    def of(self, rounds: np.ndarray) -> np.ndarray | None:
+        """Return what was paid for some rounds, None if nothing was settled."""
+        return None if self._paid is None else np.hstack(self._paid)[rounds]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,10 +273,8 @@ class LateRun:
         numbers = first + np.arange(count)
         due = np.where(delays < 0, -1, numbers + np.maximum(delays, 0))
         weights = np.ones(count) if sample_weight is None else sample_weight
-        #: What is kept of rounds that waited; and of all, by a committee what members have paid and
-        #: what its weights have, by others rows of numbers.
+        #: What is kept of rounds that waited; and of all by a learner that is no committee.
         self._before: np.ndarray | None = None
-        self._paid: tuple[np.ndarray, np.ndarray] | None = None
         self._kept: Kept | None = None
         if waiting is not None:
             rows, numbers = after(waiting.rows, rows), np.r_[waiting.numbers, numbers]
@@ -259,6 +308,7 @@ class LateRun:
         self.rounds = np.empty(len(self.asked), dtype=np.int64)
         self.rounds[self.ask_events] = np.arange(self.carried, len(numbers))
         self.rounds[tells] = told
+        self._account = Account(self.rounds, self.asked, weights, self._before)
 
     @property
     def events(self) -> tuple[Rows, CheckedLabels, np.ndarray | None]:
@@ -274,24 +324,8 @@ class LateRun:
     def settle(
         self, start: int, stop: int, risks: np.ndarray, width: int
     ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
-        """Return what members had paid for the rounds of some events, and how these count.
-
-        ``risks`` are what members pay in each event; those of rounds that are asked for are kept
-        until the round is told. Events that are asked for count -1: they move no weights. What
-        weights have paid, this many numbers a round, is written by whoever has them.
-        """
-        members = risks.shape[1]
-        if self._paid is None:
-            whole = np.full((len(self.numbers), members + width), np.nan)
-            if self._before is not None:
-                whole[: self.carried] = self._before
-            self._paid = whole[:, :members].copy(), whole[:, members:].copy()
-        paid, by_weights = self._paid
-        rounds, asked = self.rounds[start:stop], self.asked[start:stop]
-        paid[rounds[asked]] = risks[asked]
-        counts = np.where(asked, -1.0, self.sample_weight[rounds])
-        given = AskedRounds(np.ascontiguousarray(rounds), by_weights)
-        return np.ascontiguousarray(paid[rounds]), counts, given
+        """Return what members had paid for the rounds of some events: see :class:`Account`."""
+        return self._account.settle(start, stop, risks, width)
 
     @property
     def kept(self) -> Kept:
@@ -309,8 +343,8 @@ class LateRun:
             return None
         given = (self.rows, self.labels, self.numbers, self.due, self.sample_weight)
         made = Waiting(*given).taken(left)
-        if self._paid is not None:
-            return replace(made, kept=np.hstack(self._paid)[left])
+        if (paid := self._account.of(left)) is not None:
+            return replace(made, kept=paid)
         return made if self._kept is None else replace(made, kept=self._kept.of(left))
 
     def tickets_left(

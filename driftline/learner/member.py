@@ -24,6 +24,7 @@ from driftline.errors import InputError
 from driftline.features import Map, Mapper
 from driftline.features.base import Mapped
 from driftline.inputs import Rows
+from driftline.kernels import program as at
 from driftline.learner.shell import Shell
 from driftline.state import State
 from driftline.tasks import Distribution, Task
@@ -31,7 +32,7 @@ from driftline.theorem import AprioriBound
 from driftline.trace import Batch, Trace
 from driftline.typing import CheckedLabels, Input, Inputs, Label, Prediction
 
-__all__ = ["Member", "Round", "check_longer"]
+__all__ = ["Member", "Round", "check_longer", "round_rows"]
 
 #: Rows of some kind.
 Met = TypeVar("Met", bound=Rows)
@@ -52,6 +53,15 @@ class Round(NamedTuple):
     target_loss: float
     eta: float
     grad_sq: float
+
+
+def round_rows(task: Task) -> int:
+    """Return the length of a column with the record of one round.
+
+    Of classes and signs it ends with the scores, since committees may average probabilities.
+    """
+    scored = task.answers.kind in ("classes", "sign")
+    return at.SCORES + task.dim if scored else len(at.WATCHED_COLUMNS)
 
 
 def check_longer(task: Task, known: int | None, features: int) -> None:

@@ -20,7 +20,7 @@ from driftline.features.base import Mapped
 from driftline.inputs import DenseRows, Rows, SparseRows, cast, float_type, refuse, rows_of
 from driftline.kernels import COMPILES, MISSING
 from driftline.kernels import program as at
-from driftline.learner.member import Member, Round, check_longer
+from driftline.learner.member import Member, Round, check_longer, round_rows
 from driftline.losses import Loss
 from driftline.parts import (
     Part,
@@ -161,7 +161,7 @@ class OGD(Member):
         self._watch: Watch | None = None
         self._tally = Tally(task.largest_loss)
         self._names: tuple[str, ...] = at.TRACE_COLUMNS
-        self._columns = np.empty((len(self._names), 1))  # of a single round
+        self._columns = np.empty((round_rows(task), 1))  # of a single round
         if not task.layout.ragged and task.prediction_size < 1:
             raise InputError(f"{task!r} must say its prediction_size, 1 or more")
         self._prediction = task.prediction_rows(1, task.prediction_size)
@@ -196,7 +196,7 @@ class OGD(Member):
             self._watch = None if comparator is None else Watch(self.engine, comparator)
             self._tally = Tally(self.task.largest_loss)
             self._names = at.TRACE_COLUMNS if comparator is None else at.WATCHED_COLUMNS
-            self._columns = np.empty((len(self._names), 1))
+            self._columns = np.empty((round_rows(self.task), 1))
             return self._tally
 
     @property
@@ -643,7 +643,8 @@ class OGD(Member):
         if self._watch is None:
             played = engine.play_one(row, labels, uniforms, columns, prediction)
         else:
-            played = self._advance(Block(row, 0, 1, labels, uniforms, columns, prediction))
+            block = Block(row, 0, 1, labels, uniforms, columns, prediction)
+            played = self._advance(block.scored_below())
         if not played:
             refuse(row, 0)
         return prediction[0], columns[:, 0]

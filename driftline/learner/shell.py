@@ -294,9 +294,7 @@ class Shell(Asking):
                 if digest is not None:
                     self._combine(part, self._tickets, batch)
                 if given.probabilities:
-                    given_by = self._scores_of(batch)
-                    made = self._probabilities(*given_by, batch["prediction"])
-                    batch["probabilities"][:] = made
+                    batch["probabilities"][:] = self._probabilities_in(batch)
                 self._tickets += stop - start if late is None else late.asks(start, stop)
                 if sink is not None:
                     first = self._filled(origin, keep) if start == 0 else None

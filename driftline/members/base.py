@@ -22,7 +22,7 @@ from driftline.inputs import DenseRows, Rows, refuse
 from driftline.inputs.flags import every, none
 from driftline.kernels import Kernel, helper, zeros
 from driftline.kernels import program as at
-from driftline.learner import MOST_WEIGHT, Member, check_longer
+from driftline.learner import MOST_WEIGHT, Member, check_longer, round_rows
 from driftline.learner.member import Played
 from driftline.losses import Loss
 from driftline.members.classes import ClassMember
@@ -146,7 +146,7 @@ class CountingMember(ClassMember):
         self.memory = np.zeros(0)
         self._constants, self._space = np.zeros(0), np.zeros(0)
         self._scores = np.zeros((1, self._classes))
-        self._column = np.empty((len(at.TRACE_COLUMNS), 1))
+        self._column = np.empty((round_rows(task), 1))
         self._prediction = np.empty((1, 1), dtype=np.int64)
 
     # -- what every kind says
@@ -245,6 +245,7 @@ class CountingMember(ClassMember):
         self._begin(row)
         if not self._advance(inputs, label[np.newaxis], self._column, self._prediction):
             refuse(row, 0)
+        self._column[at.SCORES :, 0] = self._task_scores(self._scores)[0]
         return self._prediction[0], self._column[:, 0]
 
     def _begin(self, rows: Rows) -> None:

@@ -183,7 +183,8 @@ class River(ClassMember):
     ) -> tuple[np.ndarray, np.ndarray]:
         before = None if self.trusted else self._frozen()
         try:
-            return self._play_row(row, 0, label)[:2]
+            prediction, column, theta = self._play_row(row, 0, label)
+            return prediction, np.r_[column, np.zeros(at.SCORES - len(column)), theta]
         except BaseException:
             if before is not None:
                 self.model = copied(before)

@@ -73,8 +73,10 @@ def sharing_of(learner: Learner) -> Hashable:
 
 def _linear(learner: Learner) -> OGD | None:
     """Return the learner whose rounds these are: itself, or the one member of a committee."""
-    if isinstance(learner, Committee) and len(learner.members) == 1 and learner.rule.certain:
-        (member,) = learner.members
+    if isinstance(learner, Committee) and len(learner.members) == 1:
+        (member,), rule = learner.members, learner.rule
+        if rule.scored or not rule.certain:
+            return None
         if isinstance(member, OGD) and member.decoder.deterministic and not learner._tickets:
             return member
         return None

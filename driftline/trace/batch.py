@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,12 @@ class Batch:
             return self.with_column("scores", np.empty((len(self), size)))
         members = tuple(member.scored(size) for member in self.members)
         return Batch(dict(self.columns), members, self.table, self.late)
+
+    def scored_in(self, parts: Sequence[np.ndarray]) -> Batch:
+        """Return the batch of a committee with these as the scores of its members."""
+        pairs = zip(self.members, parts, strict=True)
+        members = tuple(member.with_column("scores", own) for member, own in pairs)
+        return Batch(self.columns, members, self.table, self.late)
 
     def delayed(self, late: Any, start: int, stop: int) -> Batch:
         """Return the batch as events ``start`` to ``stop`` of a run whose labels come late."""

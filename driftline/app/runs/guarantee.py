@@ -29,7 +29,6 @@ MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 
 #: Why there is no bound.
 ALONE = "the bound of a single learner is known only by an audit of its rounds"
-NO_METRIC = "the target loss is not known to be a metric, so nothing bounds a vote"
 
 #: Why keys have no bound, or no audit.
 WEIGHTED = "bounds by key are for rows that count once, and these have weights"
@@ -126,9 +125,10 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     paid, best = model.loss, float(model.totals.min())
     average, factor, added, why = math.inf, 1.0, math.inf, ALONE
     if not alone:
+        task, rule = model.learner.task, model.learner.rule
         average, added, why = _average(model, best)
-        factor = model.learner.rule.factor(model.learner.task)
-        why = why if math.isfinite(factor) else NO_METRIC
+        factor = rule.factor(task)
+        why = why if math.isfinite(factor) else rule.no_bound
     elif made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
         average = min(_bounds(made).values(), default=math.inf)
@@ -155,9 +155,12 @@ def _of_keys(model: KeyedModel) -> Guarantee:
     rounds, risks = scores.rounds[: len(scores)], scores.risks[: len(scores)]
     largest, alone = task.largest_loss, risks.shape[1] == 1
     best = risks.min(axis=1) if risks.size else np.zeros(len(scores))
-    average, factor, why = math.inf, 1.0 if alone else model.learner.prototype.rule.factor(task), ""
+    rule, average, why = model.learner.prototype.rule, math.inf, ""
+    factor = 1.0 if alone else rule.factor(task)
     if alone:
         why = ALONE
+    elif rule.scored:
+        why = rule.no_bound
     elif model.weighs:
         why = WEIGHTED
     elif model.largest_risk > largest * (1.0 + 1e-9):
@@ -170,7 +173,7 @@ def _of_keys(model: KeyedModel) -> Guarantee:
             for total, count in pairs.tolist()
         ]
         average = float(largest * np.array(bounds)[places.ravel()].sum()) if bounds else 0.0
-        why = "" if math.isfinite(factor) else NO_METRIC
+        why = "" if math.isfinite(factor) else rule.no_bound
     guess = task.mean_guess()
     return Guarantee(
         int(rounds.sum()),
@@ -201,6 +204,8 @@ def _average(model: CommitteeModel, best: float) -> tuple[float, float, str]:
     And why there is none: then both are infinite.
     """
     learner, largest = model.learner, model.learner.task.largest_loss
+    if learner.rule.scored:  # whose weights follow other losses
+        return math.inf, math.inf, learner.rule.no_bound
     if model.largest_risk > largest * (1.0 + 1e-9):  # the weights' bound is for those in range
         return math.inf, math.inf, _beyond(model.largest_risk, largest)
     given = best / largest, model.stretches

@@ -3,15 +3,16 @@
 from driftline.committee.combine.base import Combine as Combine
 from driftline.committee.combine.base import Made as Made
 from driftline.committee.combine.draw import Draw
+from driftline.committee.combine.mix import Mix
 from driftline.committee.combine.vote import Vote
 from driftline.errors import InputError
 
 #: All rules by name: a further one is a file and a place in this list.
-RULES: dict[str, Combine] = {rule.name: rule for rule in (Vote(), Draw())}
+RULES: dict[str, Combine] = {rule.name: rule for rule in (Vote(), Draw(), Mix())}
 
 
 def rule_of(name: object) -> Combine:
     """Return a rule by its name, or refuse the name."""
     if isinstance(name, str) and (rule := RULES.get(name)) is not None:
         return rule
-    raise InputError(f"combine must be {' or '.join(map(repr, RULES))}, not {name!r:.80}")
+    raise InputError(f"combine must be one of {', '.join(map(repr, RULES))}, not {name!r:.80}")

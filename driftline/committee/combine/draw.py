@@ -31,7 +31,7 @@ class Draw(Combine):
 
     def predictions(self, task: Task, made: Made) -> np.ndarray:
         """Return the predictions of the members drawn."""
-        return np.stack(made.predictions)[_places(made)]
+        return np.stack(list(made.predictions))[_places(made)]
 
     def paid(self, task: Task, made: Made, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the weighted averages, and the losses of the members drawn."""

@@ -1,0 +1,56 @@
+"""The most probable label, by the members' averaged probabilities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from driftline.committee.combine.base import Combine, Made
+from driftline.errors import InputError
+from driftline.tasks import Task
+from driftline.typing import Label, Prediction
+
+__all__ = ["Mix"]
+
+
+class Mix(Combine):
+    """What is most probable in the mean of the members' probabilities.
+
+    Or none, where that costs less: see :mod:`driftline.committee.mixture`.
+    """
+
+    name = "mix"
+    scored = True
+    how = "by averaged probabilities"
+    average = "what a draw would pay"
+    wrong = "not what is most probable"
+    no_bound = "nothing bounds the loss of what is most probable by averaged probabilities"
+
+    def check(self, task: Task) -> None:
+        """Refuse tasks other than classes and signs."""
+        if task.answers.kind not in ("classes", "sign"):
+            raise InputError(
+                f"combine='mix' averages probabilities of classes and signs, not of {task!r:.80}: "
+                "take 'vote'"
+            )
+
+    def factor(self, task: Task) -> float:
+        """Return infinity: an average may err where most members do not."""
+        return math.inf
+
+    def describe(self, task: Task) -> str:
+        """Say how it predicts."""
+        return "most probable by averaged probabilities: not bounded by members' losses"
+
+    def predictions(self, task: Task, made: Made) -> np.ndarray:
+        """Return what was the most probable."""
+        assert made.mixed is not None
+        return made.mixed
+
+    def one(self, task: Task, made: Made, label: Label) -> tuple[Prediction, float] | None:
+        """Return what was the most probable, and its loss."""
+        if not task.zero_one or made.mixed is None:
+            return None
+        prediction = task.prediction(made.mixed[0])
+        return prediction, float(prediction != label)

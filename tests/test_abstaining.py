@@ -264,10 +264,13 @@ def test_a_late_ticket_of_a_committee_that_has_grown_costs_what_it_did():
     X, y = stream(60)
     made = dl.auto(dl.tasks.Abstaining(dl.tasks.Multiclass(3)), effort="fast")
     made.run(X[:30], y[:30])
-    means = made.ask(X[30]).means
-    wide = made.task.with_classes(5).widened(means, 5)
-    none = (means == 0.25).all(axis=1)
-    assert (wide[none] == 0.25).all() and (wide[~none, 3:] == 1.0).all()
+    ticket = made.ask(X[30])
+    grown, none = made.grown(classes=5), ticket.made == -1
+    paid = grown._paid_then([ticket], [grown.task.check_label(4)], grown._row(X[30]))[0]
+    assert (paid[none] == 0.25).all() and (paid[~none] == 1.0).all()
+    grown.step(X[31], y[31])
+    grown.tell(ticket, 4)
+    assert grown.rounds == 32
 
 
 def test_sample_weights_multiply_what_no_answer_costs():

@@ -1,5 +1,7 @@
 """Averaged probabilities: what is predicted, how it is calibrated, and what moves the weights."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -200,3 +202,22 @@ def test_an_audit_finds_predictions_that_are_not_the_most_probable():
     trace.prediction[7] = (trace.prediction[7] + 1) % 4
     said = dl.certify(trace, None, X, y).findings
     assert "1 predictions are not what is most probable, the first in round 7" in said
+
+
+def test_a_ticket_has_a_number_for_each_member_and_not_one_for_each_label():
+    X, y = table(TASKS[1])
+    learner = dl.auto(TASKS[1])
+    learner.run(X, y)
+    ticket = learner.ask(X[0])
+    assert ticket.means is None and ticket.made.nbytes == 4 * (len(learner.members) + 13)
+    again = dl.learner.Ticket.from_bytes(ticket.to_bytes())
+    np.testing.assert_array_equal(again.made, ticket.made)
+    learner.step(X[1], y[1])
+    before = learner.to_saved()[1]
+    made = ticket.made
+    for wrong in (None, made[:-1], made.astype(float), made + 4, made - 4, made[:, np.newaxis]):
+        with pytest.raises(dl.InputError):
+            learner.tell(dataclasses.replace(ticket, made=wrong), y[0])
+    after = learner.to_saved()[1]
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    learner.tell(ticket, y[0])

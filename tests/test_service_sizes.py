@@ -320,15 +320,15 @@ def test_names_that_nobody_knows_are_refused_before_there_are_cells_for_them(ser
 
 def test_a_request_whose_tickets_would_be_too_large_is_refused(service):
     address, own, server = service
-    names = [f"k{i}" for i in range(500)]
-    own.create("m", "y", columns=columns(2), learner="fast", classes=names)
+    options = {"task": "levels", "levels": [f"k{i}" for i in range(500)]}
+    own.create("m", "y", columns=columns(2), learner="fast", options=options)
     served = TableServed(server.machine.hosted("m").served.model.fresh("fast"))
     assert 0.8 < served.ticket_bytes / len(served.pack(served.ask([{}])[0].ticket)) < 1.2
     body, seq = [{"row": {}, "id": f"{i}"} for i in range(20)], server.machine.seq
     for mode in ("", "?mode=token"):
         status, made = call(address, "POST", f"/models/m/predict{mode}", body)
         assert status == 422 and "take some 2 MB in tickets; at most 1 MB" in made["error"]
-    assert server.machine.seq == seq and "send 13 at a time" in made["error"]
+    assert server.machine.seq == seq and "send 15 at a time" in made["error"]
     assert len(own.predict("m", [{}] * 13)) == 13
     assert call(address, "POST", "/models/m/look", body)[0] == 200  # which makes no tickets
     assert len(own.learn("m", [{}] * 20, ["k1"] * 20)) == 20
@@ -339,9 +339,8 @@ def test_large_tickets_are_written_before_small_ones(monkeypatch, tmp_path):
     monkeypatch.setattr(tickets, "UNWRITTEN", 2 * MB)
     with serving(tmp_path / "data") as (address, server):
         own = client(address)
-        own.create(
-            "m", "y", columns=columns(2), learner="fast", classes=[f"k{i}" for i in range(500)]
-        )
+        options = {"task": "levels", "levels": [f"k{i}" for i in range(500)]}
+        own.create("m", "y", columns=columns(2), learner="fast", options=options)
         kept = server.machine._tickets
         for i in range(5):
             own.predict("m", [{}] * 10, id=[f"{i} {j}" for j in range(10)])

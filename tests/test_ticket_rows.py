@@ -195,9 +195,13 @@ def test_a_list_with_one_bad_entry_changes_nothing(case):
         ({"number": tickets[0].number}, "place 2 of the list: ticket .* twice"),
     ]
     if one.feedback != "full" or isinstance(one, dl.Committee):
-        means = np.asarray(tickets[2].means)
-        for other in (None, means[:-1], np.full_like(means, np.inf), np.full_like(means, np.nan)):
-            changes.append(({"means": other}, "distributions"))
+        if tickets[2].made is not None:
+            for codes in (None, tickets[2].made[:-1], tickets[2].made * 1.0):
+                changes.append(({"made": codes}, "predictions of members"))
+        else:
+            means = np.asarray(tickets[2].means)
+            for other in (None, means[:-1], np.full_like(means, np.inf), means + np.nan):
+                changes.append(({"means": other}, "distributions"))
     own = some(labels, range(5))
     for change, words in changes:
         forged = [*tickets[:2], dataclasses.replace(tickets[2], **change), *tickets[3:]]
@@ -370,7 +374,7 @@ def test_a_ticket_does_not_keep_the_others_alive():
     one = dl.auto(T.Multiclass(3))
     one.run(X, Y)
     ticket = one.ask_rows(X)[0]
-    for array in (ticket.input, ticket.mapped, ticket.mean, ticket.means):
+    for array in (ticket.input, ticket.mapped, ticket.mean, ticket.made):
         assert array.base is None or array.base.size <= array.size
 
 

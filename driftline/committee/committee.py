@@ -24,6 +24,7 @@ from driftline.inputs import Rows
 from driftline.inputs.flags import every
 from driftline.kernels import program as table
 from driftline.learner import (
+    CODES,
     Asked,
     Member,
     Shell,
@@ -252,6 +253,10 @@ class Committee(Shell):
         """
         members, task = self._seated(first), self.task
         count, known = members + self.shares.kept, dict[bytes, Any]()
+        if self._certain:
+            codes = np.concatenate([ticket.checked_made(count) for ticket in tickets])
+            truth = np.repeat(np.reshape(labels, (len(tickets), 1)), count, axis=0)
+            return task.losses(codes[:, np.newaxis], truth).reshape(len(tickets), count)
         means: list[Any] = [ticket.means for ticket in tickets]
         targets, offsets = [], []
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
@@ -403,6 +408,10 @@ class Committee(Shell):
         chances = None if mixed is None else mixed.probabilities
         if not whole:
             return Asked(predictions, probabilities=chances)
+        if mixed is not None and self._certain:
+            theirs = np.hstack([*made, mixed.theirs, predictions]).astype(CODES)
+            encoded = self.task.encode_losses(predictions, self.task.dim)
+            return Asked(predictions, encoded, None, mapped, None, chances, theirs)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
@@ -424,6 +433,11 @@ class Committee(Shell):
             part[:] = own.scores[0]
         mixture.fill(scores, [own.predictions for own in looks])
         return mixture.look(shares, scores)
+
+    @property
+    def _certain(self) -> bool:
+        """Whether tickets have predictions of members: each is certain of one label."""
+        return self._mixture is not None and self._takes_top
 
     def _means(
         self,

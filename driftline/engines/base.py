@@ -171,7 +171,8 @@ class Asked(NamedTuple):
     encodings, and ``means`` those of members: they have an array for every round, and are lists
     where rounds differ in size. ``mapped`` are the rows after the feature map, None without one.
     ``scores`` are by member, round and score, None where rounds differ in size. ``probabilities``
-    of labels are there if they are what is predicted by.
+    of labels are there if they are what is predicted by. ``made`` are predictions of members, of
+    sets of weights and of the committee, a row a round: in place of ``means`` if all are labels.
     """
 
     predictions: np.ndarray
@@ -180,6 +181,7 @@ class Asked(NamedTuple):
     mapped: Rows | None = None
     scores: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    made: np.ndarray | None = None
 
 
 class Mark(NamedTuple):

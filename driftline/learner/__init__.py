@@ -24,4 +24,5 @@ from driftline.learner.sample_weight import multiplied as multiplied
 from driftline.learner.shell import Shell as Shell
 from driftline.learner.shell import checked_stream as checked_stream
 from driftline.learner.shield import Shield as Shield
+from driftline.learner.ticket import CODES as CODES
 from driftline.learner.ticket import Ticket as Ticket

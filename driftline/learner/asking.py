@@ -141,7 +141,8 @@ class Asking(Core):
             self._check_features(rows)
             first, count = self._tickets, rows.rounds
             wanted = np.arange(first, first + count) if numbers is None else numbers
-            made, mean, means, mapped, scores, known_chances = self._look(rows, wanted)
+            looked = self._look(rows, wanted)
+            made, mean, means, mapped, scores, known_chances, theirs = looked
             chances: Any = [None] * count
             if probabilities and known_chances is not None:
                 chances = known_chances
@@ -163,6 +164,7 @@ class Asking(Core):
                     None if seen is None else seen[t],
                     None if means is None else means[t],
                     chances[t],
+                    None if theirs is None else theirs[t].copy(),
                 )
                 for t in range(count)
             ]

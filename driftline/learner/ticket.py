@@ -13,12 +13,15 @@ from driftline.inputs import DenseRows, Rows, SparseRows, SparseSequences
 from driftline.state import compact
 from driftline.typing import Input, Json, Prediction, Saved
 
-__all__ = ["Ticket"]
+__all__ = ["CODES", "Ticket"]
 
 #: A vector or an array of items; of a sparse row, columns, values and the number of features.
 PlainInput: TypeAlias = (
     np.ndarray | tuple[np.ndarray, np.ndarray, int] | tuple[np.ndarray, np.ndarray, int, np.ndarray]
 )
+
+#: The type of predictions that are labels.
+CODES = np.dtype(np.int32)
 
 #: The types of numbers that a ticket keeps as they are.
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -38,8 +41,9 @@ class Ticket:
     vector, an array of items, or columns, values and the number of features of a sparse row;
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
     encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
-    these move by what predictions have cost, and so do their bounds. ``probabilities`` are those of
-    every label, if they were asked for; they are for who asked, and not in files.
+    these move by what predictions have cost, and so do their bounds. Where all of these are certain
+    of one label, ``made`` has their predictions as whole numbers instead. ``probabilities`` are
+    those of every label, if they were asked for; they are for who asked, and not in files.
     """
 
     number: int
@@ -51,6 +55,7 @@ class Ticket:
     mapped: PlainInput | None = None
     means: np.ndarray | None = None
     probabilities: np.ndarray | None = None
+    made: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as bytes: see :mod:`driftline.state.compact`.
@@ -82,6 +87,8 @@ class Ticket:
         arrays = {"mean": self.mean, "prediction": prediction.ravel().astype(kind)}
         if self.means is not None:
             arrays["means"] = self.means
+        if self.made is not None:
+            arrays["made"] = self.made.astype(np.int64)
         for name, given in self._inputs():
             if isinstance(given, tuple):
                 arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
@@ -119,6 +126,10 @@ class Ticket:
             made["prediction"] = prediction[0].item() if about["single"] else prediction
             if about["none"]:
                 made["prediction"] = None
+            if "made" in arrays:
+                codes = arrays["made"]
+                whole = codes.dtype == np.int64 and (abs(codes) < 2**31).all()
+                made["made"] = codes.astype(CODES) if whole else codes  # which will be refused
             return cls(**made, mean=arrays["mean"], means=arrays.get("means"))
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"the ticket is not whole: {error!r}") from error
@@ -160,6 +171,16 @@ class Ticket:
         raise InputError(
             f"ticket {self.number} must have {count} distributions of what was predicted, not "
             f"{means!r:.80}"
+        )
+
+    def checked_made(self, count: int) -> np.ndarray:
+        """Return this number of predictions, each one number, if they can be some."""
+        made = self.made
+        if isinstance(made, np.ndarray) and made.shape == (count,) and made.dtype == CODES:
+            return made
+        raise InputError(
+            f"ticket {self.number} must have {count} predictions of members and their weights, not "
+            f"{made!r:.80}"
         )
 
 

@@ -85,8 +85,11 @@ def check_request(rows: int, each: int, memory: int, what: str) -> None:
 def ticket_bytes(learner: Any, features: int) -> int:
     """Return about how many bytes a ticket has: a row, and losses of all labels by every member.
 
-    Of a query, or a sequence, for each of its rows.
+    Or what members predict, where that is one label each. Of a query, or a sequence, for each of
+    its rows.
     """
     own = len(learner.members) + learner.shares.kept if isinstance(learner, Committee) else 1
     scores = 1 if learner.task.layout.ragged else int(learner.task.dim)
+    if own > 1 and learner.rule.scored:
+        return 8 * (features + scores + own)
     return 8 * (features + own * scores)

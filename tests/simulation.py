@@ -137,6 +137,7 @@ class Diary(Served):
         self.waiting -= {number for number, _ in tickets}
 
     def pack(self, ticket):
+        self.fault()
         return f"{ticket[0]} {ticket[1]}".encode()
 
     def unpack(self, content):
@@ -548,9 +549,9 @@ class History:
         self.sent[id] = {("label", label)}
         if self.machine.names["m"] in self.machine.quarantined:
             return Ask("n", (), ())
-        hosted = self.machine.hosted("m")
+        hosted, self.faults = self.machine.hosted("m"), False
         kept = {n: own.served.pack((0, f"row {id}")) for n, own in hosted.readers.items()}
-        at = self.machine.now()
+        self.faults, at = True, self.machine.now()
         token = self.machine.tokens.issue(hosted.number, id, kept, f"row {id}", at)
         return Tell("m", (id,), (Feedback(label),), (token,))
 

@@ -98,6 +98,7 @@ class Diary(Served):
         return beside
 
     def admit(self, ticket):
+        self.fault()
         self.asked += 1
         self.waiting.add(self.asked)
         return self.asked, ticket[1]
@@ -134,6 +135,7 @@ class Diary(Served):
         return [len(self.told)] * len(rows)
 
     def forget(self, tickets):
+        self.fault()
         self.waiting -= {number for number, _ in tickets}
 
     def pack(self, ticket):
@@ -141,6 +143,7 @@ class Diary(Served):
         return f"{ticket[0]} {ticket[1]}".encode()
 
     def unpack(self, content):
+        self.fault()
         number, row = content.decode().split(" ", 1)
         return int(number), row
 
@@ -415,7 +418,10 @@ class History:
     def _fault(self):
         """Run out of memory, sometimes."""
         if self.faults and self.chance.happens(0.003):
-            raise MemoryError("simulated")
+            lack = MemoryError("simulated")
+            if self.chance.happens(0.5):  # as learners say it
+                raise InputError("there is not enough memory") from lack
+            raise lack
 
     def _loaded(self, about, arrays=None):
         return Diary(about["told"], about["waiting"], about["asked"], self._fault)

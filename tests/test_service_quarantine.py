@@ -14,8 +14,12 @@ from tests.service import call, client, serving, within
 from tests.simulation import POISON, Diary
 
 COLUMNS = {"x": "number"}
+#: How learners say that they cannot allocate their weights.
+LACK = dl.InputError("a learner needs 9 GiB of memory, which is not available")
+LACK.__cause__ = MemoryError()
 ERRORS = [
     MemoryError("simulated"),
+    LACK,
     RecursionError("simulated"),
     AttributeError("a fault of ours"),
     dl.TornError("members stand after different rounds"),

@@ -21,6 +21,8 @@ KINDS = {
     "large bodies": (b"", LEARN + b"content-length: 4000000\r\n\r\n" + b" " * 4_000_000),
     "partial bodies": (LEARN + b"content-length: 8000000\r\n\r\n" + b" " * 7_900_000, b""),
     "headers": (b"GET /" + HOST + b"x: " + b"y" * 65_000, b""),
+    "short headers": (b"GET /" + HOST + b"xy:\r\n" * 12_000, b""),
+    "descriptions": (b"", (b"GET /openapi.json" + HOST + b"\r\n") * 1000),
 }
 
 

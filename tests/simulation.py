@@ -98,6 +98,7 @@ class Diary(Served):
         return beside
 
     def admit(self, ticket):
+        self.fault()
         self.asked += 1
         self.waiting.add(self.asked)
         return self.asked, ticket[1]
@@ -134,12 +135,15 @@ class Diary(Served):
         return [len(self.told)] * len(rows)
 
     def forget(self, tickets):
+        self.fault()
         self.waiting -= {number for number, _ in tickets}
 
     def pack(self, ticket):
+        self.fault()
         return f"{ticket[0]} {ticket[1]}".encode()
 
     def unpack(self, content):
+        self.fault()
         number, row = content.decode().split(" ", 1)
         return int(number), row
 
@@ -414,7 +418,10 @@ class History:
     def _fault(self):
         """Run out of memory, sometimes."""
         if self.faults and self.chance.happens(0.003):
-            raise MemoryError("simulated")
+            lack = MemoryError("simulated")
+            if self.chance.happens(0.5):  # as learners say it
+                raise InputError("there is not enough memory") from lack
+            raise lack
 
     def _loaded(self, about, arrays=None):
         return Diary(about["told"], about["waiting"], about["asked"], self._fault)
@@ -548,9 +555,9 @@ class History:
         self.sent[id] = {("label", label)}
         if self.machine.names["m"] in self.machine.quarantined:
             return Ask("n", (), ())
-        hosted = self.machine.hosted("m")
+        hosted, self.faults = self.machine.hosted("m"), False
         kept = {n: own.served.pack((0, f"row {id}")) for n, own in hosted.readers.items()}
-        at = self.machine.now()
+        self.faults, at = True, self.machine.now()
         token = self.machine.tokens.issue(hosted.number, id, kept, f"row {id}", at)
         return Tell("m", (id,), (Feedback(label),), (token,))
 

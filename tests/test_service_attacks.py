@@ -46,7 +46,7 @@ def test_clients_that_never_read_cost_little_and_are_ended(tmp_path, kind):
 
 #: Milliseconds within which 99 of 100 other requests are answered; large bodies are read meanwhile.
 P99 = {"pages": 100, "minimal requests": 100, "bodies": 100, "chunked": 100, "headers": 100}
-P99 |= {"partial bodies": 100, "large bodies": 1000}
+P99 |= {"partial bodies": 100, "large bodies": 1000, "short headers": 100, "descriptions": 100}
 
 
 @pytest.mark.hard

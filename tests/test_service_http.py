@@ -13,6 +13,7 @@ import pytest
 
 import driftline as dl
 from driftline.app.service.http import Bounds
+from driftline.app.service.openapi import openapi
 from driftline.app.service.writer import Limits
 from tests.service import call, check_replay, client, serving
 
@@ -533,6 +534,7 @@ def test_the_description_names_every_address(service):
     address, _, server = service
     status, made = call(address, "GET", "/openapi.json")
     assert made["openapi"].startswith("3.1")
+    assert openapi() is openapi()  # made once: nobody needs a token to ask for it
     known = {(path, method) for path, own in made["paths"].items() for method in own}
     from driftline.app.service.routes import FILES, Slow
 

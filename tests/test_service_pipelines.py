@@ -87,6 +87,15 @@ def test_who_does_not_read_is_ended(tmp_path):
         assert call(address, "GET", "/health")[0] == 200
 
 
+def test_headers_are_as_large_as_what_is_kept_of_them(tmp_path):
+    """Of 64 KB of headers of five bytes each, more than a megabyte was kept."""
+    with serving(tmp_path / "data") as (address, _):
+        for count, said in ((400, b"HTTP/1.1 200"), (600, b"HTTP/1.1 400")):
+            with opened(address) as connection:
+                connection.sendall(b"GET /health" + HOST + b"xy:\r\n" * count + b"\r\n")
+                assert connection.recv(1000).startswith(said)
+
+
 def test_connections_with_most_bytes_are_ended_when_there_are_too_many(tmp_path):
     with serving(tmp_path / "data", bounds=Bounds(memory=1 << 20)) as (address, server):
         several = [opened(address, room=1 << 16) for _ in range(60)]

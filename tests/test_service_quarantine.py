@@ -14,8 +14,12 @@ from tests.service import call, client, serving, within
 from tests.simulation import POISON, Diary
 
 COLUMNS = {"x": "number"}
+#: How learners say that they cannot allocate their weights.
+LACK = dl.InputError("a learner needs 9 GiB of memory, which is not available")
+LACK.__cause__ = MemoryError()
 ERRORS = [
     MemoryError("simulated"),
+    LACK,
     RecursionError("simulated"),
     AttributeError("a fault of ours"),
     dl.TornError("members stand after different rounds"),
@@ -100,6 +104,31 @@ def test_nothing_of_it_is_in_the_way_of_others(played):
     again = start()
     assert not again.quarantined
     assert again.hosted("m").number == machine.hosted("m").number
+
+
+def test_a_model_whose_tickets_cannot_be_written_is_alone(played, capfd):
+    """Its row would else be learned from without its ticket, as no replay does."""
+    machine, fault, start = played
+    fault.error = MemoryError("simulated")
+    machine.flush()
+    assert "its tickets cannot be written: MemoryError('simulated')" in capfd.readouterr().err
+    assert [own.name for own in machine.quarantined.values()] == ["m"]
+    fault.error = None
+    tells = [Tell(name, ["a"], [Feedback("yes")]) for name in ("m", "n")]
+    assert [made.status for made in machine.process(tells)] == [503, 200]
+    before = machine.hosted("n").to_saved()
+    machine = start()
+    assert machine.hosted("n").to_saved() == before
+    assert machine.process(tells[:1])[0].items[0]["learned"]
+
+
+def test_tickets_of_a_deleted_model_are_not_written(played):
+    machine, fault, _ = played
+    machine.process([Delete("m")])
+    fault.error = MemoryError("simulated")
+    machine.flush()
+    assert not machine.quarantined
+    assert all(not own.kept for own in machine.log.stored(3))
 
 
 def test_a_record_that_nobody_can_apply_is_no_end(played):

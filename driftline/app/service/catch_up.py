@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import groupby, takewhile
 from typing import Any, Protocol
 
-from driftline.app.service.hosted import REFUSALS, Hosted, Reader
+from driftline.app.service.hosted import REFUSALS, Hosted, Reader, check_memory
 from driftline.app.service.records import Kind, Record, plain_json
 from driftline.app.service.served import Feedback, Served
 from driftline.errors import InputError
@@ -123,8 +122,10 @@ def admitted(hosted: Hosted, token: Json) -> dict[int, Any]:
     for number, content in token["tickets"].items():
         reader = hosted.readers.get(int(number))
         if reader is not None:
-            with suppress(*REFUSALS):  # a learner without a ticket learns from the row
+            try:
                 made[reader.number] = reader.served.admit(reader.served.unpack(b64decode(content)))
+            except REFUSALS as error:  # a learner without a ticket learns from the row
+                check_memory(error)
     return made
 
 

@@ -19,8 +19,9 @@ SLICE, PART, CHUNKS = 512, 1 << 18, 1 << 14
 LATE = 1 << 20
 #: How many bytes beside a body, such as the sizes of chunks, are parsed for every byte of it.
 FRAMES = 8
-#: How many bytes the address and the headers of a request may have.
-HEAD = 1 << 16
+#: How many bytes the address and the headers of a request may have, and how many every header
+#: counts beside its own: it is kept as a pair.
+HEAD, PAIR = 1 << 16, 128
 #: How many unsent bytes hold up what writes more, and how many bytes are charged to no budget.
 UNSENT = 1 << 14
 #: How many bytes a client must read, while more of them wait, or else the connection is idle.
@@ -122,6 +123,7 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; what comes after a body in chunks (trailers) is dropped."""
         if self._in_head:
+            self._head += PAIR
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:

@@ -13,7 +13,7 @@ from driftline.app.service.served import Asked, Feedback, Served
 from driftline.errors import InputError
 from driftline.typing import Json, Saved
 
-__all__ = ["Hosted", "Reader"]
+__all__ = ["REFUSALS", "Hosted", "Reader", "check_memory"]
 
 
 #: Errors that are a function of what was given, as an answer is: learners change nothing then.
@@ -77,7 +77,8 @@ class Hosted:
         for number, reader in self.readers.items():
             try:
                 answers: Sequence[Asked | InputError] = reader.served.ask(rows)
-            except REFUSALS:
+            except REFUSALS as error:
+                check_memory(error)
                 answers = [_tried(reader.served.ask, [row]) for row in rows]
             for own, answer in zip(made, answers, strict=True):
                 own[number] = answer
@@ -102,15 +103,16 @@ class Hosted:
             given = [feedback[i] for i in places]
             try:
                 reader.served.tell(own, given)
-            except REFUSALS:
+            except REFUSALS as error:
+                check_memory(error)
                 for i, ticket, one in zip(places, own, given, strict=True):
-                    error = _tried(reader.served.tell, [ticket], [one])
-                    if number == self.champion and isinstance(error, InputError):
-                        refused[i] = error
+                    found = _tried(reader.served.tell, [ticket], [one])
+                    if number == self.champion and isinstance(found, InputError):
+                        refused[i] = found
             for i in (i for i, theirs in enumerate(tickets) if number not in theirs):
-                error = _tried(self._learn_row, reader, row_of, i, feedback[i])
-                if number == self.champion and isinstance(error, InputError):
-                    refused[i] = error
+                found = _tried(self._learn_row, reader, row_of, i, feedback[i])
+                if number == self.champion and isinstance(found, InputError):
+                    refused[i] = found
         bad = sum(error is not None for error in refused)
         self.counts["told"] += len(tickets) - bad
         self.counts["refused"] += bad
@@ -129,7 +131,8 @@ class Hosted:
         for number, reader in self.readers.items():
             try:
                 own: list[Any] = reader.served.learn(rows, feedback)
-            except REFUSALS:
+            except REFUSALS as error:
+                check_memory(error)
                 pairs = zip(rows, feedback, strict=True)
                 own = [_tried(reader.served.learn, [row], [one]) for row, one in pairs]
             if number == self.champion:
@@ -208,10 +211,17 @@ class Hosted:
         return made
 
 
+def check_memory(error: Exception) -> None:
+    """Raise an error again whose cause is a lack of memory: a replay may not refuse that."""
+    if isinstance(error.__cause__, MemoryError):
+        raise error
+
+
 def _tried(call: Any, *arguments: Any) -> Any:
     """Return the one result of a call, or the error that refused it."""
     try:
         made = call(*arguments)
     except REFUSALS as error:
+        check_memory(error)
         return error if isinstance(error, InputError) else InputError(repr(error))
     return made[0] if isinstance(made, list) else made

@@ -108,7 +108,7 @@ class Machine:
         #: The numbers of models by name, of those in quarantine, too.
         self.names: dict[str, int] = {}
         self.seq, self.batch, self.at = log.last()
-        self._tickets = Tickets(self._stored, fresh)
+        self._tickets = Tickets(self._stored, self._not_packed, fresh)
         #: What learners answered, by record, until it is written with the next batch.
         self._unwritten: dict[int, list[Stored]] = {}
 
@@ -151,11 +151,21 @@ class Machine:
 
     def quarantine(self, number: int, seq: int, why: str, name: str = "") -> None:
         """Take a model out of service, and say so; its tickets follow from the log."""
-        if (hosted := self.models.pop(number, None)) is not None:
-            self._tickets.drop(hosted)
-            name = hosted.name
+        hosted = self._removed(number)
+        name = name if hosted is None else hosted.name
         made = self.quarantined[number] = Quarantined(number, name, seq, self.at, why)
         print(f"{made.refusal}", file=sys.stderr, flush=True)
+
+    def _removed(self, number: int) -> Hosted | None:
+        """Remove a model with its tickets; return it, None if there is none."""
+        if (hosted := self.models.pop(number, None)) is not None:
+            self._tickets.drop(hosted)
+        return hosted
+
+    def _not_packed(self, hosted: Hosted, error: Exception) -> None:
+        """Take a model out of service of which a ticket is lost: it only follows from the log."""
+        traceback.print_exc()
+        self.quarantine(hosted.number, hosted.seq, f"its tickets cannot be written: {error!r:.200}")
 
     def flush(self) -> None:
         """Write what learners answered since the last batch, and all tickets, for a snapshot."""
@@ -299,7 +309,7 @@ class Machine:
             return [self._create(*pair) for pair in zip(records, bodies, strict=True)]
         if kind is Kind.DELETE:
             self.names.pop(records[-1].id, None)
-            self.models.pop(model, None)
+            self._removed(model)
             self.quarantined.pop(model, None)
             return [None] * len(records)
         hosted = self.models[model]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -59,6 +60,7 @@ ERRORS = {
 }
 
 
+@cache
 def openapi() -> Json:
     """Return the description, as OpenAPI 3.1 has it."""
     kinds = [kind for *_, kind, _ in OPERATIONS if kind not in (None, bytes)]

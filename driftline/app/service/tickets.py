@@ -32,12 +32,19 @@ class Tickets:
     ----------
     stored
         Returns what is written of a record.
+    failed
+        Called with a model whose tickets cannot be packed, and why; nothing is written of these.
     fresh
         The most rows whose tickets are in memory only.
     """
 
-    def __init__(self, stored: Callable[[int], Iterable[Stored]], fresh: int = FRESH):
-        self._stored, self._most = stored, fresh
+    def __init__(
+        self,
+        stored: Callable[[int], Iterable[Stored]],
+        failed: Callable[[Hosted, Exception], object],
+        fresh: int = FRESH,
+    ):
+        self._stored, self._failed, self._most = stored, failed, fresh
         self._fresh: OrderedDict[int, tuple[Hosted, Several, int]] = OrderedDict()
         self._known: OrderedDict[int, tuple[int, Several]] = OrderedDict()
         self._unwritten, self._size = 0, 0
@@ -86,11 +93,15 @@ class Tickets:
         while len(self._fresh) > most or self._unwritten > UNWRITTEN:
             seq, (hosted, tickets, held) = self._fresh.popitem(last=False)
             self._unwritten -= held
-            packed = [
-                Stored(seq, number, b"", hosted.readers[number].served.pack(ticket))
-                for number, ticket in tickets.items()
-                if number in hosted.readers
-            ]
+            try:
+                packed = [
+                    Stored(seq, number, b"", hosted.readers[number].served.pack(ticket))
+                    for number, ticket in tickets.items()
+                    if number in hosted.readers
+                ]
+            except Exception as error:  # the tickets of other models are written all the same
+                self._failed(hosted, error)
+                continue
             made += packed
             size = sum(len(own.kept) for own in packed)
             self._known[seq] = size, tickets

@@ -564,6 +564,64 @@ class Champion:
         return [weights @ np.array(theirs) for weights in self.weights]
 
 
+class Guard:
+    """A book of mixed probabilities, and the account between it and a champion, from the formulas.
+
+    ``kinds`` are 0 for members without probabilities, 1 for those with some, 2 for sure ones.
+    """
+
+    def __init__(self, kinds, budget, shares, ratio=0.5, cost=math.inf, least=0.0, heaviest=1.0):
+        self.kinds, self.budget, self.ratio = np.array(kinds), budget, ratio
+        self.cost, self.least, self.heaviest = cost, least, heaviest
+        self.A = self.reserved = self.book = 0.0
+        sure, some = self.kinds == 2, self.kinds > 0
+        self.shares = shares
+        self.weights = [sure / sure.sum(), *[some / some.sum() for _ in shares[1:]]]
+        self.sets = np.array([0.5, *[0.5 / (len(shares) - 1)] * (len(shares) - 1)])
+
+    def probabilities(self, scores):
+        made = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return made / made.sum(axis=1, keepdims=True)
+
+    def ask(self, scores, champion, reserve=True):
+        """Return what is predicted (its chances), e and b of all labels, and the reserve."""
+        p = self.sets @ np.array(self.weights) @ self.probabilities(scores)
+        b = np.minimum(1.0, -self.ratio * np.log2(p))
+        e = self.losses_of(champion, len(p))
+        excess = max(0.0, float((e - b).max()))
+        most = math.ceil(self.heaviest * excess * 2**24) / 2**24
+        if self.A + self.reserved + most <= self.budget:
+            self.reserved += most if reserve else 0.0
+            return None, e, b, most
+        top = int(p.argmax())
+        if self.cost < math.inf:
+            played = top if p[top] >= self.least else -1
+            return played, self.losses_of(played, len(p)), b, 0.0
+        chances = np.maximum(1.0 + 0.5 * np.log2(p), 0.0)
+        chances[top] = 0.0
+        chances[top] = 1.0 - chances.sum()
+        return chances, 1.0 - chances, b, 0.0
+
+    def losses_of(self, label, labels):
+        return np.full(labels, self.cost) if label < 0 else 1.0 - np.eye(labels)[label]
+
+    def tell(self, scores, label, e, b, most=0.0, weight=1.0):
+        """Learn from a label at the scores of now; ``most`` was reserved."""
+        self.reserved -= most
+        if weight == 0.0:
+            return
+        self.A = max(0.0, self.A + weight * (e[label] - b[label]))
+        self.book += weight * b[label]
+        q = np.maximum(self.probabilities(scores)[:, label], 1e-300) ** (weight / self.heaviest)
+        given = np.array([own @ q for own in self.weights])
+        self.sets = self.sets * given / (self.sets * given).sum()
+        able = self.kinds > 0
+        self.weights = [
+            (1.0 - s) * own * q / g + s * able / able.sum()
+            for s, own, g in zip(self.shares, self.weights, given, strict=True)
+        ]
+
+
 def knots(cells, most, kept=256):
     """Return the knots of a feature after these cells: values of what was kept at the last move."""
     seen = len(cells)

@@ -10,7 +10,11 @@ import numpy as np
 
 from driftline.certificates.audit import certify
 from driftline.certificates.certificate import Certificate
-from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
+from driftline.certificates.committee_certificate import (
+    CommitteeCertificate,
+    CommitteeRounds,
+    Guarded,
+)
 from driftline.certificates.events import Events
 from driftline.certificates.inside import Inside
 from driftline.certificates.late import certify_late
@@ -24,8 +28,10 @@ from driftline.certificates.rerun import certify_again
 from driftline.certificates.sequences import best_sequences
 from driftline.committee import Committee, CommitteeTrace, Shares
 from driftline.committee.combine import Combine, Made, rule_of
+from driftline.committee.guard import Guard, late_of, promised
 from driftline.committee.shares import Bills, stretches_of
 from driftline.committee.state import CommitteeState
+from driftline.committee.trace import GUARDED
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
 from driftline.errors import InputError
@@ -74,19 +80,21 @@ def certify_committee(
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
     counts, bills, order = trace.sample_weight, None, np.arange(len(trace))
-    shares, mixed, events = first.state.shares.copy(), None, None
+    shares, played, guard, events = first.state.shares.copy(), None, None, None
     if trace.arrival is not None:
         events = Events(trace.members[0])
         order = events.order
-    if rule.scored:
-        weights, mixed = _played_again(trace, task, inputs, labels, events)
+    if rule.scored:  # both follow from scores
+        played, guard = _played_again(trace, task, inputs, labels, events)
+        weights = played["weights"]
     elif events is None:
         weights = shares.update(risk, largest, sample_weight=counts)
     else:
         weights, bills = _late_weights(shares, events, risk, largest, counts)
     if events is not None:
         counts = None if counts is None else counts[order]
-    rows, wanted = as_rows(trace.prediction), _combined(task, trace, weights, made, mixed)
+    rows = as_rows(trace.prediction)
+    wanted = _combined(task, trace, weights, made) if played is None else played["prediction"]
     theirs = [own[order] for own in made]
     codes = take_labels(labels, order)
     target = _targets(task, rows[order], wanted[order], theirs, losses, codes, counts)
@@ -98,9 +106,16 @@ def certify_committee(
     findings += _differ("risk of a member", trace.member_risk[order], risk)
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss[order], target)
-    findings += _differ("risk", trace.risk[order], target if rule.certain else average)
+    expected = target if rule.certain else average
+    expected = expected if played is None else played["risk"][order]
+    findings += _differ("risk", trace.risk[order], expected)
+    if guard is not None and played is not None:
+        for name in GUARDED:
+            findings += _differ(f"{name} of the guard", getattr(trace, name), played[name])
     findings += _predicted(rows, wanted, rule)
 
+    heaviest = 1.0 if counts is None else float(counts.max())
+    given: Any = (trace, played, guard, members, order, heaviest)
     certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
@@ -128,31 +143,34 @@ def certify_committee(
         rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
         bills=bills,
         outstanding=None if trace.arrival is None else len(trace) - len(order),
+        guarded=None if guard is None or played is None else _guarded(*given),
     )
 
 
 def _played_again(
     trace: CommitteeTrace, task: Task, inputs: Inputs, labels: CheckedLabels, events: Events | None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[dict[str, np.ndarray], Guard | None]:
     """Play a committee that averages probabilities again, from its members' states on.
 
-    Return its weights and predictions: both follow from scores, which are not recorded.
+    Return its columns, which follow from scores that are not recorded, and its guard after the run.
     """
     first = trace.origin
     assert first is not None
     members = [learner_of(member, replay=False) for member in trace.members]
-    state = first.state.replaced(outstanding=None, late=None)
+    state = first.state.replaced(late=None)
     scaling = None if state.scaling is None else state.scaling.copy()
-    committee = Committee(members, first.combine, scaling=scaling, _played=True)
+    promise: Any = {} if state.guard is None else promised(state.guard)
+    committee = Committee(members, first.combine, scaling=scaling, **promise, _played=True)
     committee.restore(state.replaced(members=tuple(member.state for member in members)))
     rows, counts, account = task.layout.rows(inputs), trace.sample_weight, None
     asked = np.ones(rows.rounds, dtype=bool)
     if events is not None:
         weights = np.ones(len(trace)) if counts is None else counts
+        needed = trace.arrived if trace.reserve is None else trace.arrived | (trace.reserve > 0.0)
         rows, labels = take(rows, events.rounds), take_labels(labels, events.rounds)
         counts = None if counts is None else counts[events.rounds]
         asked = rows.asked = events.asked
-        account = Account(events.rounds, events.asked, weights)
+        account = Account(events.rounds, events.asked, weights, needed=needed)
     rows.labels = labels
     size, parts = committee._batch_size(rows), []
     for start in range(0, rows.rounds, size):
@@ -162,9 +180,42 @@ def _played_again(
         if account is not None:
             room = room.delayed(account, start, stop)
         committee._play(rows, start, stop, part, number, room)
-        parts.append((room["weights"], room["mixed"]))
-    made, mixed = (np.concatenate(own)[asked] for own in zip(*parts, strict=True))
-    return made, mixed
+        committee._combine(part, number, room)
+        parts.append(room.columns)
+    names = ("weights", "prediction", "risk", *(GUARDED if committee.guard else ()))
+    made = {name: np.concatenate([part[name] for part in parts])[asked] for name in names}
+    return made, committee.guard
+
+
+def _guarded(
+    trace: CommitteeTrace,
+    played: dict[str, np.ndarray],
+    guard: Guard,
+    members: Sequence[Certificate],
+    order: np.ndarray,
+    heaviest: float,
+) -> Guarded:
+    """Return what a guard says of a run, with the bound against the members' comparators."""
+    first = trace.origin
+    assert first is not None and first.state.guard is not None
+    late = guard.late - late_of(first.state.guard)
+    pairs = [(own, made) for own, made in zip(guard.known, members, strict=True) if own is not None]
+    formula: float | str = min(
+        guard.formula(own, made.comparator_loss, made.path_length) + late for own, made in pairs
+    )
+    if first.state.rounds:
+        formula = f"the book had seen {first.state.rounds} rounds before"
+    elif heaviest > guard.heaviest:
+        formula = f"a sample weight of {heaviest:.4g} is above the largest, {guard.heaviest:.4g}"
+    return Guarded(
+        float(played["risk"][order].sum()),
+        float(played["book"][order].sum()),
+        guard.budget,
+        float(played["account"].max()),
+        int(played["acted"][order].sum()),
+        formula,
+        late,
+    )
 
 
 def _late_weights(
@@ -295,7 +346,6 @@ def _combined(
     trace: CommitteeTrace,
     weights: np.ndarray,
     made: list[np.ndarray],
-    mixed: np.ndarray | None,
 ) -> np.ndarray:
     """Return the committee's predictions from those of its members."""
     first = trace.origin
@@ -303,7 +353,7 @@ def _combined(
     rule, uniforms = rule_of(first.combine), None
     if not rule.certain:
         uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
-    return rule.predictions(task, Made(made, weights, uniforms, mixed=mixed))
+    return rule.predictions(task, Made(made, weights, uniforms))
 
 
 def _targets(

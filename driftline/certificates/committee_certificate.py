@@ -45,7 +45,7 @@ from driftline.typing import Json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CommitteeCertificate", "CommitteeRounds"]
+__all__ = ["CommitteeCertificate", "CommitteeRounds", "Guarded"]
 
 
 class CommitteeRounds(NamedTuple):
@@ -55,6 +55,29 @@ class CommitteeRounds(NamedTuple):
     weights: np.ndarray
     member_risk: np.ndarray
     sample_weight: np.ndarray | None = None
+
+
+class Guarded(NamedTuple):
+    """What a guard has allowed and done: see :mod:`driftline.committee.guard`.
+
+    ``expected`` is what predictions cost in expectation, ``book`` what the book allows in sum,
+    ``account`` the most that account and reserves were, ``acted`` how many labelled rounds the book
+    has predicted, and ``formula`` the bound against the comparators of sure members, or why there
+    is none; late labels have added ``late`` to it.
+    """
+
+    expected: float
+    book: float
+    budget: float
+    account: float
+    acted: int
+    formula: float | str
+    late: float = 0.0
+
+    @property
+    def bound(self) -> float:
+        """What predictions cost in expectation at most."""
+        return self.book + max(self.budget, self.account)
 
 
 @dataclass(frozen=True)
@@ -97,6 +120,8 @@ class CommitteeCertificate:
     bills: Bills | None = None
     #: How many labels have not come; None where all came at once.
     outstanding: int | None = None
+    #: What the guard says, None without one.
+    guarded: Guarded | None = None
 
     # -- totals
 
@@ -113,6 +138,8 @@ class CommitteeCertificate:
     @property
     def expected(self) -> float:
         """The expected total: of a draw the average, of a vote, which is certain, the total."""
+        if self.guarded is not None:
+            return self.guarded.expected
         return self.total if self.rule.certain else self.average
 
     @property
@@ -229,6 +256,8 @@ class CommitteeCertificate:
 
     def bounds(self) -> dict[str, float | str]:
         """Return every bound of the committee's expected total, or why there is none."""
+        if (guarded := self.guarded) is not None:
+            return {"book": guarded.bound, "worst_case": guarded.formula}
         if math.isinf(self.factor):
             return dict.fromkeys(self.average_bounds(), self.rule.no_bound)
         given = self.average_bounds().items()
@@ -249,7 +278,10 @@ class CommitteeCertificate:
             for form, value in self.average_bounds().items()
             if isinstance(value, float) and not self.average <= value + slack
         ]
-        if self.rule.certain and self.total > self.factor * (self.sampled_average + slack):
+        if self.guarded is not None:
+            given = self.bounds().items()
+            over += [k for k, v in given if isinstance(v, float) and self.expected > v + 1e-6]
+        elif self.rule.certain and self.total > self.factor * (self.sampled_average + slack):
             over.append(self.combine)
         theirs = [(j, form) for j, member in enumerate(self.members) for form in member.broken]
         return over + [f"{form} of member {j}" for j, form in theirs]
@@ -284,6 +316,7 @@ class CommitteeCertificate:
             | {"valid": self.valid, "findings": list(self.findings)}
             | {"unchecked": list(self.unchecked)}
             | {"bill": self.bill, "outstanding": self.outstanding}
+            | {"guard": None if self.guarded is None else self.guarded._asdict()}
             | {"members": [member.to_dict() for member in self.members]}
         )
 

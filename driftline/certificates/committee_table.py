@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from driftline.certificates.committee_certificate import CommitteeCertificate
+from driftline.certificates.committee_certificate import CommitteeCertificate, Guarded
 
 __all__ = ["table"]
 
@@ -21,7 +21,9 @@ def table(made: CommitteeCertificate) -> str:
         *_sequence(made),
         _line(made.members[0].premises.guess, made.trivial),
     ]
-    if made.no_regret_bound:
+    if made.guarded is not None:
+        lines += _guarded(made, made.guarded)
+    elif made.no_regret_bound:
         lines.append(f"no bound of the committee: {made.no_regret_bound}")
     elif claimed:
         sums = "the members' and what the weights add"
@@ -46,6 +48,22 @@ def table(made: CommitteeCertificate) -> str:
     lines += [f"audit: {finding}" for finding in found or ["nothing to object to"]]
     lines += [f"not checked: {note}" for note in made.unchecked]
     return "\n".join(lines)
+
+
+def _guarded(made: CommitteeCertificate, guarded: Guarded) -> list[str]:
+    """Return what the book allows, and the formula against the comparators of sure members."""
+    above = f"the book allows {guarded.book:.5g}, the budget is {guarded.budget:g}"
+    lines = [
+        "bounds of the expected loss: a guard compares it with a book that has a theorem",
+        _line("book and budget", guarded.bound, above),
+    ]
+    if isinstance(guarded.formula, str):
+        lines.append(f"  {'worst case':<24}         none   {guarded.formula}")
+    else:
+        vacuous = "vacuous" if guarded.formula >= made.trivial else "against the comparators"
+        lines.append(_line("worst case", guarded.formula, vacuous))
+    most = f"account and reserves were {guarded.account:.5g} at most"
+    return [*lines, f"{most}; the book has predicted {guarded.acted} rounds"]
 
 
 def _line(name: str, value: float, note: str = "") -> str:

@@ -13,10 +13,11 @@ from driftline.committee.apriori import CommitteeBound, bound_of, in_words
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
+from driftline.committee.guard import KEPT, Guard, Watched
 from driftline.committee.mixture import Mixed, Mixture
 from driftline.committee.shares import Bills, Shares
 from driftline.committee.state import CommitteeState
-from driftline.committee.trace import AuditOrigin, CommitteeTrace
+from driftline.committee.trace import GUARDED, AuditOrigin, CommitteeTrace
 from driftline.detectors import AlarmLog
 from driftline.errors import InputError, TornError
 from driftline.features import Standardise, Standardiser
@@ -93,6 +94,11 @@ class Committee(Shell):
     scaling
         What makes inputs of one scale of them, such as
         :class:`~driftline.features.Standardiser`; None leaves them as they are.
+    budget
+        By how much predictions may exceed, in expectation, what a theorem allows; needs members
+        with a theorem for their losses (:mod:`driftline.committee.guard`). None for no guard.
+    largest_weight
+        The largest sample weight that the guard promises for; heavier rounds count all the same.
     seed
         Of the random numbers that members are drawn by.
 
@@ -114,6 +120,8 @@ class Committee(Shell):
         combine: str = "vote",
         *,
         scaling: Standardiser | None = None,
+        budget: float | None = None,
+        largest_weight: float = 1.0,
         seed: int | None = 0,
         _played: bool = False,
     ):
@@ -146,7 +154,12 @@ class Committee(Shell):
         if scaling is not None and not task.layout.scalable:
             raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
+        if budget is not None and not rule.scored:
+            raise InputError(f"a guard is for combine='mix', not for {rule.name!r}")
         self._rule, self.scaling = rule, scaling
+        self._promise = None if budget is None else (budget, largest_weight)
+        #: The account between predictions and what a theorem allows, None without a budget.
+        self.guard: Guard | None = None
         self._all = self.members
         self._seat(self.members)
 
@@ -157,13 +170,31 @@ class Committee(Shell):
         scaled, ragged = self.scaling is not None, self._layout.ragged
         self._acceptance = Acceptance(self.members, scaled, ragged)
         self._cut_short = False
-        self._guard = Shield()
+        self._shielding = Shield()
         self.shares, self._alarms = Shares(len(self.members)), AlarmLog()
         nats, mixes = [member.nats for member in self.members], self.rule.scored
         self._mixture = Mixture(self.members) if mixes else None
         self._beliefs = None
         if not mixes and None not in nats:
             self._beliefs = Beliefs(np.array(nats, dtype=np.float64))
+        if self._promise is not None:
+            self.guard = self._guard_of(self.members)
+
+    def _guard_of(self, members: Sequence[Member]) -> Guard:
+        """Return the guard, or one for those members that are left in by the first rows."""
+        if self.guard is not None and self.guard.members == len(members):
+            return self.guard
+        assert self._promise is not None
+        made = Guard(self.task, members, *self._promise)
+        if self.guard is not None:  # what is outstanding is reserved
+            made.reserves = dict(self.guard.reserves)
+            made.settle(self._outstanding, None)
+        return made
+
+    @property
+    def _width(self) -> int:
+        """How many numbers are kept of a round, beside what members have paid, until its label."""
+        return self.shares.kept + (0 if self.guard is None else KEPT)
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
@@ -191,20 +222,25 @@ class Committee(Shell):
         with self._turn.lock, self._shield():
             self._turn.check()
             number = self._tickets
-            played, mixed = self._play_one(row, checked, number)
+            played, mixed, watched = self._play_one(row, checked, number)
             self._tickets = number + 1
-            return self._round(*played, mixed, checked, number)
+            return self._round(*played, mixed, watched, checked, number)
 
     def _round(
         self,
         made: Sequence[np.ndarray] | np.ndarray,
         columns: np.ndarray,
         weighed: Mixed | np.ndarray,
+        watched: Watched | None,
         checked: Label,
         number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
         risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
+        if watched is not None and isinstance(weighed, Mixed):
+            prediction, risk = task.prediction(watched.played[0]), float(watched.paid[0, 0])
+            loss = task.loss(prediction, task.label(checked))
+            return CommitteeRound(prediction, risk, loss, weighed.weights[0], risks)
         mixed = weighed.predictions if isinstance(weighed, Mixed) else None
         weights = weighed.weights if isinstance(weighed, Mixed) else weighed
         if task.zero_one and rule.certain:
@@ -237,7 +273,7 @@ class Committee(Shell):
         """
         paid = self._tell_rows(tickets, labels, None)
         assert paid is not None, "there are no tickets"
-        return paid[:, : -self.shares.kept]
+        return paid[:, : -self._width]
 
     def _accepts(self, rounds: Sequence[Rows]) -> bool:
         sure, dtype = self._acceptance.is_sure, self._dtype
@@ -256,7 +292,8 @@ class Committee(Shell):
         if self._certain:
             codes = np.concatenate([ticket.checked_made(count) for ticket in tickets])
             truth = np.repeat(np.reshape(labels, (len(tickets), 1)), count, axis=0)
-            return task.losses(codes[:, np.newaxis], truth).reshape(len(tickets), count)
+            paid = task.losses(codes[:, np.newaxis], truth).reshape(len(tickets), count)
+            return paid if self.guard is None else np.hstack([paid, self._then(tickets, labels)])
         means: list[Any] = [ticket.means for ticket in tickets]
         targets, offsets = [], []
         for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
@@ -284,7 +321,24 @@ class Committee(Shell):
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
         made[:, members:] /= self._largest_loss
-        return made
+        return made if self.guard is None else np.hstack([made, self._then(tickets, labels)])
+
+    def _then(self, tickets: Sequence[Ticket], labels: CheckedLabels) -> np.ndarray:
+        """Return what the guard must know of tickets, given their labels."""
+        assert self.guard is not None
+        pairs = zip(tickets, labels, strict=True)
+        return np.array([self.guard.then(ticket, label) for ticket, label in pairs])
+
+    def _learn_ticket(
+        self, row: Rows, label: Label, ticket: Ticket, paid: np.ndarray | None
+    ) -> None:
+        if self.guard is None:
+            super()._learn_ticket(row, label, ticket, paid)
+            return
+        if ticket.rounds == self.rounds or paid is None:  # all but the guard knows it anyway
+            unknown = np.full(len(self.members) + self.shares.kept, np.nan)
+            paid = np.r_[unknown, self._then([ticket], [label])[0]]
+        self._play_one(row, label, ticket.number, paid)
 
     def _fitted(self, ticket: Ticket, count: int, width: int) -> np.ndarray:
         """Return means of a ticket from before new classes."""
@@ -299,12 +353,12 @@ class Committee(Shell):
 
     def _play_one(
         self, row: Rows, checked: Label, number: int, paid: np.ndarray | None = None
-    ) -> tuple[Played, Mixed | np.ndarray]:
+    ) -> tuple[Played, Mixed | np.ndarray, Watched | None]:
         """Let all members play one round, and the weights learn; if one refuses it, nobody has.
 
         ``paid`` is what was predicted has cost, if that was in an earlier state.
-        Return the members' predictions as numbers with a column of the trace for each, and the
-        weights before the round, or what the mixture has said.
+        Return the members' predictions as numbers with a column of the trace for each, the
+        weights before the round, or what the mixture has said, and what the guard has.
         """
         if self._cut_short:
             self._check_whole()
@@ -319,9 +373,9 @@ class Committee(Shell):
             if not accepts.like_last(row) and self.features is None:
                 self._meet(row)
             played = self._groups.play_one(row, self.scaling, checked, number)
-            weighed = self._weigh_one(played, checked, paid)
+            weighed, watched = self._weigh_one(played, checked, number, paid)
             self._acceptance.note(row)  # another one, if members were left out
-            return played, weighed
+            return played, weighed, watched
         except BaseException as error:
             if before is not None:
                 self._rollback(before)
@@ -335,6 +389,8 @@ class Committee(Shell):
         columns = {name: np.empty(count) for name in ("risk", "target_loss")}
         columns |= {name: np.empty((count, len(members))) for name in ("weights", "member_risk")}
         columns["prediction"] = np.empty_like(members[0]["prediction"])
+        if self.guard is not None:
+            columns |= {name: np.empty(count) for name in GUARDED}
         return Batch(columns, members)
 
     def _play(
@@ -351,13 +407,21 @@ class Committee(Shell):
         paid, counts, asked = risks, room.columns.get("sample_weight"), None
         if room.late is not None:  # weights move by what was predicted, when it is told
             late, first = room.late
-            paid, counts, asked = late.settle(first, first + len(risks), risks, self.shares.kept)
+            rest = self._width - self.shares.kept
+            given_late = (first, first + len(risks), risks, self.shares.kept, rest)
+            paid, counts, asked = late.settle(*given_late)
         if mixture is not None and scores is not None:
             mixture.fill(scores, [batch["prediction"] for batch in room.members])
             alarms, out = self._alarms, room["weights"]
             learned: Any = {"sample_weight": counts, "alarms": alarms, "late": asked, "out": out}
             mixed = mixture.learn(self.shares, scores, paid, labels, **learned)
             room.columns["mixed"], room.columns["chances"] = mixed.predictions, mixed.probabilities
+            if self.guard is not None:
+                uniforms = self._uniforms_of(room, number)
+                watched = self.guard.learn(
+                    *(scores, mixed.predictions, labels, uniforms, counts, asked)
+                )
+                room.columns["played"], room.columns["watched"] = watched.played, watched.paid
             return
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
         believed = None
@@ -368,9 +432,12 @@ class Committee(Shell):
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
-        if kept is None or kept.shape[1] != members + self.shares.kept:
+        if kept is None or kept.shape[1] != members + self._width:
             raise InputError(f"rounds that wait must have what {members} members paid for them")
-        if (kept < 0.0).any():
+        guarded = kept[:, members + self.shares.kept :]
+        if (np.abs(guarded) > 2.0 * (1.0 if self.guard is None else self.guard.heaviest)).any():
+            raise InputError(f"a guard cannot have kept {guarded!r:.60} of rounds that wait")
+        if (kept[:, : members + self.shares.kept] < 0.0).any() or (guarded[:, 1:] < 0.0).any():
             raise InputError(f"members cannot have paid {kept!r:.60}")
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
@@ -397,26 +464,35 @@ class Committee(Shell):
         made, uniforms, mixed = [own.predictions for own in looks], None, None
         if not self.rule.certain:
             uniforms = self._draws.at(numbers)[:, 0]
+        book = None
         if self._mixture is not None:
-            mixed = self._mixed(self._mixture if seated else Mixture(suited), shares, looks)
+            mixture = self._mixture if seated else Mixture(suited)
+            mixed, scores = self._mixed(mixture, shares, looks)
             weights, now = mixed.weights, mixed.weights[0]
+            if self.guard is not None:
+                guard, draws = self._guard_of(suited), self._draws.at(numbers)[:, 0]
+                watched = guard.look(scores, mixed.predictions, draws, reserves=whole)
+                book = watched.book
         else:
             now = shares.now
             weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
         codes = None if mixed is None else mixed.predictions
         predictions = self.rule.predictions(self.task, Made(made, weights, uniforms, mixed=codes))
+        if book is not None:
+            predictions = watched.played
         chances = None if mixed is None else mixed.probabilities
         if not whole:
             return Asked(predictions, probabilities=chances)
         if mixed is not None and self._certain:
-            theirs = np.hstack([*made, mixed.theirs, predictions]).astype(CODES)
+            theirs = np.hstack([*made, mixed.theirs, mixed.predictions]).astype(CODES)
             encoded = self.task.encode_losses(predictions, self.task.dim)
-            return Asked(predictions, encoded, None, mapped, None, chances, theirs)
+            encoded = encoded if book is None else guard.means(watched, encoded)
+            return Asked(predictions, encoded, None, mapped, None, chances, theirs, book)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
             own = self._means(predictions, members, shares, now, mixed)
-            return Asked(predictions, *own, mapped, scores, chances)
+            return Asked(predictions, *own, mapped, scores, chances, None, book)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
             self._means(predictions[t : t + 1], np.array([own]), shares, now)
@@ -425,14 +501,58 @@ class Committee(Shell):
         mean, means = [mean[0] for mean, _ in parts], [own[0] for _, own in parts]
         return Asked(predictions, mean, means, mapped)
 
-    def _mixed(self, mixture: Mixture, shares: Shares, looks: Sequence[Asked]) -> Mixed:
-        """Return what averaged probabilities say of rounds that members have looked at."""
+    def _mixed(
+        self, mixture: Mixture, shares: Shares, looks: Sequence[Asked]
+    ) -> tuple[Mixed, np.ndarray]:
+        """Return what averaged probabilities say of rounds that members have looked at.
+
+        And the members' scores, by round, label and member.
+        """
         scores = mixture.room(len(looks[0].predictions))
         for part, own in zip(mixture.parts(scores), looks, strict=True):
             assert own.scores is not None
             part[:] = own.scores[0]
         mixture.fill(scores, [own.predictions for own in looks])
-        return mixture.look(shares, scores)
+        return mixture.look(shares, scores), scores
+
+    def _ask(
+        self, rows: Rows, numbers: np.ndarray | None = None, probabilities: bool = False
+    ) -> list[Ticket]:
+        if self.guard is None:
+            return super()._ask(rows, numbers, probabilities)
+        with self._turn.lock, self._shield():
+            tickets = super()._ask(rows, numbers, probabilities)
+            if numbers is None:
+                self.guard.reserve(tickets)
+                self._keep_waiting()
+            return tickets
+
+    def admit(self, ticket: Ticket) -> Ticket:
+        """Return the ticket of a copy as one of this learner's own, which is outstanding here.
+
+        See :meth:`Learner.admit`. What the copy has predicted is reserved here.
+        """
+        with self._turn.lock, self._shield():
+            made = super().admit(ticket)
+            if self.guard is not None:
+                self.guard.reserve([made])
+                self._keep_waiting()
+            return made
+
+    def _resume_tickets(self, state: Any) -> None:
+        super()._resume_tickets(state)
+        self._keep_waiting()
+
+    def _keep_waiting(self) -> None:
+        super()._keep_waiting()
+        if self.guard is not None:
+            self.guard.settle(self._outstanding, None if self._late is None else self._late.kept)
+
+    def _played(self, *given: Any) -> Any:
+        made = super()._played(*given)
+        with self._turn.lock:
+            self._keep_waiting()
+        return made
 
     @property
     def _certain(self) -> bool:
@@ -494,8 +614,8 @@ class Committee(Shell):
         scaling = None if self.scaling is None else self.scaling.copy()
         key, tickets, shares = self._draws.key, self._tickets, self.shares.copy()
         beliefs = None if self._believes is None else self._believes.state.copy()
-        alarms = self._alarms.copy()
-        learned = (self.rounds, shares, scaling, members, beliefs, alarms)
+        alarms, guard = self._alarms.copy(), None if self.guard is None else self.guard.saved()
+        learned = (self.rounds, shares, scaling, members, beliefs, alarms, guard)
         return CommitteeState(key, tickets, *learned, **self._waiting)
 
     def restore(self, state: CommitteeState) -> None:
@@ -541,6 +661,8 @@ class Committee(Shell):
                 self.shares.resume(state.shares.state, state.shares.sums)
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)
+                if self.guard is not None:
+                    self.guard.resume(state.guard)
                 self._alarms = state.alarms.copy()
             except BaseException:
                 self._rollback(before)
@@ -592,8 +714,10 @@ class Committee(Shell):
             if scaling is not None and longer is not None:
                 scaling = scaling.with_features(longer)
             members = [member._grown(classes, longer, known) for member in self.members]
-            made = Committee(members, self.combine, scaling=scaling, _played=True)
+            made = Committee(members, self.combine, scaling=scaling, **self._promised, _played=True)
             made.shares = self.shares.copy()
+            if made.guard is not None and self.guard is not None:
+                made.guard.resume(self.guard.saved())
             if made._believes is not None and self._believes is not None:
                 made._believes.state = self._believes.state.copy()
             made._alarms = self._alarms.copy()
@@ -691,6 +815,8 @@ class Committee(Shell):
         """
         task = self.task if classes is None else self.task.with_classes(classes)
         made, seen = self.shares.state.nbytes, features
+        if self.guard is not None:
+            made += self.guard.state.nbytes
         if self.scaling is not None:
             scale = Standardise(self.scaling.constant)
             made, seen = made + scale.state_bytes(features, sparse), scale.width(features)
@@ -714,6 +840,8 @@ class Committee(Shell):
 
     def _bound(self) -> list[str]:
         """Say what is known beforehand, or why nothing is."""
+        if self.guard is not None:
+            return self.guard.describe()
         made = self.apriori_bound
         if made is not None:
             return in_words(made)
@@ -746,7 +874,14 @@ class Committee(Shell):
             arrays |= {f"{j}.{name}": array for name, array in own.items()}
         members = [part for part, _ in saved]
         about = {"kind": "Committee", "combine": self.combine, "members": members, "state": state}
-        return about, arrays
+        return about | self._promised, arrays
+
+    @property
+    def _promised(self) -> Json:
+        """What the guard was made with, by name."""
+        if self.guard is None:
+            return {}
+        return {"budget": self.guard.budget, "largest_weight": self.guard.heaviest}
 
     @classmethod
     def from_saved(cls, about: Json, arrays: dict[str, np.ndarray]) -> Self:
@@ -759,7 +894,8 @@ class Committee(Shell):
         if not members:
             raise InputError("a committee needs 1 member or more")
         state = CommitteeState.from_saved(about["state"], arrays, len(members))
-        committee = cls(members, about["combine"], scaling=state.scaling, _played=True)
+        promise = {name: about[name] for name in ("budget", "largest_weight") if name in about}
+        committee = cls(members, about["combine"], scaling=state.scaling, **promise, _played=True)
         committee.restore(state.replaced(members=tuple(member.state for member in members)))
         return committee
 
@@ -787,6 +923,8 @@ class Committee(Shell):
         self.shares, self.scaling = state.shares, state.scaling
         if self._believes is not None and state.beliefs is not None:
             self._believes.state = state.beliefs
+        if self.guard is not None:
+            self.guard.resume(state.guard)
         self._alarms = state.alarms.copy()
         self._resume_tickets(state)
 
@@ -810,7 +948,7 @@ class Committee(Shell):
             member._reseed(seed + j)
 
     def _shield(self) -> Shield:
-        return self._guard
+        return self._shielding
 
     @property
     def _torn(self) -> bool:
@@ -847,37 +985,58 @@ class Committee(Shell):
         )
 
     def _weigh_one(
-        self, played: Played, label: Label, paid: np.ndarray | None = None
-    ) -> Mixed | np.ndarray:
+        self, played: Played, label: Label, number: int, paid: np.ndarray | None = None
+    ) -> tuple[Mixed | np.ndarray, Watched | None]:
         """Do the same for one round, of which there is a column of the record for each member."""
         made, columns = played
-        risks, late, kept = columns[table.RISK_ROW][np.newaxis], None, self.shares.kept
+        risks, late, kept = columns[table.RISK_ROW][np.newaxis], None, self._width
         if paid is not None:
             own = paid[np.newaxis]
             late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(own[:, -kept:])
-            risks = own[:, :-kept]
+            risks = risks if np.isnan(own[0, 0]) else own[:, :-kept]
         if (mixture := self._mixture) is not None:
             scores = mixture.room(1)
             scores[0, self.task.dim - mixture.labels :] = columns[table.SCORES :]
             mixture.fill(scores, made)
             alarms = self._alarms
-            return mixture.learn(self.shares, scores, risks, label, alarms=alarms, late=late)
-        return self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late)
+            mixed = mixture.learn(self.shares, scores, risks, label, alarms=alarms, late=late)
+            if self.guard is None:
+                return mixed, None
+            uniforms = self._draws.uniform(number)[:, 0]
+            given = scores, mixed.predictions, label, uniforms
+            return mixed, self.guard.learn(*given, late=late)
+        return self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late), None
+
+    def _uniforms_of(self, room: Batch, number: int) -> np.ndarray:
+        """Return the random number of every round: a half where none is asked for."""
+        uniforms = np.full(len(room), 0.5)
+        asked = room.columns.get("asked", every(len(room)))
+        uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
+        return uniforms
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
         played, weights, risks = room.members, room["weights"], room["member_risk"]
+        if self.guard is not None:
+            return self._guarded(room, labels)
         rule, uniforms = self.rule, None
         if not rule.certain:
-            uniforms = np.full(len(risks), 0.5)
-            asked = room.columns.get("asked", every(len(risks)))
-            uniforms[asked] = self._draws.uniforms(number, int(np.count_nonzero(asked)))[:, 0]
+            uniforms = self._uniforms_of(room, number)
         losses = np.stack([batch["target_loss"] for batch in played], axis=1)
         given = weights, uniforms, risks, losses, labels, room.columns.get("sample_weight")
         made = Made([own["prediction"] for own in played], *given, room.columns.get("mixed"))
         rows = rule.predictions(self.task, made)
         risk, target = rule.paid(self.task, made, rows)
         return {"risk": risk, "target_loss": target, "prediction": rows}
+
+    def _guarded(self, room: Batch, labels: CheckedLabels) -> dict[str, np.ndarray]:
+        """Return the columns of what was played under the guard."""
+        rows, paid = room["played"], room["watched"]
+        target, risk, book = self.task.losses(rows, labels), paid[:, 0], paid[:, 1]
+        if (counts := room.columns.get("sample_weight")) is not None:
+            target, risk, book = target * counts, risk * counts, book * counts
+        given = {"book": book, "account": paid[:, 2], "reserve": paid[:, 3], "acted": paid[:, 4]}
+        return {"risk": risk, "target_loss": target, "prediction": rows} | given
 
     @property
     def _scored(self) -> int:
@@ -907,7 +1066,7 @@ class Committee(Shell):
         names = ("risk", "target_loss", "weights", "member_risk")
         prediction = self.task.predictions(batch["prediction"])
         columns: dict[str, Any] = {name: batch[name] for name in names}
-        for name in ("sample_weight", "probabilities"):
+        for name in ("sample_weight", "probabilities", *GUARDED):
             columns[name] = batch.columns.get(name)
         return CommitteeTrace(**columns, prediction=prediction, members=traces, origin=start)
 

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
+from driftline.committee.combine import rule_of
 from driftline.committee.committee import Committee
+from driftline.committee.guard import BUDGET
 from driftline.committee.suited import certain_decoder, certain_loss, detector
-from driftline.decoders import Answer, default_decoder
+from driftline.decoders import Answer, Argmax, default_decoder
 from driftline.detectors import Cusum, Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
@@ -62,6 +64,10 @@ SHORT = Narrow(Shorten(), FEWER)
 
 #: The constant feature beside rows that are standardised by the last rows.
 LEVEL = 0.3
+
+#: Balls and steps of the members with a theorem for their losses: steps are shares of one over the
+#: self-bounding constant.
+BALLS, BETAS = (10.0, 20.0, 60.0), (1 / 2, 1 / 4, 1 / 16)
 
 #: The diameter of the ball of the member whose bound is small enough to be useful.
 SURE = 15.0
@@ -116,6 +122,7 @@ def auto(
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
+    budget: float | None = None,
     feedback: Literal["full"] = "full",
 ) -> Committee: ...
 
@@ -129,6 +136,7 @@ def auto(
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
+    budget: float | None = None,
     feedback: str,
 ) -> Committee | Bandit | Clicks: ...
 
@@ -141,6 +149,7 @@ def auto(
     scaling: bool = True,
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
+    budget: float | None = None,
     feedback: str = "full",
 ) -> Committee | Bandit | Clicks:
     """Return a committee for a task, with nothing to set.
@@ -165,6 +174,11 @@ def auto(
     For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does the committee
     where an answer could cost more. The linear ones have twins that always answer, which is better
     where labels are noisy and no answer costs nearly as much as a guess.
+
+    Unless ``effort="fast"`` is given, a guard holds averaged probabilities to the bound of a
+    theorem (:mod:`driftline.committee.guard`): in expectation they cost at most ``budget`` mistakes
+    more, by default 5, than what nine members with a theorem allow. With ``effort="fast"`` there is
+    a guard if a budget is given.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -201,6 +215,9 @@ def auto(
     kind, cost = task.answers.kind, task.doubt.cost
     lineup = LINEUPS.get(kind, _structured)
     combine = usual_rule(task) if combine is None else combine
+    rule_of(combine).check(task)
+    if budget is None and effort != "fast" and combine == "mix":
+        budget = BUDGET
     members: list[Member] = [*lineup(task, rest)]
     if task.answers is not task:
         members += [_answering(member, cost) for member in lineup(task, rest)]
@@ -214,7 +231,28 @@ def auto(
             members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
     if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
-    return Committee(members, combine, scaling=scaler, seed=seed)
+    if budget is not None and combine == "mix":
+        members += _with_theorem(task, rest, constant)
+    return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)
+
+
+def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member]:
+    """Return members with a theorem for their losses, for the book of a guard.
+
+    Each is within 7.7% of the best constant step for its ball, for all losses and paths of
+    comparators, and with the largest step the factor of these losses is 1.
+    """
+    short: Map = Shorten()
+    if not rest["intercept"]:
+        short = Chain(Standardise(constant), short)
+    loss = Logistic(task.answers)
+    decoder = Argmax(loss) if task.answers is task else default_decoder(loss, task)[1]
+    steep = loss.self_bound * (2.0 if rest["intercept"] else 1.0)  # rows have norm 1, or root 2
+    return [
+        OGD(loss, decoder, Constant(beta / steep), Ball(diameter), features=short, **rest)
+        for diameter in BALLS
+        for beta in BETAS
+    ]
 
 
 def usual_rule(task: Task) -> str:

@@ -24,7 +24,7 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class CommitteeState:
-    """All that changes when a committee learns: members, weights, scaling, beliefs, tickets.
+    """All that changes when a committee learns: members, weights, scaling, beliefs, guard, tickets.
 
     What late labels have added to bounds is part of ``shares``.
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
@@ -40,6 +40,7 @@ class CommitteeState:
     members: tuple[State, ...]
     beliefs: np.ndarray | None
     alarms: AlarmLog
+    guard: dict[str, np.ndarray] | None = None
     outstanding: np.ndarray | None = None
     identity: str = ""
     late: Saved | None = None
@@ -69,6 +70,8 @@ class CommitteeState:
             arrays["scaling"] = self.scaling.state
         if self.beliefs is not None:
             arrays["beliefs"] = self.beliefs
+        if self.guard is not None:
+            arrays |= self.guard
         if self.outstanding is not None:
             arrays["outstanding"] = self.outstanding
         arrays["alarms"] = self.alarms.to_array()
@@ -99,6 +102,7 @@ class CommitteeState:
             tuple(states),
             arrays.get("beliefs"),
             AlarmLog.from_array(arrays["alarms"], plain.rounds),
+            {name: arrays[name] for name in GUARDED} if "guard" in arrays else None,
             plain.outstanding,
             plain.identity,
             plain.late,
@@ -106,6 +110,7 @@ class CommitteeState:
 
 
 COUNTS = ("key", "tickets", "rounds")
+GUARDED = ("guard", "reserved.numbers", "reserved")
 
 
 def _of(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:

@@ -31,6 +31,10 @@ __all__ = ["AuditOrigin", "CommitteeTrace"]
 COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 WEIGHT, ARRIVAL = "sample_weight", "arrival"
 
+#: What a guard has done: what the book allows for the label, account and reserves after the round,
+#: what was reserved for it, and whether the book has predicted.
+GUARDED = ("book", "account", "reserve", "acted")
+
 
 class AuditOrigin(NamedTuple):
     """Where an audit starts: how the committee predicts, and its state before the first round.
@@ -51,10 +55,13 @@ class CommitteeTrace:
     same. ``weights`` has a row of the members' weights before every round, ``member_risk`` a
     row of their expected losses; ``members`` are their own traces, with losses, steps and
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
-    losses are multiplied by the ``sample_weight`` of the round, if there is one. Where labels come
-    late, ``arrival`` is the place of each round in the order in which they came, -1 if that has not
-    come: see :class:`~driftline.Trace`. ``probabilities``, which are not saved, has those of every
-    label before every round, if the run was asked for them.
+    losses are multiplied by the ``sample_weight`` of the round, if there is one. A guarded
+    committee has what the ``book`` allows for each label, the ``account`` with reserves after the
+    round, what was in ``reserve`` for it, and whether the book ``acted``: see
+    :mod:`driftline.committee.guard`. Where labels come late, ``arrival`` is the place of each round
+    in the order in which they came, -1 if that has not come: see :class:`~driftline.Trace`.
+    ``probabilities``, which are not saved, has those of every label before every round, if the run
+    was asked for them.
     """
 
     risk: np.ndarray
@@ -68,6 +75,10 @@ class CommitteeTrace:
     arrival: np.ndarray | None = None
     carried: int = 0
     probabilities: np.ndarray | None = None
+    book: np.ndarray | None = None
+    account: np.ndarray | None = None
+    reserve: np.ndarray | None = None
+    acted: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -98,7 +109,7 @@ class CommitteeTrace:
         for name in ("risk", "target_loss"):
             columns[name] = np.where(came, columns[name], np.nan)
         columns["member_risk"] = np.where(came[:, np.newaxis], columns["member_risk"], np.nan)
-        for name in ("sample_weight", "probabilities"):
+        for name in ("sample_weight", "probabilities", *GUARDED):
             if (own := getattr(self, name)) is not None:
                 columns[name] = own[asked]
         carried = members[0].carried if members else 0
@@ -155,7 +166,7 @@ class CommitteeTrace:
 
     def own_columns(self) -> dict[str, np.ndarray]:
         """Return the columns of the committee by name, without those of members."""
-        columns = {name: getattr(self, name) for name in (*COLUMNS, WEIGHT, ARRIVAL)}
+        columns = {name: getattr(self, name) for name in (*COLUMNS, WEIGHT, ARRIVAL, *GUARDED)}
         return {name: column for name, column in columns.items() if column is not None}
 
     def _plain_members(self) -> list[Trace]:
@@ -198,6 +209,9 @@ class CommitteeTrace:
             made |= {ARRIVAL: arrays[ARRIVAL], "carried": about["carried"]}
         made["prediction"] = predictions(arrays, rounds)
         weight: dict[str, Any] = {} if WEIGHT not in arrays else {WEIGHT: arrays[WEIGHT]}
+        if GUARDED[0] in arrays:
+            every = slice(None)
+            made |= {name: column(arrays, name, rounds, came=every) for name in GUARDED}
         members = []
         for j, part in enumerate(about["members"]):
             start = f"{j}."

@@ -173,6 +173,7 @@ class Asked(NamedTuple):
     ``scores`` are by member, round and score, None where rounds differ in size. ``probabilities``
     of labels are there if they are what is predicted by. ``made`` are predictions of members, of
     sets of weights and of the committee, a row a round: in place of ``means`` if all are labels.
+    ``book`` is what a guard must know of rounds.
     """
 
     predictions: np.ndarray
@@ -182,6 +183,7 @@ class Asked(NamedTuple):
     scores: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     made: np.ndarray | None = None
+    book: np.ndarray | None = None
 
 
 class Mark(NamedTuple):

@@ -286,6 +286,25 @@ MIXTURE = types.void(
     matrix,
 )
 
+#: ``watch(scores, champion, labels, uniforms, sample weights, kinds, params, state, work, played,
+#: paid, book, rounds, kept)``: see :mod:`driftline.committee.guard`.
+GUARD = types.void(
+    types.Array(types.float64, 3, "C"),
+    predictions,
+    integers,
+    vector,
+    vector,
+    integers,
+    vector,
+    vector,
+    vector,
+    predictions,
+    matrix,
+    matrix,
+    integers,
+    matrix,
+)
+
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)
 

@@ -142,7 +142,7 @@ class Asking(Core):
             first, count = self._tickets, rows.rounds
             wanted = np.arange(first, first + count) if numbers is None else numbers
             looked = self._look(rows, wanted)
-            made, mean, means, mapped, scores, known_chances, theirs = looked
+            made, mean, means, mapped, scores, known_chances, theirs, book = looked
             chances: Any = [None] * count
             if probabilities and known_chances is not None:
                 chances = known_chances
@@ -165,6 +165,7 @@ class Asking(Core):
                     None if means is None else means[t],
                     chances[t],
                     None if theirs is None else theirs[t].copy(),
+                    None if book is None else book[t].copy(),
                 )
                 for t in range(count)
             ]

@@ -102,6 +102,8 @@ class Account:
         Of every round.
     before
         What was paid for the first rounds, which wait already; None for none.
+    needed
+        Whether the label of each round comes, now or later; None if all do.
     """
 
     def __init__(
@@ -110,30 +112,34 @@ class Account:
         asked: np.ndarray,
         sample_weight: np.ndarray,
         before: np.ndarray | None = None,
+        needed: np.ndarray | None = None,
     ):
         self.rounds, self.asked, self._counts = rounds, asked, sample_weight
         self._before = before
+        self._needed = np.ones(len(sample_weight), dtype=bool) if needed is None else needed
         self._paid: tuple[np.ndarray, np.ndarray] | None = None
 
     def settle(
-        self, start: int, stop: int, risks: np.ndarray, width: int
+        self, start: int, stop: int, risks: np.ndarray, width: int, rest: int
     ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
         """Return what members had paid for the rounds of some events, and how these count.
 
         ``risks`` are what members pay in each event; those of rounds that are asked for are kept
-        until the round is told. Events that are asked for count -1: they move no weights. What
-        weights have paid, this many numbers a round, is written by whoever has them.
+        until the round is told. Events that are asked for count -1, or -2 if no label will come:
+        they move no weights. What weights have paid, ``width`` numbers a round, and ``rest`` more
+        are written by whoever has them.
         """
         members = risks.shape[1]
         if self._paid is None:
-            whole = np.full((len(self._counts), members + width), np.nan)
+            whole = np.full((len(self._counts), members + width + rest), np.nan)
             if self._before is not None:
                 whole[: len(self._before)] = self._before
             self._paid = whole[:, :members].copy(), whole[:, members:].copy()
         paid, by_weights = self._paid
         rounds, asked = self.rounds[start:stop], self.asked[start:stop]
         paid[rounds[asked]] = risks[asked]
-        counts = np.where(asked, -1.0, self._counts[rounds])
+        asks = np.where(self._needed[rounds], -1.0, -2.0)
+        counts = np.where(asked, asks, self._counts[rounds])
         given = AskedRounds(np.ascontiguousarray(rounds), by_weights)
         return np.ascontiguousarray(paid[rounds]), counts, given
 
@@ -308,7 +314,8 @@ class LateRun:
         self.rounds = np.empty(len(self.asked), dtype=np.int64)
         self.rounds[self.ask_events] = np.arange(self.carried, len(numbers))
         self.rounds[tells] = told
-        self._account = Account(self.rounds, self.asked, weights, self._before)
+        needed = (self.tell_events >= 0) | (due >= 0)
+        self._account = Account(self.rounds, self.asked, weights, self._before, needed)
 
     @property
     def events(self) -> tuple[Rows, CheckedLabels, np.ndarray | None]:
@@ -322,10 +329,10 @@ class LateRun:
         return int(np.count_nonzero(self.asked[start:stop]))
 
     def settle(
-        self, start: int, stop: int, risks: np.ndarray, width: int
+        self, start: int, stop: int, risks: np.ndarray, width: int, rest: int
     ) -> tuple[np.ndarray, np.ndarray, AskedRounds]:
         """Return what members had paid for the rounds of some events: see :class:`Account`."""
-        return self._account.settle(start, stop, risks, width)
+        return self._account.settle(start, stop, risks, width, rest)
 
     @property
     def kept(self) -> Kept:
@@ -393,13 +400,15 @@ class ToldRun:
         return 0
 
     def settle(
-        self, start: int, stop: int, risks: np.ndarray, width: int
+        self, start: int, stop: int, risks: np.ndarray, width: int, rest: int
     ) -> tuple[np.ndarray, None, AskedRounds]:
         """Return what :meth:`LateRun.settle` does; all rounds count once."""
         assert self._paid is not None
         own, now = self._paid[start:stop], self._now[start:stop, np.newaxis]
-        members = np.where(now, risks, own[:, :-width])
-        weights = np.where(now, np.nan, own[:, -width:])
+        first = risks.shape[1]
+        members = np.where(now, risks, own[:, :first])
+        weights = np.where(now, np.nan, own[:, first : first + width])
+        weights = np.hstack([weights, own[:, first + width :]]) if rest else weights
         return members, None, AskedRounds(np.arange(stop - start, dtype=np.int64), weights)
 
     def tickets_left(

@@ -42,8 +42,10 @@ class Ticket:
     ``mapped`` is the input after the feature map, None without a map. ``means`` are the mean loss
     encodings of a committee's members, a row each, of its sets of weights, and last of its weights:
     these move by what predictions have cost, and so do their bounds. Where all of these are certain
-    of one label, ``made`` has their predictions as whole numbers instead. ``probabilities`` are
-    those of every label, if they were asked for; they are for who asked, and not in files.
+    of one label, ``made`` has their predictions as whole numbers instead. ``book`` is what a guard
+    needs: what the prediction and what the book may cost for every label, and whether the book
+    predicts. ``probabilities`` are those of every label, if they were asked for; they are for who
+    asked, and not in files.
     """
 
     number: int
@@ -56,6 +58,7 @@ class Ticket:
     means: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     made: np.ndarray | None = None
+    book: np.ndarray | None = None
 
     def to_bytes(self) -> bytes:
         """Return the ticket as bytes: see :mod:`driftline.state.compact`.
@@ -89,6 +92,8 @@ class Ticket:
             arrays["means"] = self.means
         if self.made is not None:
             arrays["made"] = self.made.astype(np.int64)
+        if self.book is not None:
+            arrays["book"] = self.book
         for name, given in self._inputs():
             if isinstance(given, tuple):
                 arrays[f"{name}.columns"], arrays[f"{name}.values"] = given[:2]
@@ -130,7 +135,8 @@ class Ticket:
                 codes = arrays["made"]
                 whole = codes.dtype == np.int64 and (abs(codes) < 2**31).all()
                 made["made"] = codes.astype(CODES) if whole else codes  # which will be refused
-            return cls(**made, mean=arrays["mean"], means=arrays.get("means"))
+            made |= {name: arrays.get(name) for name in ("means", "book")}
+            return cls(**made, mean=arrays["mean"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"the ticket is not whole: {error!r}") from error
 
@@ -182,6 +188,15 @@ class Ticket:
             f"ticket {self.number} must have {count} predictions of members and their weights, not "
             f"{made!r:.80}"
         )
+
+    def checked_book(self) -> np.ndarray:
+        """Return what a guard must know, if it can be that."""
+        book = self.book
+        if isinstance(book, np.ndarray) and book.ndim == 1 and book.dtype == np.float64:
+            inside = bool(((book >= 0.0) & (book <= 1.0)).all())
+            if inside and len(book) >= 5 and len(book) % 2 == 1:
+                return book
+        raise InputError(f"ticket {self.number} must have what a guard needs, not {book!r:.80}")
 
 
 def plain(rows: Rows) -> list[PlainInput]:

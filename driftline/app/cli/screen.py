@@ -213,6 +213,8 @@ def _bound_lines(made: Guarantee) -> list[str]:
     if made.alone:
         own = "expected loss" if made.random else f"own loss, {short(made.paid)}"
         how = f"smallest bound of its {own}"
+    elif made.budget is not None:
+        how = f"{short(made.average)} that members with a theorem allow + {made.budget:g}"
     else:
         times = "" if made.factor == 1.0 else f"{made.factor:g} x "
         added = max(0.0, made.average - made.best)
@@ -221,6 +223,8 @@ def _bound_lines(made: Guarantee) -> list[str]:
     lines = [f"  at most      {short(made.bound)}: {how}"]
     if round(made.delay_cost, 1) > 0.0:
         lines.append(" " * 15 + f"{short(made.delay_cost)} of it since labels came late")
+    if made.acted:
+        lines.append(" " * 15 + f"they have predicted {made.acted:,} rows themselves")
     if made.vacuous:
         lines.append(" " * 15 + f"which is vacuous: {made.guess} promises as much")
     return lines
@@ -244,7 +248,8 @@ def _audit_lines(made: Guarantee) -> list[str]:
     audit = made.certificate
     if audit is None:
         return [f"  audit        none: {made.reason}"]
-    lines, bound = [], audit.bounds().get("exact")
+    bounds = audit.bounds()
+    lines, bound = [], bounds.get("exact", bounds.get("worst_case"))
     if isinstance(bound, float) and not made.searched:
         lines.append("  in hindsight nothing was fitted, which would take long: ask by --certify")
     elif isinstance(bound, float) and not made.alone:

@@ -50,6 +50,9 @@ class Guarantee:
     where older weights were the better ones, infinite where there is no bound. ``no_bound`` says in
     words why there is none, "" if there is one.
 
+    Of a guarded committee ``average`` is what the book has allowed, ``budget`` what may be paid
+    above that, and ``acted`` in how many rounds the book has predicted.
+
     Where every key has a committee, all are sums over keys, and ``keys`` is how many there are.
     """
 
@@ -68,11 +71,16 @@ class Guarantee:
     delay_cost: float = 0.0
     no_bound: str = ""
     keys: int = 0
+    budget: float | None = None
+    acted: int = 0
 
     @property
     def bound(self) -> float:
-        """The bound of the model's loss: of the weighted average, times the factor of the vote."""
-        return self.factor * self.average
+        """The bound of the model's loss: of the weighted average, times the factor of the vote.
+
+        Of a guarded committee, what the book has allowed and the budget.
+        """
+        return self.factor * self.average + (self.budget or 0.0)
 
     @property
     def expected(self) -> float | None:
@@ -105,6 +113,8 @@ class Guarantee:
             "findings": [] if made is None else list(made.findings),
             "bounds": {} if made is None else _bounds(made),
             "reason": self.reason,
+            "budget": self.budget,
+            "guard_acted": self.acted,
             "keys": self.keys or None,
         }
 
@@ -124,7 +134,10 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     alone = len(model.learner.members) == 1
     paid, best = model.loss, float(model.totals.min())
     average, factor, added, why = math.inf, 1.0, math.inf, ALONE
-    if not alone:
+    guard = model.learner.guard
+    if guard is not None:
+        average, factor, added, why = guard.total, 1.0, 0.0, ""
+    elif not alone:
         task, rule = model.learner.task, model.learner.rule
         average, added, why = _average(model, best)
         factor = rule.factor(task)
@@ -142,6 +155,8 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
     how: dict[str, Any] = {"random": model.random, "alone": alone, "searched": searched}
     guess = model.learner.task.guess.removeprefix("uniform ")
     given = (rounds, paid, best, average, factor, guessing, made, reason)
+    if guard is not None:
+        how |= {"budget": guard.bound - guard.total, "acted": guard.acted}
     return Guarantee(*given, **how, guess=guess, delay_cost=cost, no_bound=why)
 
 
@@ -237,12 +252,14 @@ def audited(
 ) -> tuple[CommitteeCertificate, bool]:
     """Return the audit of a run, and whether it is against weights found in hindsight.
 
-    The weights are for the best of the members that have weights.
+    The weights are for the best of the members that have weights, or for those of a guard.
     """
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
     members, comparator = model.learner.members, None
     told = len(members) == 1 or math.isfinite(model.learner.rule.factor(model.task))
-    able = [j for j, member in enumerate(members) if told and member.searchable]
+    guard = model.learner.guard
+    sure = [] if guard is None else [j for j, own in enumerate(guard.known) if own is not None]
+    able = sure or [j for j, member in enumerate(members) if told and member.searchable]
     given: list[Any] = [None] * len(members)
     if able:
         best = min(able, key=lambda j: float(model.totals[j]))

@@ -25,7 +25,7 @@ class Mix(Combine):
     how = "by averaged probabilities"
     average = "what a draw would pay"
     wrong = "not what is most probable"
-    no_bound = "nothing bounds the loss of what is most probable by averaged probabilities"
+    no_bound = "nothing bounds averaged probabilities without a guard: give a budget"
 
     def check(self, task: Task) -> None:
         """Refuse tasks other than classes and signs."""

@@ -1,0 +1,425 @@
+"""The guard: whatever a committee predicts, it costs a theorem's bound and a budget at most."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.checks import check_learner
+from driftline.committee.guard import KEPT, SHARE_VALUES, Guard, sure_of
+from driftline.learner import Ticket
+from tests import naive
+from tests.howmany import examples, number
+
+pytestmark = pytest.mark.usefixtures("no_ids")
+
+T, L = dl.tasks, dl.losses
+TASKS = [T.Multiclass(2), T.Multiclass(4), T.Binary(), T.Abstaining(T.Multiclass(3), 0.3)]
+every_task = pytest.mark.parametrize("task", TASKS, ids=repr)
+SHORT = dl.features.Shorten()
+
+
+def sure(task, diameter=10.0, beta=0.5, **rest):
+    """A member with a theorem for its losses."""
+    loss = L.Logistic(task.answers)
+    decoder = dl.decoders.Argmax(loss)
+    if task.answers is not task:
+        decoder = dl.decoders.Abstain(loss, cost=task.doubt.cost)
+    rate, ball = dl.rates.Constant(beta / loss.self_bound), dl.domains.Ball(diameter)
+    return dl.OGD(loss, decoder, rate, ball, **{"features": SHORT, **rest})
+
+
+def other(task):
+    """A member with probabilities, and without a theorem for its losses."""
+    loss = L.Scaled(L.Logistic(task.answers), 2.0)
+    decoder = dl.decoders.Argmax(loss)
+    if task.answers is not task:
+        decoder = dl.decoders.Abstain(loss, cost=task.doubt.cost)
+    return dl.OGD(loss, decoder)
+
+
+def guarded(task, budget=1.0, largest_weight=1.0):
+    members = [other(task), sure(task), sure(task, 20.0, 0.25)]
+    return dl.Committee(members, "mix", budget=budget, largest_weight=largest_weight)
+
+
+def pair(task, budget, heaviest=1.0):
+    """A guard over four members of all kinds, and the naive one."""
+    hinge = dl.OGD(L.Scaled(L.SmoothHinge(task.answers), 4.0)) if task.answers is task else None
+    members = [other(task), sure(task), sure(task, 20.0, 0.25)]
+    made = Guard(task, [*members, *([hinge] if hinge else [])], budget, heaviest)
+    rest = made.ratio, made.cost, made.chance, heaviest
+    return made, naive.Guard(made.kinds, budget, SHARE_VALUES, *rest)
+
+
+def histories(generator, made, rounds):
+    """Scores by round, label and member, a champion of some kind, and labels."""
+    size = generator.choice([0.1, 1.0, 5.0])
+    scores = size * generator.standard_normal((rounds, made.labels, made.members))
+    labels = generator.integers(0, made.labels, rounds)
+    kind = generator.integers(5)
+    champion = generator.integers(-1 if made.cost < math.inf else 0, made.labels, rounds)
+    if kind == 0:  # always wrong
+        champion = (labels + 1) % made.labels
+    elif kind == 1:  # right, and then wrong
+        champion = np.where(np.arange(rounds) < rounds // 2, labels, (labels + 1) % made.labels)
+    elif kind == 2:  # the book knows, and the champion does not
+        scores[np.arange(rounds), labels] += 3.0 * size
+    elif kind == 3:  # a label that the book takes to be impossible
+        scores[np.arange(rounds), labels] -= 300.0
+    return scores, champion, labels
+
+
+def as_numbers(task, codes):
+    made = np.asarray(codes)[:, np.newaxis]
+    return 2 * made - 1 if task.kind == "sign" else made
+
+
+@every_task
+@given(st.integers(0, 2**32 - 1))
+def test_accounts_are_those_of_the_formulas(task, seed):
+    generator = np.random.default_rng(seed)
+    rounds, budget = 40, float(generator.choice([0.0, 0.7, 5.0]))
+    heaviest = float(generator.choice([1.0, 3.0]))
+    made, simple = pair(task, budget, heaviest)
+    scores, champion, codes = histories(generator, made, rounds)
+    weight = generator.choice([0.0, 0.5, 1.0, heaviest], rounds) if seed % 2 else np.ones(rounds)
+    labels, draws = as_numbers(task, codes)[:, 0], generator.random(rounds)
+    champions = as_numbers(task, champion)
+    watched = made.learn(scores, champions, labels, draws, weight if seed % 2 else None)
+    for t in range(rounds):
+        played, e, b, most = simple.ask(scores[t].T, champion[t], reserve=False)
+        simple.tell(scores[t].T, codes[t], e, b, weight=weight[t])
+        risk, may, account, reserve, acted = watched.paid[t]
+        assert acted == (played is not None) and reserve == pytest.approx(most, abs=1e-7)
+        np.testing.assert_allclose([risk, may], [e[codes[t]], b[codes[t]]], atol=1e-9)
+        assert account == pytest.approx(simple.A, abs=1e-9)
+        (mine,) = made.codes(watched.played[t])
+        if played is None or np.ndim(played) == 0:
+            assert mine == (champion[t] if played is None else played)
+        else:
+            assert played[mine] > 0.0
+    assert made.total == pytest.approx(simple.book, abs=1e-9)
+
+
+@every_task
+@given(st.integers(0, 2**32 - 1))
+def test_no_history_costs_more_than_the_book_and_the_budget(task, seed):
+    """In sum over every interval, with labels in any order and some that never come."""
+    generator = np.random.default_rng(seed)
+    rounds, budget = 60, float(generator.choice([0.0, 0.5, 2.0, 5.0]))
+    made, _ = pair(task, budget)
+    scores, champion, codes = histories(generator, made, 2 * rounds)
+    delays = generator.integers(0, 12, rounds)
+    never = generator.random(rounds) < generator.choice([0.0, 0.5])
+    events = [(t, True, t) for t in range(rounds)]
+    events += [(t + delays[t] + 0.5, False, t) for t in range(rounds) if not never[t]]
+    order = [(asked, t) for _, asked, t in sorted(events)]
+    rows = np.array([t for _, t in order])
+    counts = np.array([(-2.0 if never[t] else -1.0) if asked else 1.0 for asked, t in order])
+    kept = np.full((rounds, KEPT), np.nan)
+    watched = made.learn(
+        scores[: len(rows)],
+        as_numbers(task, champion[rows]),
+        as_numbers(task, codes[rows])[:, 0],
+        generator.random(len(rows)),
+        counts,
+        (rows, kept),
+    )
+    assert (watched.paid[:, 2] <= budget + 1e-9).all()  # account and reserves
+    told = rows[counts > 0.0]
+    sums = np.r_[0.0, np.cumsum(kept[told, 0])]  # of e - b in the order of arrival
+    assert (sums - np.minimum.accumulate(sums)).max() <= budget + 1e-9
+    assert made.state[1] == 0.0  # all reserves of labels that come are given back
+    assert made.acted == kept[told, 3].sum()
+
+
+@every_task
+@given(st.integers(0, 2**32 - 1))
+def test_the_book_loses_what_a_sure_member_does_and_the_price(task, seed):
+    generator = np.random.default_rng(seed)
+    made, _ = pair(task, 5.0)
+    scores, champion, codes = histories(generator, made, 100)
+    labels = as_numbers(task, codes)[:, 0]
+    made.learn(scores, as_numbers(task, champion), labels, np.zeros(100))
+    logs = scores - scores.max(axis=1, keepdims=True)
+    logs = (logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))[np.arange(100), codes]
+    bits = -logs.sum(axis=0)[made.kinds == 2] / math.log(2.0)
+    assert made.total <= made.ratio * (bits.min() + made.price) + 1e-9
+
+
+@every_task
+@given(st.integers(0, 2**32 - 1))
+def test_rounds_in_pieces_have_the_bits_of_one_piece(task, seed):
+    generator = np.random.default_rng(seed)
+    (whole, _), (cut, _) = pair(task, 0.5), pair(task, 0.5)
+    scores, champion, codes = histories(generator, whole, 20)
+    labels, champions = as_numbers(task, codes)[:, 0], as_numbers(task, champion)
+    draws = generator.random(20)
+    made, parts = whole.learn(scores, champions, labels, draws), []
+    for a, b in ((0, 1), (1, 7), (7, 20)):
+        looked = cut.look(scores[a:b], champions[a:b], draws[a:b], reserves=False)
+        parts.append(cut.learn(scores[a:b], champions[a:b], labels[a:b], draws[a:b]))
+        np.testing.assert_array_equal(looked.played[0], parts[-1].played[0])
+        assert looked.book[0, codes[a]] == parts[-1].paid[0, 0]
+    np.testing.assert_array_equal(made.played, np.concatenate([own.played for own in parts]))
+    np.testing.assert_array_equal(made.paid, np.concatenate([own.paid for own in parts]))
+    np.testing.assert_array_equal(whole.state, cut.state)
+
+
+# -- in committees
+
+
+def table(task, rounds=160, seed=3):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((rounds, 4))
+    labels = np.array(list(task.answers.all_labels))
+    cuts = np.linspace(-0.5, 0.5, len(labels) - 1)
+    places = np.digitize(X[:, 0] + 0.3 * random.standard_normal(rounds), cuts)
+    places[rounds // 2 :] = (places[rounds // 2 :] + 1) % len(labels)  # what was right is wrong
+    return X, labels[places]
+
+
+@pytest.mark.ids
+@every_task
+@pytest.mark.parametrize("budget", [0.0, 1.0])
+def test_guarded_committees_obey_the_laws_of_learners(task, budget):
+    check_learner(guarded(task, budget), *table(task, 40))
+
+
+@every_task
+def test_steps_tickets_and_pieces_have_the_bits_of_a_run(task):
+    X, y = table(task)
+    whole, steps, tickets, pieces = (guarded(task, 0.3) for _ in range(4))
+    trace = whole.run(X, y)
+    assert 0 < trace.acted.sum() < len(y)
+    made = [steps.step(x, label) for x, label in zip(X, y, strict=True)]
+    np.testing.assert_array_equal([one.risk for one in made], trace.risk)
+    np.testing.assert_array_equal([one.target_loss for one in made], trace.target_loss)
+    for x, label, prediction in zip(X, y, trace.prediction, strict=True):
+        ticket = tickets.ask(x)
+        assert np.array_equal(-1 if ticket.prediction is None else ticket.prediction, prediction)
+        tickets.tell(Ticket.from_bytes(ticket.to_bytes()), label)
+    for a, b in ((0, 50), (50, 51), (51, len(y))):
+        pieces.run(X[a:b], y[a:b])
+    for learner in (steps, tickets, pieces):
+        np.testing.assert_array_equal(learner.guard.state, whole.guard.state)
+
+
+@every_task
+@pytest.mark.parametrize("seed", examples(2, 12))
+def test_late_labels_by_tickets_have_the_bits_of_a_run(task, seed, tmp_path):
+    generator = np.random.default_rng(seed)
+    X, y = table(task, seed=seed)
+    delays = generator.integers(-1, 9, len(y))
+    run, asks = guarded(task, 0.6), guarded(task, 0.6)
+    half = len(y) // 2
+    first = run.run(X[:half], y[:half], delay=delays[:half])
+    if seed % 2:
+        run = dl.load(run.save(tmp_path / "half"))
+    second = run.run(X[half:], y[half:], delay=delays[half:])
+    tickets, due = {}, {}
+    played, book = [], []
+    for t in range(len(y)):
+        tickets[t] = asks.ask(X[t])
+        played.append(-1 if tickets[t].prediction is None else tickets[t].prediction)
+        if delays[t] >= 0:
+            due.setdefault(t + delays[t], []).append(t)
+        else:
+            asks.forget(tickets[t])
+        for s in sorted(due.pop(t, [])):
+            asks.tell(tickets[s], y[s])
+        book.append(asks.guard.total)
+    np.testing.assert_array_equal(played, np.r_[first.prediction, second.prediction])
+    np.testing.assert_allclose(asks.guard.state, run.guard.state, atol=1e-9)
+    assert asks.guard.state[0] + asks.guard.state[1] <= 0.6
+    waiting = [t for own in due.values() for t in own]
+    for t in waiting:
+        asks.forget(tickets[t])
+    assert asks.guard.state[1] == 0.0 and not asks.guard.reserves
+
+
+def test_reserves_are_given_back_when_tickets_are_forgotten(tmp_path):
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner = guarded(task, 2.0)
+    learner.run(X[:20], y[:20])
+    tickets = learner.ask_rows(X[:40])
+    reserved = learner.guard.state[1]
+    assert 0.0 < reserved <= 2.0
+    own = [one.book for one in tickets if not one.book[-1]]
+    assert reserved == pytest.approx(sum(max(0, (b[:3] - b[3:6]).max()) for b in own), abs=1e-5)
+    assert any(one.book[-1] for one in tickets)
+    again = dl.load(learner.save(tmp_path / "model"))
+    for one in (learner, again):
+        one.forget(tickets[0])
+        assert one.guard.state[1] == reserved - one.guard.reserves.get(-1, 0.0) - (
+            math.ceil(max(0.0, (own[0][:3] - own[0][3:6]).max()) * 2**24) / 2**24
+        )
+        one.forget(before=10**9)
+        assert one.guard.state[1] == 0.0
+    copy = learner.copy()
+    (ticket,) = copy.ask_rows(X[:1], numbers=[70])
+    assert copy.guard.state[1] == 0.0  # of a copy, nothing is outstanding
+    learner.tell(learner.admit(ticket), y[0])
+    assert learner.guard.state[1] == 0.0
+
+
+def test_looking_reserves_nothing():
+    X, y = table(T.Multiclass(3))
+    learner = guarded(T.Multiclass(3), 0.5)
+    learner.run(X, y)
+    before = learner.guard.state.copy()
+    made = learner.predict_rows(X[:30])
+    assert made == [learner.predict(x) for x in X[:30]]
+    assert made[0] == learner.snapshot().predict(X[0]) == learner.ask(X[0]).prediction
+    learner.forget(before=10**9)
+    np.testing.assert_array_equal(learner.guard.state, before)
+
+
+@pytest.mark.parametrize("task", TASKS[1:2], ids=repr)
+def test_new_classes_and_sample_weights_are_counted(task):
+    X, y = table(task)
+    learner = guarded(task, 1.0, largest_weight=3.0)
+    weights = np.random.default_rng(0).choice([0.0, 0.5, 3.0], len(y))
+    trace = learner.run(X, y, sample_weight=weights)
+    made = dl.certify(trace, None, X, y, sample_weight=weights)
+    assert made.valid and made.guarded.book == pytest.approx(learner.guard.total)
+    assert trace.risk.sum() <= made.guarded.bound
+    ticket = learner.ask(X[0])
+    grown = learner.grown(classes=6)
+    np.testing.assert_array_equal(grown.guard.state, learner.guard.state)
+    grown.tell(ticket, 5)
+    assert grown.guard.total == learner.guard.total + 1.0  # what nobody knew of costs 1
+    light = guarded(task, 1.0)
+    said = dl.certify(light.run(X, y, sample_weight=weights), None, X, y, sample_weight=weights)
+    assert said.valid and "above the largest" in said.guarded.formula
+
+
+def test_accounts_of_files_are_checked():
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner = guarded(task)
+    learner.run(X, y)
+    learner.ask_rows(X[:5])
+    about, arrays = learner.to_saved()
+    assert dl.Committee.from_saved(about, arrays).predict(X[0]) == learner.predict(X[0])
+    state = arrays["guard"]
+    changes = [
+        {"guard": state[:-1]},
+        {"guard": np.r_[9.0, state[1:]]},  # another budget
+        {"guard": np.r_[state[:2], 2.0, state[3:]]},  # another sure member
+        {"guard": np.r_[state[:5], -1.0, state[6:]]},
+        {"guard": state * np.nan},
+        {"reserved": arrays["reserved"] * -1.0},
+        {"reserved": arrays["reserved"][1:]},
+        {"reserved.numbers": arrays["reserved.numbers"] - 10**6},
+    ]
+    for change in changes:
+        with pytest.raises(dl.InputError, match="no account of a guard"):
+            dl.Committee.from_saved(about, arrays | change)
+    with pytest.raises(dl.InputError, match="budget must be"):
+        dl.Committee.from_saved(about | {"budget": -1.0}, arrays)
+
+
+def test_forged_tickets_are_refused():
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner = guarded(task)
+    learner.run(X, y)
+    ticket = learner.ask(X[0])
+    before = learner.to_saved()[1]
+    for book in (
+        None,
+        ticket.book[:-1],
+        ticket.book * 3.0,
+        ticket.book.astype(int),
+        np.ones(7) * np.nan,
+    ):
+        with pytest.raises(dl.InputError, match="what a guard needs"):
+            learner.tell(dataclasses.replace(ticket, book=book), y[0])
+    assert all(np.array_equal(own, learner.to_saved()[1][name]) for name, own in before.items())
+    learner.tell(ticket, y[0])
+
+
+# -- promises
+
+
+@pytest.mark.parametrize("flips", [1, 10])
+def test_the_formula_holds_against_the_best_comparator(flips):
+    """Known before the first round, and far below guessing, which pays half of the rounds."""
+    stream = dl.streams.LabelFlips(rounds=number(2000, 10_000), flips=flips, seed=0)
+    learner = dl.auto(stream.task)
+    trace = learner.run(stream)
+    place = max(j for j, own in enumerate(learner.guard.known) if own is not None)
+    seen = trace.seen_by(place, stream.inputs)
+    found = dl.certificates.best_piecewise(
+        *(learner.members[place].loss, seen, stream.labels, dl.domains.Ball(10.0)),
+        segments=flips + 1,
+        candidates=stream.starts[1:],
+        step=0.5,
+    )
+    own = [None if made is None else found.comparator for made in learner.guard.known]
+    made = dl.certify(trace, own, stream.inputs, stream.labels)
+    assert made.valid and trace.risk.sum() <= made.guarded.bound <= made.guarded.formula
+    beforehand = learner.guard.bounds(found.loss, found.comparator.path_length)
+    assert made.guarded.formula <= beforehand + 1e-6
+    if len(stream) == 10_000:
+        assert beforehand < {1: 1100, 10: 2300}[flips]
+
+
+def test_sure_members_are_known_by_their_facts():
+    task = T.Multiclass(3)
+    made = sure_of(sure(task, 20.0, 0.25))
+    assert made == pytest.approx((0.25, 20.0, L.Logistic(task).self_bound, 1.0))
+    assert sure_of(sure(task), heaviest=1.5).beta == pytest.approx(0.75)
+    cusum = dl.detectors.Cusum()
+    for wrong in (
+        other(task),
+        sure(task, features=None),
+        sure(task, beta=1.0),
+        sure(task, restart=cusum),
+        dl.members.NaiveBayes(task),
+        dl.OGD(L.Logistic(task), rate=dl.rates.Polyak(), features=SHORT),
+    ):
+        assert sure_of(wrong) is None
+    with pytest.raises(dl.InputError, match="a member with a theorem for its losses"):
+        dl.Committee([other(task)], "mix", budget=1.0)
+    with pytest.raises(dl.InputError, match="a guard is for combine='mix'"):
+        dl.Committee([sure(task)], "vote", budget=1.0)
+    for budget in (-1.0, math.nan, math.inf, "5", True):
+        with pytest.raises(dl.InputError, match="budget must be"):
+            dl.auto(task, budget=budget)
+
+
+@pytest.mark.parametrize("name", ["book", "account", "reserve", "acted", "prediction"])
+@pytest.mark.parametrize("delay", [None, 5])
+def test_tampered_accounts_are_found(name, delay):
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner = guarded(task, 0.5)
+    trace = learner.run(X, y, delay=delay)
+    made = dl.certify(trace, None, X, y)
+    assert made.valid and made.guarded.acted > 0 and not made.findings
+    assert made.guarded.book == pytest.approx(learner.guard.total)
+    column = getattr(trace, name)
+    column[7] = (column[7] + 1) % 3 if name == "prediction" else column[7] + 0.5
+    assert dl.certify(trace, None, X, y).findings
+
+
+def test_what_is_promised_is_said(tmp_path):
+    learner = dl.auto(T.Multiclass(3))
+    line = next(one for one in learner.describe().splitlines() if one.startswith("bound"))
+    assert "F_T" in line and "P_T" in line and "diameter 10" in line
+    X, y = table(T.Multiclass(3))
+    trace = learner.run(X, y)
+    again = dl.CommitteeTrace.load(trace.save(tmp_path / "trace"))
+    np.testing.assert_array_equal(again.book, trace.book)
+    made = dl.certify(again, None, X, y)
+    assert made.valid and "the book allows" in str(made)
+    assert dl.auto(T.Multiclass(3), effort="fast").guard is None
+    assert dl.auto(T.Multiclass(3), effort="fast", budget=2.0).guard.budget == 2.0

@@ -38,6 +38,7 @@ PAIRS = {
         L.Logistic(T.Multiclass(3)),
         D.UniformMix(L.Logistic(T.Multiclass(3))),
     ),
+    "logistic, lazy": (L.Logistic(T.Multiclass(3)), D.Lazy(L.Logistic(T.Multiclass(3)))),
     "hinge, argmax": scaled(L.SmoothHinge(T.Multiclass(3)), 4.0),
     "signs": own(L.Logistic(T.Binary())),
     "tags": own(L.Logistic(T.Multilabel(3))),

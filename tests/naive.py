@@ -210,6 +210,11 @@ def nearest_marginals(nodes, edges, scale):
     return mu, vertices, paths
 
 
+def lazy_positions(chances):
+    """Return what the lazy decoder gives each tag, from marginals as positions x tags."""
+    return np.array([lazy(q, -np.log2(q), None, len(q), False) for q in chances])
+
+
 def chain_encoding(path, tags):
     """Return unit vectors of the tags, and of all pairs of neighbours."""
     pairs = [tags * i + k for i, k in itertools.pairwise(path)]

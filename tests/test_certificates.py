@@ -50,6 +50,7 @@ PAIRS = {
     "classes, convolutional": own(L.ConvolutionalFenchelYoung(T.Multiclass(3), E(0.5))),
     "costs, convolutional": own(L.ConvolutionalFenchelYoung(T.CostSensitive(COSTS), Q(0.5))),
     "sequences": own(L.CRF(T.Sequence(3))),
+    "sequences, marginals": (L.CRF(T.Sequence(3)), D.Marginal(L.CRF(T.Sequence(3)))),
     "ndcg": own(L.ConvolutionalFenchelYoung(T.NDCG(2), Q(0.5))),
     "precision": own(L.ConvolutionalFenchelYoung(T.PrecisionAtK(2), Q(0.5))),
 }

@@ -271,6 +271,9 @@ def logistic(classes=3, base=2.0):
         (dl.decoders.Lazy, dl.losses.Logistic(dl.tasks.Multilabel(3)), "made for the 0-1 loss"),
         (dl.decoders.Lazy, logistic(base=math.e), "gap of 1/2"),
         (dl.decoders.Lazy, dl.losses.Scaled(logistic(), 0.9), "no factor below 1"),
+        (dl.decoders.Marginal, logistic(), "made for CRF"),
+        (dl.decoders.Marginal, dl.losses.CRF(dl.tasks.Multiclass(3)), "made for CRF"),
+        (dl.decoders.Marginal, dl.losses.CRF(dl.tasks.Sequence(3), base=3.0), "use base=2.0"),
         (
             dl.decoders.UniformMix,
             dl.losses.Scaled(dl.losses.SmoothHinge(dl.tasks.Multiclass(3)), 0.5),

@@ -141,3 +141,8 @@ class CRF(Loss):
         if self._entropic is not None and self._entropic.argmax_ratio is not None:
             return self._entropic.argmax_ratio * math.log(self.base)
         return math.log2(self.base)
+
+    @property
+    def marginal_ratio(self) -> float:
+        """Half the logarithm of the base, for sequences of any length."""
+        return 0.5 * math.log2(self.base)

@@ -24,6 +24,7 @@ def pairs(classes):
     return [
         (L.Logistic(task), D.GapOptimal(L.Logistic(task))),
         (L.Logistic(task), D.StepOptimal(L.Logistic(task))),
+        (L.Logistic(task), D.Lazy(L.Logistic(task))),
         (L.Logistic(task), D.UniformMix(L.Logistic(task))),
         (L.Logistic(task), D.NearestVertex(L.Logistic(task))),
         (L.SmoothHinge(task), D.GapOptimal(L.SmoothHinge(task))),

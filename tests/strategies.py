@@ -72,6 +72,8 @@ DECODERS = [
     *(dl.decoders.GapOptimal(loss) for loss in _BASES),
     dl.decoders.GapOptimal(dl.losses.Logistic(dl.tasks.Multiclass(5), base=3.0)),
     *(dl.decoders.StepOptimal(loss) for loss in _BASES),
+    *(dl.decoders.Lazy(loss) for loss in _BASES if loss.nats is not None),
+    dl.decoders.Lazy(dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(5), base=4.0), 2.0)),
     *(dl.decoders.Exploring(loss, step=0.2) for loss in _BASES),
     *(dl.decoders.NearestVertex(loss) for loss in _BASES if loss.ratio("nearest_vertex")),
     *(dl.decoders.Argmax(dl.losses.Scaled(loss, 2.0)) for loss in _BASES),

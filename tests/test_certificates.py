@@ -38,6 +38,7 @@ PAIRS = {
         L.Logistic(T.Multiclass(3)),
         D.UniformMix(L.Logistic(T.Multiclass(3))),
     ),
+    "logistic, lazy": (L.Logistic(T.Multiclass(3)), D.Lazy(L.Logistic(T.Multiclass(3)))),
     "hinge, argmax": scaled(L.SmoothHinge(T.Multiclass(3)), 4.0),
     "signs": own(L.Logistic(T.Binary())),
     "tags": own(L.Logistic(T.Multilabel(3))),
@@ -49,6 +50,7 @@ PAIRS = {
     "classes, convolutional": own(L.ConvolutionalFenchelYoung(T.Multiclass(3), E(0.5))),
     "costs, convolutional": own(L.ConvolutionalFenchelYoung(T.CostSensitive(COSTS), Q(0.5))),
     "sequences": own(L.CRF(T.Sequence(3))),
+    "sequences, marginals": (L.CRF(T.Sequence(3)), D.Marginal(L.CRF(T.Sequence(3)))),
     "ndcg": own(L.ConvolutionalFenchelYoung(T.NDCG(2), Q(0.5))),
     "precision": own(L.ConvolutionalFenchelYoung(T.PrecisionAtK(2), Q(0.5))),
 }

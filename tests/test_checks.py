@@ -61,6 +61,7 @@ def test_our_losses_pass(loss):
     [
         dl.decoders.GapOptimal(dl.losses.Logistic(T.Multiclass(3))),
         dl.decoders.StepOptimal(dl.losses.Logistic(T.Multiclass(3))),
+        dl.decoders.Lazy(dl.losses.Logistic(T.Multiclass(3))),
         dl.decoders.UniformMix(dl.losses.SmoothHinge(T.Multiclass(3))),
         dl.decoders.Argmax(dl.losses.Scaled(dl.losses.Logistic(T.Multilabel(3)), 2.0)),
         dl.decoders.Convolutional(dl.losses.ConvolutionalFenchelYoung(T.Ordinal(3))),

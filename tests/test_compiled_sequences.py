@@ -28,6 +28,8 @@ def cases():
     for tags, transitions in itertools.product((2, 5, 8, 23, 40), (True, False)):
         words = "transitions" if transitions else "positions"
         yield f"{tags} tags, {words}", *crf(tags, transitions)
+        loss = L.CRF(T.Sequence(tags, transitions))
+        yield f"{tags} tags, {words}, marginals", loss, D.Marginal(loss)
     for omega in (Q, E):
         kind, loss = omega.__name__.lower(), fenchel_young(omega)
         yield f"{kind}, nearest", loss, D.NearestVertex(loss)
@@ -46,7 +48,8 @@ def cases():
 
 CASES = {name: (loss, decoder) for name, loss, decoder in cases()}
 every_case = pytest.mark.parametrize("name", CASES)
-FEW = ["5 tags, transitions", "8 tags, positions", "5 tags, SparseMAP, nearest"]
+FEW = ["5 tags, transitions", "5 tags, transitions, marginals", "8 tags, positions"]
+FEW += ["5 tags, SparseMAP, nearest"]
 few_cases = pytest.mark.parametrize("name", FEW)
 
 
@@ -168,7 +171,10 @@ def test_single_precision_is_close(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["2 tags, transitions", "5 tags, positions", "entropy, nearest", "2 tags, SparseMAP, nearest"],
+    [
+        *("2 tags, transitions", "5 tags, positions", "2 tags, transitions, marginals"),
+        *("entropy, nearest", "2 tags, SparseMAP, nearest"),
+    ],
 )
 def test_learners_of_sequences_keep_the_page(name):
     dl.checks.check_learner(made(name))

@@ -84,6 +84,7 @@ NAIVE = {
     dl.decoders.UniformMix: naive.uniform_mix,
     dl.decoders.GapOptimal: naive.gap_optimal,
     dl.decoders.StepOptimal: naive.step_optimal,
+    dl.decoders.Lazy: naive.lazy,
     dl.decoders.Exploring: lambda theta, values, squares, labels, vector: naive.exploring(
         values, 0.05 * squares
     ),
@@ -96,7 +97,7 @@ PAIRS = [
     (make, loss_type)
     for make in NAIVE
     for loss_type in (dl.losses.Logistic, dl.losses.SmoothHinge)
-    if (make, loss_type) != (dl.decoders.NearestVertex, dl.losses.SmoothHinge)
+    if loss_type is dl.losses.Logistic or make not in (dl.decoders.NearestVertex, dl.decoders.Lazy)
 ]
 
 
@@ -171,6 +172,30 @@ def test_gap_optimal_reaches_one_half_for_any_number_of_classes(classes):
     assert dl.decoders.UniformMix(loss).surrogate_gap == pytest.approx(1 / classes)
 
 
+@pytest.mark.parametrize("classes", [1, 2, 3, 10, 100])
+def test_the_lazy_decoder_gives_no_label_but_the_top_more_than_the_gap_optimal_one(classes):
+    task = BINARY if classes == 1 else dl.tasks.Multiclass(classes)
+    lazy, best = (
+        make(dl.losses.Logistic(task)) for make in (dl.decoders.Lazy, dl.decoders.GapOptimal)
+    )
+    assert lazy.surrogate_gap == 0.5
+    assert lazy.rate_floor == pytest.approx(1.702 if classes == 1 else 0.851, abs=1e-4)
+    for theta in adversarial_scores(classes, np.random.default_rng(5), number(20, 60)):
+        values, top = lazy.loss.values(theta)[0], naive.top(theta, classes == 1)
+        ours, theirs = (np.delete(risks(one, theta), top) for one in (lazy, best))
+        assert (ours >= theirs * (1 - 1e-12)).all()
+        if (np.delete(values, top) >= 2.0).all():
+            assert lazy.risk(theta, list(task.all_labels)[top]) == 0.0 and (ours == 1.0).all()
+
+
+def test_the_floor_of_the_lazy_decoder_is_attained():
+    decoder = dl.decoders.Lazy(dl.losses.Logistic(dl.tasks.Multiclass(2)))
+    p = 0.2846681370067596
+    theta = np.log([p, 1.0 - p])
+    values, squares = decoder.loss.values(theta)
+    assert 2 * (values - risks(decoder, theta))[0] / squares[0] == pytest.approx(decoder.rate_floor)
+
+
 def test_the_constants_of_the_notes():
     two, three = (dl.losses.Logistic(dl.tasks.Multiclass(k)) for k in (2, 3))
     binary = dl.losses.Logistic(BINARY)
@@ -242,6 +267,13 @@ def logistic(classes=3, base=2.0):
         (dl.decoders.GapOptimal, logistic(base=4.0), "from base 4 on"),
         (dl.decoders.StepOptimal, logistic(base=5.0), "from base 4 on"),
         (dl.decoders.GapOptimal, dl.losses.Hinge(BINARY), "does not offer its values"),
+        (dl.decoders.Lazy, dl.losses.SmoothHinge(BINARY), "of the logistic loss"),
+        (dl.decoders.Lazy, dl.losses.Logistic(dl.tasks.Multilabel(3)), "made for the 0-1 loss"),
+        (dl.decoders.Lazy, logistic(base=math.e), "gap of 1/2"),
+        (dl.decoders.Lazy, dl.losses.Scaled(logistic(), 0.9), "no factor below 1"),
+        (dl.decoders.Marginal, logistic(), "made for CRF"),
+        (dl.decoders.Marginal, dl.losses.CRF(dl.tasks.Multiclass(3)), "made for CRF"),
+        (dl.decoders.Marginal, dl.losses.CRF(dl.tasks.Sequence(3), base=3.0), "use base=2.0"),
         (
             dl.decoders.UniformMix,
             dl.losses.Scaled(dl.losses.SmoothHinge(dl.tasks.Multiclass(3)), 0.5),

@@ -54,6 +54,7 @@ DECODERS = {
     "UniformMix": naive.uniform_mix,
     "GapOptimal": naive.gap_optimal,
     "StepOptimal": naive.step_optimal,
+    "Lazy": naive.lazy,
     "NearestVertex": naive.nearest_vertex,
     "Argmax": naive.argmax,
 }
@@ -70,7 +71,7 @@ COMBINATIONS = [
     for decoder in DECODERS
     for rate in RATES
     for classes in (1, 3)
-    if not (decoder == "NearestVertex" and loss == "SmoothHinge")
+    if not (decoder in ("NearestVertex", "Lazy") and loss == "SmoothHinge")
 ]
 
 
@@ -298,6 +299,7 @@ def test_adagrad_need_not_stay_in_range_and_the_trace_says_how_often():
         dl.decoders.UniformMix,
         dl.decoders.GapOptimal,
         dl.decoders.StepOptimal,
+        dl.decoders.Lazy,
         dl.decoders.NearestVertex,
     ],
 )

@@ -92,6 +92,10 @@ CASES = {
         lambda: argmax(dl.losses.CRF(T.Sequence(3))),
         lambda: played(PlantedSequences(rounds=number(15, 30), tags=3, longest=4, seed=0)),
     ),
+    "words, marginals": (
+        lambda: dl.OGD(loss := dl.losses.CRF(T.Sequence(3)), dl.decoders.Marginal(loss)),
+        lambda: played(PlantedSequences(rounds=number(15, 30), tags=3, longest=4, seed=0)),
+    ),
     "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), classes),
     "committee, sparse": (lambda: dl.auto(T.Multiclass(3), effort="fast"), thin),
     "committee, drawing": (

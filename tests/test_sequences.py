@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
@@ -176,6 +177,58 @@ def test_bad_parts_are_named(make, text, monkeypatch):
     monkeypatch.delenv("DRIFTLINE_DATA", raising=False)
     with pytest.raises(dl.InputError, match=text):
         make()
+
+
+# -- Marginals of every position
+
+
+@pytest.mark.parametrize("transitions", [True, False])
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 4))
+def test_marginal_decoding_has_a_gap_of_one_half_at_any_length(transitions, seed, n):
+    task = dl.tasks.Sequence(3, transitions)
+    loss = dl.losses.CRF(task)
+    decoder, sequences, hull = dl.decoders.Marginal(loss), all_sequences(n), task.hull(n)
+    assert decoder.surrogate_gap == 0.5 and decoder.rate_floor == pytest.approx(0.851, abs=1e-4)
+    generator = np.random.default_rng(seed)
+    theta = 10.0 ** generator.uniform(-1, 1.5) * generator.standard_normal(hull.dim)
+    encodings = np.array([task.encode(s) for s in sequences])
+    if seed % 3 == 0:  # several sequences, nearly equally probable
+        theta = 0.01 * theta + 20.0 * encodings[generator.integers(3**n, size=2)].sum(axis=0)
+    p = np.exp(encodings @ theta - (encodings @ theta).max())
+    chances = hull.split(p / p.sum() @ encodings)[0] + 1e-300
+    given_ = naive.lazy_positions(chances)
+    atoms, weights = decoder.distribution(theta)
+    mean = weights @ np.array([task.encode_loss(atom) for atom in atoms])
+    np.testing.assert_allclose(mean, decoder.mean_loss_encoding(theta), atol=1e-9)
+    for label in sequences:
+        value, grad = loss.value_and_grad(theta, label)
+        risk = decoder.risk(theta, label)
+        assert risk == pytest.approx(1.0 - given_[np.arange(n), label].mean(), abs=1e-9)
+        alone = -np.log2(chances[np.arange(n), label]).mean()
+        assert risk <= 0.5 * alone + 1e-9 and risk <= 0.5 * value * (1 + 1e-9) + 1e-13
+        assert value - risk >= 0.5 * decoder.rate_floor / (2 * n - 1) * (grad @ grad) - 1e-9
+
+
+def test_positions_in_doubt_are_drawn_independently_and_others_are_certain():
+    decoder, n = dl.decoders.Marginal(LOSS), 4
+    theta = np.zeros(TASK.hull(n).dim)
+    TASK.hull(n).split(theta)[0][:] = np.log([[0.5, 0.5, 1e-9], [0.2, 0.6, 0.2]] * 2)
+    uniforms = np.random.default_rng(0).random((4000, 1))
+    drawn = np.array([decoder.draw(theta, u) for u in uniforms])
+    assert (drawn[:, 1::2] == 1).all()
+    _, counts = np.unique(drawn[:, ::2], axis=0, return_counts=True)
+    np.testing.assert_allclose(counts / 4000, 0.25, atol=0.03)
+    np.testing.assert_allclose(
+        np.mean([TASK.encode_loss(one) for one in drawn], axis=0),
+        decoder.mean_loss_encoding(theta),
+        atol=0.01,
+    )
+
+
+def test_confident_sequences_are_never_missed():
+    theta = 1000.0 * TASK.encode([0, 1, 2, 0])
+    decoder = dl.decoders.Marginal(LOSS)
+    assert decoder.risk(theta, [0, 1, 2, 0]) == 0.0 and decoder.risk(theta, [1, 1, 2, 0]) == 0.25
 
 
 # -- Fenchel-Young losses of any length

@@ -9,6 +9,8 @@ from driftline.decoders.coordinatewise import Coordinatewise as Coordinatewise
 from driftline.decoders.default import default_decoder as default_decoder
 from driftline.decoders.exploring import Exploring as Exploring
 from driftline.decoders.gap_optimal import GapOptimal as GapOptimal
+from driftline.decoders.lazy import Lazy as Lazy
+from driftline.decoders.marginal import Marginal as Marginal
 from driftline.decoders.nearest_vertex import NearestVertex as NearestVertex
 from driftline.decoders.step_optimal import StepOptimal as StepOptimal
 from driftline.decoders.uniform_mix import UniformMix as UniformMix

@@ -185,6 +185,14 @@ class Decoder(Part):
                 "(allow_no_gap=True admits it without a guarantee)"
             )
 
+    def _require_half(self) -> None:
+        """Refuse losses that are too small for a surrogate gap of 1/2, up to rounding."""
+        if self.loss_ratio is None or self.loss_ratio > 0.5 * (1.0 + 1e-12):
+            raise NoGuaranteeError(
+                f"{type(self).__name__} has no surrogate gap of 1/2 with {self.loss!r}: use "
+                "base=2.0, and no factor below 1"
+            )
+
     def _found(self, floor: float) -> float | None:
         """Return the numerical floor for the base-2 logistic loss, None for other losses.
 

@@ -41,16 +41,17 @@ __all__ = ["CRF"]
 def crf(theta, target, params, work, grad):
     """Write marginals minus the label; scores and label are folded, see `Task.folded`.
 
-    Parameters are one over ln b, how many tags there are, and 1 with transitions.
+    Parameters are one over ln b, how many tags there are, and 1 with transitions. The workspace
+    begins with the marginals, for the decoder.
     """
-    tags, transitions = int(params[1]), params[2] > 0.0
+    tags, transitions, mu = int(params[1]), params[2] > 0.0, work[: theta.size]
     if transitions:
         n = length_of(theta.size, tags, transitions)
-        value = marginals(theta, target, n, tags, work, grad)
+        value = marginals(theta, target, n, tags, work[theta.size :], mu)
     else:
-        value = softmaxes(theta, target, 1.0, tags, grad)
+        value = softmaxes(theta, target, 1.0, tags, mu)
     for i in range(grad.size):
-        grad[i] = params[0] * (grad[i] - target[i])
+        grad[i] = params[0] * (mu[i] - target[i])
     return params[0] * positive(value)
 
 
@@ -99,11 +100,11 @@ class CRF(Loss):
         return (1.0 / math.log(self.base), float(task.tags), float(task.transitions))
 
     def workspace(self, size: int) -> int:
-        """Return room for forward and backward sums, where there are transitions."""
+        """Return room for marginals, and for sums over paths where there are transitions."""
         task: Any = self.task
         if not task.transitions:
-            return 0
-        return marginals_room(folded_length(size, task.tags, True), task.tags)
+            return size
+        return size + marginals_room(folded_length(size, task.tags, True), task.tags)
 
     # -- in Python
 
@@ -140,3 +141,8 @@ class CRF(Loss):
         if self._entropic is not None and self._entropic.argmax_ratio is not None:
             return self._entropic.argmax_ratio * math.log(self.base)
         return math.log2(self.base)
+
+    @property
+    def marginal_ratio(self) -> float:
+        """Half the logarithm of the base, for sequences of any length."""
+        return 0.5 * math.log2(self.base)

@@ -61,19 +61,25 @@ def encode_loss(prediction, params, out):
         out[i] = 0.0
 
 
+@helper
+def draw_tag(mean, t, n, tags, uniform, prediction, encoded):
+    """Draw the tag of one of n positions, and write its loss encoding."""
+    tag, total = 0, 0.0
+    for k in range(tags - 1):
+        total += 1.0 - n * mean[t * tags + k]
+        if total <= uniform:
+            tag += 1
+    prediction[t] = tag
+    write_loss(tag, t * tags, tags, 1.0 / n, encoded)
+
+
 @kernel(DRAW)
 def draw(mean, params, uniforms, scratch, prediction, encoded):
     """Draw the tags of all positions by one uniform number."""
     tags = int(params[0])
     n = length_of(mean.size, tags, params[1] > 0.0)
     for t in range(n):
-        tag, total = 0, 0.0
-        for k in range(tags - 1):
-            total += 1.0 - n * mean[t * tags + k]
-            if total <= uniforms[0]:
-                tag += 1
-        prediction[t] = tag
-        write_loss(tag, t * tags, tags, 1.0 / n, encoded)
+        draw_tag(mean, t, n, tags, uniforms[0], prediction, encoded)
     for i in range(n * tags, mean.size):
         encoded[i] = 0.0
 

@@ -603,7 +603,7 @@ class Guard:
         e = self.losses_of(champion, len(p))
         excess = max(0.0, float((e - b).max()))
         most = math.ceil(self.heaviest * excess * 2**24) / 2**24
-        if self.A + self.reserved + most <= self.budget:
+        if self.A + self.reserved + most <= self.budget * self.heaviest:
             self.reserved += most if reserve else 0.0
             return None, e, b, most
         top = int(p.argmax())
@@ -623,6 +623,8 @@ class Guard:
         self.reserved -= most
         if weight == 0.0:
             return
+        while self.heaviest < weight:
+            self.heaviest *= 2.0
         self.A = max(0.0, self.A + weight * (e[label] - b[label]))
         self.book += weight * b[label]
         q = np.maximum(self.probabilities(scores)[:, label], 1e-300) ** (weight / self.heaviest)

@@ -83,11 +83,13 @@ def as_numbers(task, codes):
 @given(st.integers(0, 2**32 - 1))
 def test_accounts_are_those_of_the_formulas(task, seed):
     generator = np.random.default_rng(seed)
-    rounds, budget = 40, float(generator.choice([0.0, 0.7, 5.0]))
+    rounds, budget = 40, float(generator.choice([0.013, 0.7, 5.0]))
     heaviest = float(generator.choice([1.0, 3.0]))
     made, simple = pair(task, budget, heaviest)
     scores, champion, codes = histories(generator, made, rounds)
-    weight = generator.choice([0.0, 0.5, 1.0, heaviest], rounds) if seed % 2 else np.ones(rounds)
+    weight = (
+        generator.choice([0.0, 0.5, 1.0, heaviest, 5.0], rounds) if seed % 2 else np.ones(rounds)
+    )
     labels, draws = as_numbers(task, codes)[:, 0], generator.random(rounds)
     champions = as_numbers(task, champion)
     watched = made.learn(scores, champions, labels, draws, weight if seed % 2 else None)
@@ -314,6 +316,7 @@ def test_accounts_of_files_are_checked():
         {"guard": np.r_[9.0, state[1:]]},  # another budget
         {"guard": np.r_[state[:2], 2.0, state[3:]]},  # another sure member
         {"guard": np.r_[state[:5], -1.0, state[6:]]},
+        {"guard": np.r_[state[:10], 0.5, state[11:]]},  # a scale below the largest weight
         {"guard": state * np.nan},
         {"reserved": arrays["reserved"] * -1.0},
         {"reserved": arrays["reserved"][1:]},
@@ -356,17 +359,17 @@ def test_the_formula_holds_against_the_best_comparator(flips):
     learner = dl.auto(stream.task)
     trace = learner.run(stream)
     place = max(j for j, own in enumerate(learner.guard.known) if own is not None)
-    seen = trace.seen_by(place, stream.inputs)
+    seen, diameter = trace.seen_by(place, stream.inputs), {1: 20.0, 10: 10.0}[flips]
     found = dl.certificates.best_piecewise(
-        *(learner.members[place].loss, seen, stream.labels, dl.domains.Ball(10.0)),
+        *(learner.members[place].loss, seen, stream.labels, dl.domains.Ball(diameter)),
         segments=flips + 1,
         candidates=stream.starts[1:],
-        step=0.5,
+        step=2.0,
     )
     own = [None if made is None else found.comparator for made in learner.guard.known]
     made = dl.certify(trace, own, stream.inputs, stream.labels)
     assert made.valid and trace.risk.sum() <= made.guarded.bound <= made.guarded.formula
-    beforehand = learner.guard.bounds(found.loss, found.comparator.path_length)
+    beforehand = learner.guard.least(found.loss, found.comparator.path_length, diameter)
     assert made.guarded.formula <= beforehand + 1e-6
     if len(stream) == 10_000:
         assert beforehand < {1: 1100, 10: 2300}[flips]

@@ -210,7 +210,7 @@ def _guarded(
     return Guarded(
         float(played["risk"][order].sum()),
         float(played["book"][order].sum()),
-        guard.budget,
+        guard.bound - guard.total,
         float(played["account"].max()),
         int(played["acted"][order].sum()),
         formula,

@@ -77,7 +77,7 @@ class Guarded(NamedTuple):
     @property
     def bound(self) -> float:
         """What predictions cost in expectation at most."""
-        return self.book + max(self.budget, self.account)
+        return self.book + self.budget
 
 
 @dataclass(frozen=True)

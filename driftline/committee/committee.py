@@ -434,9 +434,7 @@ class Committee(Shell):
         members, kept = len(self.members), waiting.kept
         if kept is None or kept.shape[1] != members + self._width:
             raise InputError(f"rounds that wait must have what {members} members paid for them")
-        guarded = kept[:, members + self.shares.kept :]
-        if (np.abs(guarded) > 2.0 * (1.0 if self.guard is None else self.guard.heaviest)).any():
-            raise InputError(f"a guard cannot have kept {guarded!r:.60} of rounds that wait")
+        guarded = kept[:, members + self.shares.kept :]  # of which the first may be negative
         if (kept[:, : members + self.shares.kept] < 0.0).any() or (guarded[:, 1:] < 0.0).any():
             raise InputError(f"members cannot have paid {kept!r:.60}")
 
@@ -821,7 +819,7 @@ class Committee(Shell):
             scale = Standardise(self.scaling.constant)
             made, seen = made + scale.state_bytes(features, sparse), scale.width(features)
         for member in self._suited(features, sparse):
-            made += member._bytes(seen if member.map is None else features, task)
+            made += member._bytes(seen if member.map is None else features, task, sparse)
         return made
 
     @property

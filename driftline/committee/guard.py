@@ -58,16 +58,16 @@ SHARE_VALUES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
 
 #: The state begins with the account, what is reserved, the sum of b, in how many rounds the book
 #: has predicted, and by how much b exceeds (1 - alpha) L at the label in sum, which is negative
-#: where labels come at once; then come the logarithms of the sets' weights, those of the sure
-#: members' weights, and the other sets' weights.
-ACCOUNT, RESERVED, BOOK, ACTED, LATE, HEAD = 0, 1, 2, 3, 4, 5
+#: where labels come at once, and the scale of sample weights; then come the logarithms of the sets'
+#: weights, those of the sure members' weights, and the other sets' weights.
+ACCOUNT, RESERVED, BOOK, ACTED, LATE, SCALE, HEAD = 0, 1, 2, 3, 4, 5, 6
 
 #: What is kept of a round until its label: e - b, b, what is reserved, whether the book predicts.
 KEPT = 4
 
-#: Parameters: 1 - alpha, budget, the largest sample weight, the cost of no answer, the least
-#: probability of an answer, and whether what is asked for is reserved.
-RATIO, LIMIT, HEAVIEST, COST, CHANCE, RESERVES = range(6)
+#: Parameters: 1 - alpha, the budget, the cost of no answer, the least probability of an answer, and
+#: whether what is asked for is reserved.
+RATIO, MOST, COST, CHANCE, RESERVES = range(5)
 
 #: Reserves are multiples of this, so that their sums have no rounding.
 GRAIN = 2.0**24
@@ -95,7 +95,7 @@ def watch(
     """
     rounds, count, members = scores.shape
     sets, learning = len(SHARE_VALUES), labels.size > 0
-    ratio, cost, heaviest = params[RATIO], params[COST], params[HEAVIEST]
+    ratio, cost, scale = params[RATIO], params[COST], state[SCALE]
     of_sets = state[HEAD : HEAD + sets]
     own = state[HEAD + sets :]
     mean = work[:members]
@@ -155,8 +155,8 @@ def watch(
         for k in range(count):
             e[k] = cost if v < 0 else 0.0 if k == v else 1.0
             most = max(most, e[k] - b[k])
-        most = math.ceil(heaviest * most * GRAIN) / GRAIN
-        acts = account + reserved + most > params[LIMIT]
+        most = math.ceil(scale * most * GRAIN) / GRAIN
+        acts = account + reserved + most > params[MOST] * scale
         if acts:
             most, v = 0.0, best
             if cost < math.inf:  # the decoder that may have no answer
@@ -197,11 +197,13 @@ def watch(
                 row = kept[rounds_of[t]]
                 excess, may = row[row.size - 4], row[row.size - 3]
                 reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
-            state[LATE] += counts * (may + ratio * math.log2(p[y]))
-            state[ACTED] += acted
+            while scale < counts:
+                scale *= 2.0
             account = max(0.0, account + counts * excess)
             state[BOOK] += counts * may
-            power, high = counts / heaviest, -math.inf
+            state[LATE] += counts * (may + ratio * math.log2(p[y]))
+            state[ACTED] += acted
+            power, high = counts / scale, -math.inf
             for j in range(members):
                 norm[j] = max(powers[y * members + j] * norm[j], LEAST)
                 if kinds[j] == SURE:
@@ -232,7 +234,7 @@ def watch(
                 of_sets[g] -= largest
         paid[t, 2] = account + reserved
     if learning:
-        state[ACCOUNT], state[RESERVED] = account, reserved
+        state[ACCOUNT], state[RESERVED], state[SCALE] = account, reserved, scale
 
 
 class Sure(NamedTuple):
@@ -326,6 +328,7 @@ class Guard:
         self.reserves: dict[int, float] = {}
         sets = len(SHARE_VALUES)
         self.state = np.zeros(HEAD + sets + sets * self.members)
+        self.state[SCALE] = heaviest
         self.state[HEAD : HEAD + sets] = np.log([0.5, *[0.5 / (sets - 1)] * (sets - 1)])
         self.state[HEAD + sets + self.members :] = np.tile(
             (self.kinds != NONE) / np.count_nonzero(self.kinds), sets - 1
@@ -352,9 +355,9 @@ class Guard:
     def bound(self) -> float:
         """What predictions have cost since the first round at most, in expectation.
 
-        Rows heavier than the largest weight may have brought the account above the budget.
+        The budget counts mistakes of the largest weight, or of the heaviest row if that is more.
         """
-        return self.total + max(self.budget, float(self.state[ACCOUNT]))
+        return self.total + max(self.budget * float(self.state[SCALE]), float(self.state[ACCOUNT]))
 
     @property
     def acted(self) -> int:
@@ -369,17 +372,19 @@ class Guard:
     def formula(self, sure: Sure, comparator_loss: float, path_length: float) -> float:
         """Return the bound of the total against a comparator, by one sure member."""
         bits = sure.bits(comparator_loss, path_length, self.heaviest)
-        return self.ratio * (bits + self.heaviest * self.price) + self.budget
+        return self.ratio * bits + self.heaviest * (self.ratio * self.price + self.budget)
 
-    def bounds(self, comparator_loss: float, path_length: float) -> float:
-        """Return the least of these bounds, if every ball has the comparator.
+    def least(self, comparator_loss: float, path_length: float, diameter: float = 0.0) -> float:
+        """Return the least of these bounds, by members whose ball is no smaller than this.
 
         >>> import driftline as dl
         >>> guard = dl.auto(dl.tasks.Multiclass(3)).guard
-        >>> [round(guard.bounds(100.0, path)) for path in (0.0, 10.0)]
-        [118, 239]
+        >>> [round(guard.least(100.0, path, diameter=20.0)) for path in (0.0, 10.0)]
+        [143, 379]
         """
-        return min(self.formula(sure, comparator_loss, path_length) for sure in self.sure)
+        able = [sure for sure in self.sure if sure.diameter >= diameter]
+        made = [self.formula(sure, comparator_loss, path_length) for sure in able]
+        return min(made, default=math.inf)
 
     def describe(self) -> list[str]:
         """Say what is promised beforehand."""
@@ -444,7 +449,7 @@ class Guard:
         reserves: bool = False,
     ) -> Watched:
         rounds, count, members = scores.shape
-        params = [self.ratio, self.budget, self.heaviest, self.cost, self.chance, float(reserves)]
+        params = [self.ratio, self.budget, self.cost, self.chance, float(reserves)]
         played, paid = np.empty((rounds, 1), np.int64), np.empty((rounds, 5))
         book = np.empty((0 if len(given[0]) else rounds, 2 * count + 1))
         work = np.empty((4 + count) * members + 3 * count)
@@ -482,7 +487,7 @@ class Guard:
             count = (len(book) - 1) // 2
             most = float((book[:count] - book[count:-1]).max())
             if most > 0.0 and not book[-1]:
-                self.reserves[ticket.number] = math.ceil(self.heaviest * most * GRAIN) / GRAIN
+                self.reserves[ticket.number] = math.ceil(self.state[SCALE] * most * GRAIN) / GRAIN
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:
         """Let reserves be those of outstanding tickets, and of rounds of a run that wait."""
@@ -519,7 +524,9 @@ class Guard:
             weights = state[HEAD + sets + self.members :].reshape(sets - 1, self.members)
             some = self.kinds != NONE
             logs = state[HEAD + sets : HEAD + sets + self.members]
-            good = bool((state[:LATE] >= 0.0).all() and (state[HEAD : HEAD + sets] <= 1e-9).all())
+            heads = np.delete(state[:HEAD], LATE)
+            good = bool((heads >= 0.0).all() and state[SCALE] >= self.heaviest)
+            good = good and bool((state[HEAD : HEAD + sets] <= 1e-9).all())
             good = good and bool((logs <= 1e-9).all() and (weights[:, some] > 0.0).all())
             good = good and not weights[:, ~some].any()
             good = good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)
@@ -527,7 +534,7 @@ class Guard:
             good = isinstance(numbers, np.ndarray) and isinstance(reserved, np.ndarray)
             good = good and numbers.shape == reserved.shape == (numbers.size,)
             good = good and bool((reserved > 0.0).all() and (numbers >= 0).all())
-            good = good and bool((reserved <= 2.0 * self.heaviest).all())
+            good = good and bool((reserved <= 2.0 * state[SCALE]).all())
         if not good:
             raise InputError("this is no account of a guard of these members")
         self.kinds, self.state = kinds, np.array(state)
@@ -552,8 +559,8 @@ def promised(saved: dict[str, np.ndarray]) -> dict[str, float]:
 def late_of(saved: dict[str, np.ndarray]) -> float:
     """Return :attr:`Guard.late` of a saved guard."""
     sets = len(SHARE_VALUES)  # members have a kind, a logarithm and a weight in all other sets
-    members = (len(saved["guard"]) - 2 - HEAD - sets) // (sets + 1)
-    return float(saved["guard"][2 + members + LATE])
+    first = 2 + (len(saved["guard"]) - 2 - HEAD - sets) // (sets + 1)
+    return float(saved["guard"][first + LATE])
 
 
 def check_budget(budget: Any) -> float:

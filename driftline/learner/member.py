@@ -167,15 +167,15 @@ class Member(Shell):
 
         For rows of this length, and for more classes than there are now if ``classes`` says so.
         """
-        return self._bytes(
-            features, self.task if classes is None else self.task.with_classes(classes)
-        )
+        task = self.task if classes is None else self.task.with_classes(classes)
+        return self._bytes(features, task, sparse)
 
-    def _bytes(self, features: int, task: Task) -> int:
+    def _bytes(self, features: int, task: Task, sparse: bool) -> int:
         """Return about how many bytes the state has with a task of as many classes as this."""
         if self.map is None:
             return self._own_bytes(features, task)
-        return self._own_bytes(self.map.width(features), task) + self.map.state_bytes(features)
+        own = self._own_bytes(self.map.width(features), task)
+        return own + self.map.state_bytes(features, sparse)
 
     def _own_bytes(self, width: int, task: Task) -> int:
         """Return how many bytes weights or a memory have, for mapped rows; 0 if unknown."""

@@ -753,7 +753,7 @@ class Committee(Shell):
 
         >>> import driftline as dl
         >>> stream = dl.streams.LabelFlips(rounds=1000, flips=5, seed=0)
-        >>> learner = dl.auto(stream.task, effort="fast")
+        >>> learner = dl.auto(stream.task, effort="fast", combine="vote")
         >>> _ = learner.run(stream, delay=20)
         >>> learner.bills.worst > 0.0
         True

@@ -380,7 +380,7 @@ class Guard:
         >>> import driftline as dl
         >>> guard = dl.auto(dl.tasks.Multiclass(3)).guard
         >>> [round(guard.least(100.0, path, diameter=20.0)) for path in (0.0, 10.0)]
-        [143, 379]
+        [152, 401]
         """
         able = [sure for sure in self.sure if sure.diameter >= diameter]
         made = [self.formula(sure, comparator_loss, path_length) for sure in able]

@@ -34,7 +34,7 @@ def make_learner(
 
     >>> import driftline as dl
     >>> make_learner("fast", dl.tasks.Multiclass(3))
-    Committee(7 members, 'vote', Multiclass(classes=3))
+    Committee(7 members, 'mix', Multiclass(classes=3))
     """
     if isinstance(how, str) and how in LEARNERS:
         return named(how, task, scaling=scaling, seed=seed, dtype=dtype)

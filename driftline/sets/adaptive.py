@@ -67,7 +67,7 @@ class Adaptive(Part):
     >>> sets = dl.sets.Adaptive(coverage=0.9)
     >>> made = sets.run(dl.auto(stream.task, effort="fast"), stream.inputs, stream.labels)
     >>> made
-    SetRun(2000 rounds, 89.8% covered, 2.87 labels a set)
+    SetRun(2000 rounds, 89.6% covered, 2.72 labels a set)
     >>> made.sets.shape, int(made.size.min())
     ((2000, 5), 1)
 

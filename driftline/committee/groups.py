@@ -25,7 +25,7 @@ class Group:
     """Members that see the same rows: they share one map, or have none."""
 
     def __init__(self, place: int, member: Member):
-        self.map: Map | None = member.map
+        self.map: Map | None = None if member.map is None else member.map.inner
         self.mapper: Mapper | None = member.mapper
         self.places, self.members = [place], [member]
         self.fused: FusedStep | None = None  # until there are weights
@@ -36,6 +36,10 @@ class Group:
             (about, arrays), (more, others) = self.mapper.to_saved(), member.mapper.to_saved()
             if about != more or any(not np.array_equal(a, others[k]) for k, a in arrays.items()):
                 raise InputError(f"two members have seen different rows with the map {self.map!r}")
+            if member.map != self.members[0].map:  # limits were for the first rows
+                self.mapper = self.mapper.bare
+                for own in self.members:
+                    own.mapper = self.mapper
             member.mapper = self.mapper
         self.places.append(place)
         self.members.append(member)
@@ -117,7 +121,8 @@ class Groups:
         self.count, self._rows = len(members), round_rows(members[0].task)
         self.groups: list[Group] = []
         for j, member in enumerate(members):
-            known = next((group for group in self.groups if group.map == member.map), None)
+            inner = None if member.map is None else member.map.inner
+            known = next((group for group in self.groups if group.map == inner), None)
             if known is None:
                 self.groups.append(Group(j, member))
             else:
@@ -182,8 +187,10 @@ class Groups:
         """Return what the members predict whose maps suit the rows; nothing is learned."""
         known: dict[int, Asked] = {}
         for group in self.groups:
-            if group.members[0] in suited:
+            pairs = zip(group.places, group.members, strict=True)
+            able = [(j, member) for j, member in pairs if member in suited]
+            if able:
                 seen = group.look_at(rows, scaled)
-                for j, member in zip(group.places, group.members, strict=True):
+                for j, member in able:
                     known[j] = member._look_mapped(seen, numbers, whole)
         return [known[j] for j in sorted(known)]

@@ -105,6 +105,7 @@ def watch(
     powers = work[4 * members : (4 + count) * members]
     rest = work[(4 + count) * members :]
     p, b, e = rest[:count], rest[count : 2 * count], rest[2 * count : 3 * count]
+    may_pay, chances = rest[3 * count : 4 * count], rest[4 * count :]
     able = 0
     for j in range(members):
         if kinds[j] != NONE:
@@ -113,19 +114,21 @@ def watch(
     for t in range(rounds):
         total = 0.0
         for j in range(members):
-            sure[j] = exp(own[j]) if kinds[j] == SURE else 0.0
-            total += sure[j]
+            sure[j] = 0.0
+            if kinds[j] == SURE:
+                sure[j] = exp(own[j])
+                total += sure[j]
         largest, whole = of_sets[0], 0.0
         for g in range(1, sets):
             largest = max(largest, of_sets[g])
         for g in range(sets):
-            whole += exp(of_sets[g] - largest)
-        first = exp(of_sets[0] - largest) / whole
+            chances[g] = exp(of_sets[g] - largest)
+            whole += chances[g]
         for j in range(members):
             sure[j] /= total
-            mean[j] = first * sure[j]
+            mean[j] = chances[0] / whole * sure[j]
         for g in range(1, sets):
-            weight = exp(of_sets[g] - largest) / whole
+            weight = chances[g] / whole
             for j in range(members):
                 mean[j] += weight * own[g * members + j]
         for j in range(members):
@@ -148,7 +151,8 @@ def watch(
             for j in range(members):
                 p[k] += mean[j] * powers[k * members + j]
             p[k] = min(max(p[k], LEAST), 1.0)
-            b[k] = min(1.0, -ratio * math.log2(p[k]))
+            may_pay[k] = -ratio * math.log2(p[k])
+            b[k] = min(1.0, may_pay[k])
             if p[k] > p[best]:
                 best = k
         v, most = champion[t, 0], 0.0
@@ -201,7 +205,7 @@ def watch(
                 scale *= 2.0
             account = max(0.0, account + counts * excess)
             state[BOOK] += counts * may
-            state[LATE] += counts * (may + ratio * math.log2(p[y]))
+            state[LATE] += counts * (may - may_pay[y])
             state[ACTED] += acted
             power, high = counts / scale, -math.inf
             for j in range(members):
@@ -452,7 +456,7 @@ class Guard:
         params = [self.ratio, self.budget, self.cost, self.chance, float(reserves)]
         played, paid = np.empty((rounds, 1), np.int64), np.empty((rounds, 5))
         book = np.empty((0 if len(given[0]) else rounds, 2 * count + 1))
-        work = np.empty((4 + count) * members + 3 * count)
+        work = np.empty((4 + count) * members + 4 * count + len(SHARE_VALUES))
         rounds_of, kept = late or (np.empty(0, np.int64), np.empty((0, KEPT)))
         watch.compiled(
             *(scores, self.codes(champion)[:, np.newaxis], *given, self.kinds, np.array(params)),

@@ -81,6 +81,11 @@ class Map(Part, ABC):
         """Return whether the map is for rows of this shape; a committee leaves it out on others."""
         return True
 
+    @property
+    def inner(self) -> Map:
+        """The map without a limit of the rows that it is for: equal ones can share a mapper."""
+        return self
+
     def state_bytes(self, features: int, sparse: bool = False) -> int:
         """Return about how many bytes a mapper's state has, for rows of this shape.
 
@@ -99,6 +104,11 @@ class Mapper(ABC):
 
     #: The number of features of rows, None before the first.
     features: int | None = None
+
+    @property
+    def bare(self) -> Mapper:
+        """The mapper without a limit of the rows that it is for."""
+        return self
 
     @property
     def counted(self) -> float | None:

@@ -43,6 +43,11 @@ class Narrow(Map):
         """Say whether rows are dense and have few features."""
         return not sparse and features <= self.most and self.map.suits(features, sparse)
 
+    @property
+    def inner(self) -> Map:
+        """The map inside."""
+        return self.map.inner
+
     def mapper(self) -> NarrowMapper:
         """Return a mapper that has seen no rows."""
         return NarrowMapper(self)
@@ -84,6 +89,11 @@ class NarrowMapper(Mapper):
 
     def __init__(self, part: Narrow, inner: Mapper | None = None):
         self.part, self.inner = part, part.map.mapper() if inner is None else inner
+
+    @property
+    def bare(self) -> Mapper:
+        """The mapper of the map inside."""
+        return self.inner.bare
 
     @property
     def features(self) -> int | None:  # type: ignore[override]

@@ -179,6 +179,7 @@ class Committee(Shell):
             self._beliefs = Beliefs(np.array(nats, dtype=np.float64))
         if self._promise is not None:
             self.guard = self._guard_of(self.members)
+            self.shares = Shares(len(self.members), self.guard.weighed)
 
     def _guard_of(self, members: Sequence[Member]) -> Guard:
         """Return the guard, or one for those members that are left in by the first rows."""
@@ -458,7 +459,9 @@ class Committee(Shell):
         suited = self._suited(rows.features, rows.transposed)
         looks = self._groups.look_at(rows, mapped, suited, numbers, whole or self.rule.scored)
         seated = len(looks) == len(self.members)
-        shares = self.shares if seated else Shares(len(looks))
+        guard = None if self.guard is None else self._guard_of(suited)
+        weighed = None if guard is None else guard.weighed
+        shares = self.shares if seated else Shares(len(looks), weighed)
         made, uniforms, mixed = [own.predictions for own in looks], None, None
         if not self.rule.certain:
             uniforms = self._draws.at(numbers)[:, 0]
@@ -467,8 +470,8 @@ class Committee(Shell):
             mixture = self._mixture if seated else Mixture(suited)
             mixed, scores = self._mixed(mixture, shares, looks)
             weights, now = mixed.weights, mixed.weights[0]
-            if self.guard is not None:
-                guard, draws = self._guard_of(suited), self._draws.at(numbers)[:, 0]
+            if guard is not None:
+                draws = self._draws.at(numbers)[:, 0]
                 watched = guard.look(scores, mixed.predictions, draws, reserves=whole)
                 book = watched.book
         else:
@@ -484,7 +487,7 @@ class Committee(Shell):
         if mixed is not None and self._certain:
             theirs = np.hstack([*made, mixed.theirs, mixed.predictions]).astype(CODES)
             encoded = self.task.encode_losses(predictions, self.task.dim)
-            encoded = encoded if book is None else guard.means(watched, encoded)
+            encoded = encoded if guard is None else guard.means(watched, encoded)
             return Asked(predictions, encoded, None, mapped, None, chances, theirs, book)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)

@@ -346,6 +346,12 @@ class Guard:
         return [made for made in self.known if made is not None]
 
     @property
+    def weighed(self) -> np.ndarray:
+        """Which members are averaged: all but sure ones, which are there for the book."""
+        others: np.ndarray = self.kinds != SURE
+        return others if others.any() else ~others
+
+    @property
     def price(self) -> float:
         """How many bits more the book loses than its best sure member."""
         return 1.0 + math.log2(len(self.sure))

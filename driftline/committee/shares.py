@@ -205,7 +205,8 @@ def update(
 def move(own, lost, best, alike, grid, factors):
     """Let every set's weights of members learn from losses, of which ``best`` is the least.
 
-    Then each member gets its share of all weight back: nothing but that if all fare alike.
+    Then each member gets its share of all weight back: nothing but that if all fare alike. A member
+    without any weight never gets one.
     """
     sets, members = grid.shape[0], lost.size
     for g in range(sets):
@@ -226,9 +227,13 @@ def move(own, lost, best, alike, grid, factors):
                 norm += own[g * members + j]
             for j in range(members):
                 own[g * members + j] /= norm
-        keeps, gives = 1.0 - grid[g, 1], grid[g, 1] / members
+        count = 0
         for j in range(members):
-            own[g * members + j] = keeps * own[g * members + j] + gives
+            count += 1 if own[g * members + j] > 0.0 else 0
+        keeps, gives = 1.0 - grid[g, 1], grid[g, 1] / count
+        for j in range(members):
+            if own[g * members + j] > 0.0:
+                own[g * members + j] = keeps * own[g * members + j] + gives
 
 
 @helper
@@ -339,7 +344,7 @@ class Shares:
     """A distribution over members that follows their losses, as shares of the largest possible.
 
     ``state`` is all that decides weights, and ``sums`` what late labels have added to bounds since
-    the first round (:attr:`bills`).
+    the first round (:attr:`bills`). Members that are not ``weighed`` have no weight, ever.
 
     >>> shares = Shares(2)
     >>> _ = shares.update(np.tile([1.0, 0.0], (50, 1)))
@@ -347,14 +352,15 @@ class Shares:
     array([0., 1.])
     """
 
-    def __init__(self, members: int):
+    def __init__(self, members: int, weighed: np.ndarray | None = None):
         self.members = members
         self.grid = np.array([(eta, share) for eta in RATES for share in SHARE_VALUES])
         sets = len(self.grid)
         self.state = np.zeros(HEAD + 2 * sets + sets * members)
         self.state[GAP] = FIRST_GAP
         self.state[HEAD + sets : HEAD + 2 * sets] = 1.0 / sets
-        self.state[HEAD + 2 * sets :] = 1.0 / members
+        every = np.ones(members, dtype=bool) if weighed is None else weighed
+        self.state[HEAD + 2 * sets :] = np.tile(every / np.count_nonzero(every), sets)
         self.sums = np.zeros(OF_SETS + sets)
         self._work = np.empty(sets + 2 * members)
 

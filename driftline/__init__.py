@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from driftline.client import ServiceError as ServiceError
     from driftline.committee import Committee as Committee
     from driftline.committee import CommitteeTrace as CommitteeTrace
+    from driftline.committee import Guarded as Guarded
     from driftline.committee import auto as auto
     from driftline.errors import BusyError as BusyError
     from driftline.errors import InputError as InputError
@@ -118,6 +119,7 @@ _NAMES = {
     "Trace": "trace",
     "TraceFile": "trace",
     "Committee": "committee",
+    "Guarded": "committee",
     "auto": "committee",
     "certify": "certificates",
     "Explanation": "explanation",

@@ -392,7 +392,7 @@ def test_sure_members_are_known_by_their_facts():
         assert sure_of(wrong) is None
     with pytest.raises(dl.InputError, match="a member with a theorem for its losses"):
         dl.Committee([other(task)], "mix", budget=1.0)
-    with pytest.raises(dl.InputError, match="a guard is for combine='mix'"):
+    with pytest.raises(dl.InputError, match="a guard is for combine='mix' or 'first'"):
         dl.Committee([sure(task)], "vote", budget=1.0)
     for budget in (-1.0, math.nan, math.inf, "5", True):
         with pytest.raises(dl.InputError, match="budget must be"):

@@ -155,7 +155,9 @@ class Committee(Shell):
             raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
         if budget is not None and not rule.scored:
-            raise InputError(f"a guard is for combine='mix', not for {rule.name!r}")
+            raise InputError(f"a guard is for combine='mix' or 'first', not for {rule.name!r}")
+        if budget is None and rule.levels > 1:
+            raise InputError(f"combine={rule.name!r} needs a guard: give a budget")
         self._rule, self.scaling = rule, scaling
         self._promise = None if budget is None else (budget, largest_weight)
         #: The account between predictions and what a theorem allows, None without a budget.
@@ -186,7 +188,7 @@ class Committee(Shell):
         if self.guard is not None and self.guard.members == len(members):
             return self.guard
         assert self._promise is not None
-        made = Guard(self.task, members, *self._promise)
+        made = Guard(self.task, members, *self._promise, self.rule.levels)
         if self.guard is not None:  # what is outstanding is reserved
             made.reserves = dict(self.guard.reserves)
             made.settle(self._outstanding, None)
@@ -418,10 +420,10 @@ class Committee(Shell):
             mixed = mixture.learn(self.shares, scores, paid, labels, **learned)
             room.columns["mixed"], room.columns["chances"] = mixed.predictions, mixed.probabilities
             if self.guard is not None:
+                leading = room.members[0]["prediction"]
+                champions = self.rule.champions(mixed.predictions, scores, leading)
                 uniforms = self._uniforms_of(room, number)
-                watched = self.guard.learn(
-                    *(scores, mixed.predictions, labels, uniforms, counts, asked)
-                )
+                watched = self.guard.learn(scores, champions, labels, uniforms, counts, asked)
                 room.columns["played"], room.columns["watched"] = watched.played, watched.paid
             return
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
@@ -472,7 +474,8 @@ class Committee(Shell):
             weights, now = mixed.weights, mixed.weights[0]
             if guard is not None:
                 draws = self._draws.at(numbers)[:, 0]
-                watched = guard.look(scores, mixed.predictions, draws, reserves=whole)
+                champions = self.rule.champions(mixed.predictions, scores, made[0])
+                watched = guard.look(scores, champions, draws, reserves=whole)
                 book = watched.book
         else:
             now = shares.now
@@ -1007,8 +1010,8 @@ class Committee(Shell):
             if self.guard is None:
                 return mixed, None
             uniforms = self._draws.uniform(number)[:, 0]
-            given = scores, mixed.predictions, label, uniforms
-            return mixed, self.guard.learn(*given, late=late)
+            champions = self.rule.champions(mixed.predictions, scores, made[0][np.newaxis])
+            return mixed, self.guard.learn(scores, champions, label, uniforms, late=late)
         return self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late), None
 
     def _uniforms_of(self, room: Batch, number: int) -> np.ndarray:

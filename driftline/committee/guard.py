@@ -86,7 +86,8 @@ def watch(
 ):  # fmt: skip
     """Decide who predicts in every round, and learn from its label.
 
-    ``scores`` are by round, label and member, ``champion`` what is predicted without the guard.
+    ``scores`` are by round, label and member, ``champion`` what is predicted without the guard, or
+    several predictions, of which the next one may cost a budget more than the one before.
     ``played`` is what is predicted, and ``paid`` has e and b of its label, account and reserves
     after the round, what was reserved for it, and whether the book predicts. Without ``labels``
     nothing is learned, and ``book`` has e and b of all labels, and whether the book predicts. A
@@ -155,12 +156,18 @@ def watch(
             b[k] = min(1.0, may_pay[k])
             if p[k] > p[best]:
                 best = k
-        v, most = champion[t, 0], 0.0
-        for k in range(count):
-            e[k] = cost if v < 0 else 0.0 if k == v else 1.0
-            most = max(most, e[k] - b[k])
-        most = math.ceil(scale * most * GRAIN) / GRAIN
-        acts = account + reserved + most > params[MOST] * scale
+        acts, v, most = True, -1, 0.0
+        for level in range(champion.shape[1]):
+            v, most = champion[t, level], 0.0
+            if v < -1:  # nothing was said
+                continue
+            for k in range(count):
+                e[k] = cost if v < 0 else 0.0 if k == v else 1.0
+                most = max(most, e[k] - b[k])
+            most = math.ceil(scale * most * GRAIN) / GRAIN
+            acts = account + reserved + most > (level + 1) * params[MOST] * scale
+            if not acts:
+                break
         if acts:
             most, v = 0.0, best
             if cost < math.inf:  # the decoder that may have no answer
@@ -308,8 +315,15 @@ class Guard:
     (5.0, 9)
     """
 
-    def __init__(self, task: Task, members: Sequence[Member], budget: float, heaviest: float = 1.0):
-        self.task, self.members = task, len(members)
+    def __init__(
+        self,
+        task: Task,
+        members: Sequence[Member],
+        budget: float,
+        heaviest: float = 1.0,
+        levels: int = 1,
+    ):
+        self.task, self.members, self.levels = task, len(members), levels
         self.budget, self.heaviest = check_budget(budget), heaviest
         self.known = [sure_of(member, heaviest) for member in members]
         if not self.sure or task.answers.kind not in ("classes", "sign"):
@@ -367,7 +381,8 @@ class Guard:
 
         The budget counts mistakes of the largest weight, or of the heaviest row if that is more.
         """
-        return self.total + max(self.budget * float(self.state[SCALE]), float(self.state[ACCOUNT]))
+        most = self.levels * self.budget * float(self.state[SCALE])
+        return self.total + max(most, float(self.state[ACCOUNT]))
 
     @property
     def acted(self) -> int:
@@ -382,7 +397,8 @@ class Guard:
     def formula(self, sure: Sure, comparator_loss: float, path_length: float) -> float:
         """Return the bound of the total against a comparator, by one sure member."""
         bits = sure.bits(comparator_loss, path_length, self.heaviest)
-        return self.ratio * bits + self.heaviest * (self.ratio * self.price + self.budget)
+        budget = self.levels * self.budget
+        return self.ratio * bits + self.heaviest * (self.ratio * self.price + budget)
 
     def least(self, comparator_loss: float, path_length: float, diameter: float = 0.0) -> float:
         """Return the least of these bounds, by members whose ball is no smaller than this.
@@ -465,7 +481,8 @@ class Guard:
         work = np.empty((4 + count) * members + 4 * count + len(SHARE_VALUES))
         rounds_of, kept = late or (np.empty(0, np.int64), np.empty((0, KEPT)))
         watch.compiled(
-            *(scores, self.codes(champion)[:, np.newaxis], *given, self.kinds, np.array(params)),
+            *(scores, self.codes(champion).reshape(rounds, -1), *given, self.kinds),
+            np.array(params),
             *(state, work, played, paid, book, rounds_of, kept),
         )
         return Watched(2 * played - 1 if self.task.kind == "sign" else played, paid, book)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict, overload
+from typing import Any, Literal, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +35,12 @@ from driftline.features import (
 )
 from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
-from driftline.members import Forest, NaiveBayes, Neighbours, Tables
+from driftline.members import Forest, NaiveBayes, Neighbours, Tables, member_of
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate, Relative
 from driftline.tasks import Task
 
-__all__ = ["auto"]
+__all__ = ["auto", "guarded"]
 
 #: The constant feature of tags, for an intercept: most tags are seldom set, which must be learned
 #: before the weights of their features.
@@ -123,6 +124,7 @@ def auto(
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
+    members: Sequence[Any] = (),
     feedback: Literal["full"] = "full",
 ) -> Committee: ...
 
@@ -137,6 +139,7 @@ def auto(
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
+    members: Sequence[Any] = (),
     feedback: str,
 ) -> Committee | Bandit | Clicks: ...
 
@@ -150,6 +153,7 @@ def auto(
     seed: int | None = 0,
     dtype: npt.DTypeLike = np.float64,
     budget: float | None = None,
+    members: Sequence[Any] = (),
     feedback: str = "full",
 ) -> Committee | Bandit | Clicks:
     """Return a committee for a task, with nothing to set.
@@ -179,6 +183,9 @@ def auto(
     theorem (:mod:`driftline.committee.guard`): in expectation they cost at most ``budget`` mistakes
     more, by default 5, than what nine members with a theorem allow. With ``effort="fast"`` there is
     a guard if a budget is given.
+
+    ``members`` are further members: learners, or models of any kind as :func:`guarded` takes them,
+    which the committee follows while they are good and leaves when they are not.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -216,9 +223,10 @@ def auto(
     lineup = LINEUPS.get(kind, _structured)
     combine = usual_rule(task) if combine is None else combine
     rule_of(combine).check(task)
-    if budget is None and effort != "fast" and combine == "mix":
+    if budget is None and (combine == "first" or (effort != "fast" and combine == "mix")):
         budget = BUDGET
-    members: list[Member] = [*lineup(task, rest)]
+    given = [member_of(model, task) for model in members]
+    members = list[Member](lineup(task, rest))
     if task.answers is not task:
         members += [_answering(member, cost) for member in lineup(task, rest)]
     if combine == "draw" and kind in ("classes", "sign", "tags"):
@@ -231,9 +239,56 @@ def auto(
             members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
     if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
-    if budget is not None and combine == "mix":
+    members = [*given, *members] if combine == "first" else [*members, *given]
+    if budget is not None and combine in ("mix", "first"):
         members += _with_theorem(task, rest, constant)
     return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)
+
+
+def guarded(
+    model: Any,
+    task: Task,
+    classes: Sequence[Any] | None = None,
+    *,
+    budget: float = BUDGET,
+    effort: str = "balanced",
+    seed: int | None = 0,
+) -> Committee:
+    """Return a learner that predicts as a model does, and takes over when the model has gone stale.
+
+    A guard compares the model with a bound (:mod:`driftline.committee.guard`). Where the model
+    could cost more than ``budget`` mistakes above what is allowed, ``auto``'s own prediction is
+    made, and where that could cost more than twice the budget, that of members with a theorem. So
+    the expected number of mistakes is at most what is allowed and twice the budget, whatever the
+    model does. A smaller budget takes over earlier.
+
+    The learner can be copied and certified in memory, but not saved: the model is code of others.
+
+    Parameters
+    ----------
+    model
+        A learner, a fitted scikit-learn estimator, a classifier of River, or a function of a row.
+        It gets rows as they come. Learners and classifiers of River learn, others never do. Where
+        it raises, or predicts None or an unknown class, it predicts nothing.
+    task
+        Classes or signs.
+    classes
+        The model's names of the labels, in the order of those of the task.
+    budget, effort, seed
+        As for :func:`driftline.auto`.
+
+    >>> import driftline as dl
+    >>> stream = dl.streams.LabelFlips(rounds=1000, flips=1, seed=0)
+    >>> old = dl.auto(stream.task, effort="fast")
+    >>> _ = old.run(stream.inputs[:300], stream.labels[:300])
+    >>> stale = old.snapshot().predict  # does not learn any more
+    >>> trace = dl.Guarded(stale, stream.task, effort="fast").run(stream)
+    >>> wrong = sum(stale(x) != y for x, y in zip(stream.inputs, stream.labels))
+    >>> bool(wrong > 400), bool(trace.target_loss.sum() < 100)
+    (True, True)
+    """
+    given = member_of(model, task, classes)
+    return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
 
 
 def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member]:

@@ -7,4 +7,5 @@ from driftline.members.forest import Forest as Forest
 from driftline.members.naive_bayes import NaiveBayes as NaiveBayes
 from driftline.members.neighbours import Neighbours as Neighbours
 from driftline.members.river import River as River
+from driftline.members.river import member_of as member_of
 from driftline.members.tables import Tables as Tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.inputs import refuse
 
-__all__ = ["Absent", "asked", "check_model", "copied", "row_of"]
+__all__ = ["Absent", "Given", "asked", "check_model", "copied", "row_of"]
 
 
 class Absent:
@@ -23,6 +24,43 @@ class Absent:
     def predict_one(self, x: object) -> None:
         """Refuse to predict."""
         raise InputError("a state has to bring the model first")
+
+
+class Given:
+    """A model that is asked row by row: a function, a fitted estimator, or a learner.
+
+    Rows are arrays, as the caller gave them; ``classes`` are the model's names of classes 0, 1, ...
+    Where it raises, or predicts anything else, it predicts nothing.
+
+    >>> Given(lambda row: "b" if row[0] > 0.0 else "a", ["a", "b"]).predict_one({0: 0.5})
+    1
+    """
+
+    def __init__(self, model: Any, classes: Sequence[Any], sign: bool = False):
+        self.model, self.sign = model, sign
+        self.codes = {label: code for code, label in enumerate(classes)}
+        #: Whether it learns; an estimator predicts many rows at once.
+        self.learns = hasattr(model, "learn_row")
+        self.many = not self.learns and hasattr(model, "predict")
+
+    def predict_one(self, x: dict[int, float]) -> Any:
+        """Return the code of what is predicted, or None."""
+        row = np.array([x[j] for j in range(len(x))] if 0 in x else list(x.values()))
+        try:
+            if self.many:
+                made = self.model.predict(row[np.newaxis])[0]
+            else:
+                made = self.model.predict(row) if self.learns else self.model(row)
+            code = self.codes[made.item() if isinstance(made, np.generic) else made]
+        except Exception:  # of somebody else's code: there is no prediction
+            return None
+        return bool(code) if self.sign else code
+
+    def learn_one(self, x: dict[int, float], y: int, w: float = 1.0) -> None:
+        """Let a learner learn; other models stay as they are."""
+        if self.learns:
+            names = list(self.codes)
+            self.model.learn_row(np.array(list(x.values())), names[int(y)])
 
 
 def row_of(rows: Any, t: int) -> dict[int, float]:

@@ -15,26 +15,26 @@ A model is code with a state that only its library knows. So it lives in memory:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from driftline.errors import InputError
-from driftline.features import Map
+from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.kernels import program as at
-from driftline.learner import Member, check_longer
+from driftline.learner import Learner, Member, check_longer
 from driftline.members.classes import ClassMember
-from driftline.members.models import Absent, asked, check_model, copied, row_of
+from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
 from driftline.state import State
 from driftline.tasks import Task
 from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
 
-__all__ = ["River"]
+__all__ = ["River", "member_of"]
 
 #: The share of chances that is given to all classes alike.
 EVEN = 1e-3
@@ -297,3 +297,31 @@ class River(ClassMember):
 
     def _filled(self, origin: State, keep: bool) -> State | None:
         return origin if keep else None
+
+
+def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> Member:
+    """Return a model of any kind as a member that sees rows as they come.
+
+    A member is one already. A classifier of River learns, and so does a learner; a fitted estimator
+    and a function of a row stay as they are. ``classes`` are the names of classes 0, 1, ... as the
+    model has them; by default those of the task.
+
+    >>> import driftline as dl
+    >>> member_of(lambda row: 1, dl.tasks.Multiclass(3))
+    River(Multiclass(classes=3), Given, features=Raw())
+    """
+    if isinstance(model, Member):
+        return model
+    if hasattr(model, "learn_one") and not isinstance(model, type):
+        return River(task, model, features=Raw())
+    if isinstance(model, type) or not (callable(model) or hasattr(model, "predict")):
+        raise InputError(
+            "expected a learner, a fitted estimator, a classifier of River or a function of a row, "
+            f"not {model!r:.80}"
+        )
+    names = list(task.answers.all_labels) if classes is None else list(classes)
+    if len(names) != len(list(task.answers.all_labels)):
+        raise InputError(f"classes= must name the labels of {task!r:.80}, but has {len(names)}")
+    kept = model.copy() if isinstance(model, Learner) else model
+    made = Given(kept, names, sign=task.kind == "sign")
+    return River(task, made, trusted=True, features=Raw())

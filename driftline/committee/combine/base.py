@@ -21,6 +21,10 @@ __all__ = ["Combine", "Made"]
 NOTHING = np.empty((0, 0))
 
 
+#: In place of a prediction: there is none, not even no answer.
+NOTHING_SAID = -9
+
+
 class Made(NamedTuple):
     """What members have made of some rounds.
 
@@ -52,6 +56,9 @@ class Combine(ABC):
     #: Whether it needs members' scores, and sets of weights are judged by what each predicts.
     scored: ClassVar[bool] = False
 
+    #: How many predictions a guard may choose from before its book predicts.
+    levels: ClassVar[int] = 1
+
     #: How it predicts, in two words; what the weighted average of members is to it; and what an
     #: audit says of predictions that are not the rule's.
     how: ClassVar[str]
@@ -66,6 +73,14 @@ class Combine(ABC):
     def check(self, task: Task) -> None:
         """Refuse tasks for which there is no such rule."""
         return
+
+    def champions(self, mixed: np.ndarray, scores: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """Return what a guard may let be predicted, as columns in this order.
+
+        Given what is most probable in the mean of members' probabilities, their scores by round,
+        label and member, and what the first member predicts.
+        """
+        return mixed
 
     @abstractmethod
     def factor(self, task: Task) -> float:

@@ -95,9 +95,11 @@ def test_accounts_are_those_of_the_formulas(task, seed):
     watched = made.learn(scores, champions, labels, draws, weight if seed % 2 else None)
     for t in range(rounds):
         played, e, b, most = simple.ask(scores[t].T, champion[t], reserve=False)
-        simple.tell(scores[t].T, codes[t], e, b, weight=weight[t])
         risk, may, account, reserve, acted = watched.paid[t]
-        assert acted == (played is not None) and reserve == pytest.approx(most, abs=1e-7)
+        scale = simple.heaviest
+        simple.tell(scores[t].T, codes[t], e, b, weight=weight[t])
+        assert acted == (played is not None)
+        assert reserve == pytest.approx(scale * most, abs=scale * 1e-7)
         np.testing.assert_allclose([risk, may], [e[codes[t]], b[codes[t]]], atol=1e-9)
         assert account == pytest.approx(simple.A, abs=1e-9)
         (mine,) = made.codes(watched.played[t])
@@ -243,6 +245,20 @@ def test_late_labels_by_tickets_have_the_bits_of_a_run(task, seed, tmp_path):
     for t in waiting:
         asks.forget(tickets[t])
     assert asks.guard.state[1] == 0.0 and not asks.guard.reserves
+
+
+def test_reserves_of_late_rows_keep_up_with_sample_weights():
+    """Those of before the first heavy row too; and a row that counts nothing gives its own back."""
+    task = T.Multiclass(3)
+    X, y = table(task, 400)
+    heavy, cut = guarded(task), guarded(task)
+    weights = np.where(np.arange(400) % 7, 1024.0, 0.0)
+    delays = np.where(np.arange(400) == 100, 0, 150)
+    trace = heavy.run(X, y, delay=delays, sample_weight=weights)
+    assert trace.account.max() <= 1024.0 * (1.0 + 1e-9)
+    for a, b in ((0, 90), (90, 170), (170, 400)):
+        cut.run(X[a:b], y[a:b], delay=delays[a:b], sample_weight=weights[a:b])
+    np.testing.assert_array_equal(cut.guard.state, heavy.guard.state)
 
 
 def test_reserves_are_given_back_when_tickets_are_forgotten(tmp_path):

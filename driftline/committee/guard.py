@@ -59,7 +59,8 @@ SHARE_VALUES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
 #: The state begins with the account, what is reserved, the sum of b, in how many rounds the book
 #: has predicted, and by how much b exceeds (1 - alpha) L at the label in sum, which is negative
 #: where labels come at once, and the scale of sample weights; then come the logarithms of the sets'
-#: weights, those of the sure members' weights, and the other sets' weights.
+#: weights, those of the sure members' weights, and the other sets' weights. Reserves are for a
+#: weight of 1: they count times the scale, which may grow until labels come.
 ACCOUNT, RESERVED, BOOK, ACTED, LATE, SCALE, HEAD = 0, 1, 2, 3, 4, 5, 6
 
 #: What is kept of a round until its label: e - b, b, what is reserved, whether the book predicts.
@@ -155,8 +156,8 @@ def watch(
         for k in range(count):
             e[k] = cost if v < 0 else 0.0 if k == v else 1.0
             most = max(most, e[k] - b[k])
-        most = math.ceil(scale * most * GRAIN) / GRAIN
-        acts = account + reserved + most > params[MOST] * scale
+        most = math.ceil(most * GRAIN) / GRAIN
+        acts = account + scale * (reserved + most) > params[MOST] * scale
         if acts:
             most, v = 0.0, best
             if cost < math.inf:  # the decoder that may have no answer
@@ -186,17 +187,17 @@ def watch(
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
         acted = 1.0 if acts else 0.0
         most = most if counts > -2.0 else 0.0
-        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, most, acted
+        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, scale * most, acted
         if counts < 0.0:
             reserved += most
             row = kept[rounds_of[t]]
             row[row.size - 4], row[row.size - 3] = excess, may
             row[row.size - 2], row[row.size - 1] = most, acted
+        if counts >= 0.0 and rounds_of.size > 0:
+            row = kept[rounds_of[t]]
+            excess, may = row[row.size - 4], row[row.size - 3]
+            reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
         if counts > 0.0:
-            if rounds_of.size > 0:
-                row = kept[rounds_of[t]]
-                excess, may = row[row.size - 4], row[row.size - 3]
-                reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
             while scale < counts:
                 scale *= 2.0
             account = max(0.0, account + counts * excess)
@@ -232,7 +233,7 @@ def watch(
                 largest = max(largest, of_sets[g])
             for g in range(sets):
                 of_sets[g] -= largest
-        paid[t, 2] = account + reserved
+        paid[t, 2] = account + scale * reserved
     if learning:
         state[ACCOUNT], state[RESERVED], state[SCALE] = account, reserved, scale
 
@@ -487,7 +488,7 @@ class Guard:
             count = (len(book) - 1) // 2
             most = float((book[:count] - book[count:-1]).max())
             if most > 0.0 and not book[-1]:
-                self.reserves[ticket.number] = math.ceil(self.state[SCALE] * most * GRAIN) / GRAIN
+                self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:
         """Let reserves be those of outstanding tickets, and of rounds of a run that wait."""
@@ -534,7 +535,7 @@ class Guard:
             good = isinstance(numbers, np.ndarray) and isinstance(reserved, np.ndarray)
             good = good and numbers.shape == reserved.shape == (numbers.size,)
             good = good and bool((reserved > 0.0).all() and (numbers >= 0).all())
-            good = good and bool((reserved <= 2.0 * state[SCALE]).all())
+            good = good and bool((reserved <= 1.0).all())
         if not good:
             raise InputError("this is no account of a guard of these members")
         self.kinds, self.state = kinds, np.array(state)

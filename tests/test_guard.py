@@ -336,13 +336,47 @@ def test_accounts_of_files_are_checked():
         {"guard": state * np.nan},
         {"reserved": arrays["reserved"] * -1.0},
         {"reserved": arrays["reserved"][1:]},
+        {"reserved": arrays["reserved"].astype(complex)},
+        {"reserved": arrays["reserved"].astype(bool)},
+        {"reserved": arrays["reserved"] * 0.0 + 1.5},  # more than a mistake
         {"reserved.numbers": arrays["reserved.numbers"] - 10**6},
+        {"reserved.numbers": arrays["reserved.numbers"] + 10**6},  # of nobody
+        {"reserved.numbers": arrays["reserved.numbers"].astype(str)},
+        {"reserved.numbers": arrays["reserved.numbers"] * 0 + len(y)},
+        {"guard": np.r_[state[:11], state[11:16] - 2000.0, state[16:]]},  # no set has a weight
+        {"guard": np.r_[state[:17], state[17:19] - 2000.0, state[19:]]},  # no sure member has
     ]
+    assert len(arrays["reserved"]) > 1
     for change in changes:
         with pytest.raises(dl.InputError, match="no account of a guard"):
             dl.Committee.from_saved(about, arrays | change)
     with pytest.raises(dl.InputError, match="budget must be"):
         dl.Committee.from_saved(about | {"budget": -1.0}, arrays)
+
+
+def test_states_that_are_refused_change_nothing():
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner, other = guarded(task), guarded(task)
+    learner.run(X[:50], y[:50], delay=7)
+    other.run(X[50:80], y[50:80])
+    state, before = learner.state, other.to_saved()
+    about, arrays = state.late
+    kept = arrays["kept"]
+    for place, wrong in ((-4, 1.5), (-3, 1.5), (-2, 2.0), (-1, 0.5)):
+        changed = kept.copy()
+        changed[0, place] = wrong
+        with pytest.raises(dl.InputError, match="a guard cannot have kept"):
+            other.restore(state.replaced(late=(about, arrays | {"kept": changed})))
+    with pytest.raises(dl.InputError, match="cannot have paid"):
+        other.restore(state.replaced(late=(about, arrays | {"kept": kept + 1e300})))
+    with pytest.raises(dl.InputError, match="must be finite"):
+        other.restore(state.replaced(late=(about, arrays | {"kept": kept * np.nan})))
+    after = other.to_saved()
+    assert after[0] == before[0] and after[1].keys() == before[1].keys()
+    assert all(np.array_equal(own, after[1][name]) for name, own in before[1].items())
+    other.restore(state)
+    np.testing.assert_array_equal(other.guard.state, learner.guard.state)
 
 
 def test_forged_tickets_are_refused():
@@ -410,9 +444,12 @@ def test_sure_members_are_known_by_their_facts():
         dl.Committee([other(task)], "mix", budget=1.0)
     with pytest.raises(dl.InputError, match="a guard is for combine='mix'"):
         dl.Committee([sure(task)], "vote", budget=1.0)
-    for budget in (-1.0, math.nan, math.inf, "5", True):
+    for budget in (-1.0, math.nan, math.inf, 10**400, "5", True):
         with pytest.raises(dl.InputError, match="budget must be"):
             dl.auto(task, budget=budget)
+    for heaviest in (0.0, -1.0, math.nan, 1e300, True, "5", None, [1.0]):
+        with pytest.raises(dl.InputError, match="largest_weight must be"):
+            guarded(task, 1.0, heaviest)
 
 
 @pytest.mark.parametrize("name", ["book", "account", "reserve", "acted", "prediction"])

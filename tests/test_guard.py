@@ -467,6 +467,20 @@ def test_tampered_accounts_are_found(name, delay):
     assert dl.certify(trace, None, X, y).findings
 
 
+@pytest.mark.parametrize("name", ["book", "account", "reserve", "acted"])
+def test_columns_that_are_infinite_or_missing_are_found(name):
+    X, y = table(T.Multiclass(3))
+    trace = guarded(T.Multiclass(3), 0.5).run(X, y)
+    for wrong in (None, getattr(trace, name)[:-1]):
+        with pytest.raises(dl.InputError, match="was not recorded in every round"):
+            dl.certify(dataclasses.replace(trace, **{name: wrong}), None, X, y)
+    for column in (getattr(trace, name), trace.risk, trace.target_loss):
+        kept, column[7] = column[7], math.inf
+        assert dl.certify(trace, None, X, y).findings
+        column[7] = kept
+    assert not dl.certify(trace, None, X, y).findings
+
+
 def test_what_is_promised_is_said(tmp_path):
     learner = dl.auto(T.Multiclass(3))
     line = next(one for one in learner.describe().splitlines() if one.startswith("bound"))

@@ -72,6 +72,9 @@ def certify_committee(
             f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "
             "one run to certify it"
         )
+    for name in GUARDED if first.state.guard is not None else ():
+        if np.shape(getattr(trace, name)) != (len(trace),):
+            raise InputError(f"the {name} of the guard was not recorded in every round")
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
     task = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss
@@ -333,7 +336,7 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
     """Say in which round two columns differ most, if they do."""
     off = np.abs(recorded - found)
     worst = np.unravel_index(int(np.argmax(off)), off.shape)
-    if off[worst] <= 1e-6 * (1.0 + abs(float(recorded[worst]))):
+    if off[worst] <= 1e-6 * (1.0 + abs(float(found[worst]))):
         return []
     return [
         f"the {name} is {found[worst]:.6g} when computed anew, but {recorded[worst]:.6g} was "

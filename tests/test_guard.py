@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.app.cli.screen import guarantee_lines
+from driftline.app.runs.guarantee import Guarantee
 from driftline.checks import check_learner
 from driftline.committee.guard import KEPT, SHARE_VALUES, Guard, sure_of
 from driftline.learner import Ticket
@@ -479,6 +481,24 @@ def test_columns_that_are_infinite_or_missing_are_found(name):
         assert dl.certify(trace, None, X, y).findings
         column[7] = kept
     assert not dl.certify(trace, None, X, y).findings
+
+
+@pytest.mark.parametrize("task", [T.Multiclass(2), T.Abstaining(T.Multiclass(3), 0.3)], ids=repr)
+def test_rows_that_the_book_draws_deviate(task):
+    X, y = table(task)
+    learner = guarded(task, 0.0)
+    trace = learner.run(X, y, sample_weight=np.full(len(y), 2.0))
+    made = dl.certify(trace, None, X, y, sample_weight=trace.sample_weight)
+    assert trace.acted.any() and made.valid
+    drawn = np.where(trace.acted > 0.0, trace.risk, 0.0) if task.answers is task else np.zeros(1)
+    assert made.variance == pytest.approx((drawn * (2.0 - drawn)).sum())
+    assert abs(made.total - trace.risk.sum()) <= made.deviation < math.inf
+    assert ("but with chance" in str(made)) == (task.answers is task)
+    assert "held by a guard" in learner.describe().splitlines()[0]
+    given = (9, 5.0, 4.0, 5.0, 1.0, None, None)
+    lines = guarantee_lines(Guarantee(*given, budget=1.0, acted=2))
+    assert "of the expected loss" in lines[3] and "rows themselves" in lines[2]
+    assert "expected" not in guarantee_lines(Guarantee(*given, budget=1.0))[2]
 
 
 def test_what_is_promised_is_said(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -122,6 +123,9 @@ def certify_committee(
     certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
+    if guard is not None and played is not None:  # whose book draws, unless it may have no answer
+        drawn = np.where(math.isinf(guard.cost) & (played["acted"][order] > 0.0), expected, 0.0)
+        variance = float((drawn * np.maximum(most - drawn, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(order),

@@ -853,7 +853,10 @@ class Committee(Shell):
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
-        lines = [f"committee of {len(self.members)}, {self.rule.describe(self.task)}"]
+        how = self.rule.describe(self.task)
+        if self.guard is not None:
+            how = f"{how.split(':')[0]}: held by a guard to the bound of a theorem"
+        lines = [f"committee of {len(self.members)}, {how}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
         lines += self._bound()

@@ -597,13 +597,16 @@ class Guard:
         return made / made.sum(axis=1, keepdims=True)
 
     def ask(self, scores, champion, reserve=True):
-        """Return what is predicted (its chances), e and b of all labels, and the reserve."""
+        """Return what is predicted (its chances), e and b of all labels, and the reserve.
+
+        Reserves are for a weight of 1.
+        """
         p = self.sets @ np.array(self.weights) @ self.probabilities(scores)
         b = np.minimum(1.0, -self.ratio * np.log2(p))
         e = self.losses_of(champion, len(p))
         excess = max(0.0, float((e - b).max()))
-        most = math.ceil(self.heaviest * excess * 2**24) / 2**24
-        if self.A + self.reserved + most <= self.budget * self.heaviest:
+        most = math.ceil(excess * 2**24) / 2**24
+        if self.A + self.heaviest * (self.reserved + most) <= self.budget * self.heaviest:
             self.reserved += most if reserve else 0.0
             return None, e, b, most
         top = int(p.argmax())

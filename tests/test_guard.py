@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.app.cli.screen import guarantee_lines
+from driftline.app.runs.guarantee import Guarantee
 from driftline.checks import check_learner
 from driftline.committee.guard import KEPT, SHARE_VALUES, Guard, sure_of
 from driftline.learner import Ticket
@@ -95,9 +97,11 @@ def test_accounts_are_those_of_the_formulas(task, seed):
     watched = made.learn(scores, champions, labels, draws, weight if seed % 2 else None)
     for t in range(rounds):
         played, e, b, most = simple.ask(scores[t].T, champion[t], reserve=False)
-        simple.tell(scores[t].T, codes[t], e, b, weight=weight[t])
         risk, may, account, reserve, acted = watched.paid[t]
-        assert acted == (played is not None) and reserve == pytest.approx(most, abs=1e-7)
+        scale = simple.heaviest
+        simple.tell(scores[t].T, codes[t], e, b, weight=weight[t])
+        assert acted == (played is not None)
+        assert reserve == pytest.approx(scale * most, abs=scale * 1e-7)
         np.testing.assert_allclose([risk, may], [e[codes[t]], b[codes[t]]], atol=1e-9)
         assert account == pytest.approx(simple.A, abs=1e-9)
         (mine,) = made.codes(watched.played[t])
@@ -245,6 +249,20 @@ def test_late_labels_by_tickets_have_the_bits_of_a_run(task, seed, tmp_path):
     assert asks.guard.state[1] == 0.0 and not asks.guard.reserves
 
 
+def test_reserves_of_late_rows_keep_up_with_sample_weights():
+    """Those of before the first heavy row too; and a row that counts nothing gives its own back."""
+    task = T.Multiclass(3)
+    X, y = table(task, 400)
+    heavy, cut = guarded(task), guarded(task)
+    weights = np.where(np.arange(400) % 7, 1024.0, 0.0)
+    delays = np.where(np.arange(400) == 100, 0, 150)
+    trace = heavy.run(X, y, delay=delays, sample_weight=weights)
+    assert trace.account.max() <= 1024.0 * (1.0 + 1e-9)
+    for a, b in ((0, 90), (90, 170), (170, 400)):
+        cut.run(X[a:b], y[a:b], delay=delays[a:b], sample_weight=weights[a:b])
+    np.testing.assert_array_equal(cut.guard.state, heavy.guard.state)
+
+
 def test_reserves_are_given_back_when_tickets_are_forgotten(tmp_path):
     task = T.Multiclass(3)
     X, y = table(task)
@@ -320,13 +338,47 @@ def test_accounts_of_files_are_checked():
         {"guard": state * np.nan},
         {"reserved": arrays["reserved"] * -1.0},
         {"reserved": arrays["reserved"][1:]},
+        {"reserved": arrays["reserved"].astype(complex)},
+        {"reserved": arrays["reserved"].astype(bool)},
+        {"reserved": arrays["reserved"] * 0.0 + 1.5},  # more than a mistake
         {"reserved.numbers": arrays["reserved.numbers"] - 10**6},
+        {"reserved.numbers": arrays["reserved.numbers"] + 10**6},  # of nobody
+        {"reserved.numbers": arrays["reserved.numbers"].astype(str)},
+        {"reserved.numbers": arrays["reserved.numbers"] * 0 + len(y)},
+        {"guard": np.r_[state[:11], state[11:16] - 2000.0, state[16:]]},  # no set has a weight
+        {"guard": np.r_[state[:17], state[17:19] - 2000.0, state[19:]]},  # no sure member has
     ]
+    assert len(arrays["reserved"]) > 1
     for change in changes:
         with pytest.raises(dl.InputError, match="no account of a guard"):
             dl.Committee.from_saved(about, arrays | change)
     with pytest.raises(dl.InputError, match="budget must be"):
         dl.Committee.from_saved(about | {"budget": -1.0}, arrays)
+
+
+def test_states_that_are_refused_change_nothing():
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner, other = guarded(task), guarded(task)
+    learner.run(X[:50], y[:50], delay=7)
+    other.run(X[50:80], y[50:80])
+    state, before = learner.state, other.to_saved()
+    about, arrays = state.late
+    kept = arrays["kept"]
+    for place, wrong in ((-4, 1.5), (-3, 1.5), (-2, 2.0), (-1, 0.5)):
+        changed = kept.copy()
+        changed[0, place] = wrong
+        with pytest.raises(dl.InputError, match="a guard cannot have kept"):
+            other.restore(state.replaced(late=(about, arrays | {"kept": changed})))
+    with pytest.raises(dl.InputError, match="cannot have paid"):
+        other.restore(state.replaced(late=(about, arrays | {"kept": kept + 1e300})))
+    with pytest.raises(dl.InputError, match="must be finite"):
+        other.restore(state.replaced(late=(about, arrays | {"kept": kept * np.nan})))
+    after = other.to_saved()
+    assert after[0] == before[0] and after[1].keys() == before[1].keys()
+    assert all(np.array_equal(own, after[1][name]) for name, own in before[1].items())
+    other.restore(state)
+    np.testing.assert_array_equal(other.guard.state, learner.guard.state)
 
 
 def test_forged_tickets_are_refused():
@@ -394,9 +446,12 @@ def test_sure_members_are_known_by_their_facts():
         dl.Committee([other(task)], "mix", budget=1.0)
     with pytest.raises(dl.InputError, match="a guard is for combine='mix' or 'first'"):
         dl.Committee([sure(task)], "vote", budget=1.0)
-    for budget in (-1.0, math.nan, math.inf, "5", True):
+    for budget in (-1.0, math.nan, math.inf, 10**400, "5", True):
         with pytest.raises(dl.InputError, match="budget must be"):
             dl.auto(task, budget=budget)
+    for heaviest in (0.0, -1.0, math.nan, 1e300, True, "5", None, [1.0]):
+        with pytest.raises(dl.InputError, match="largest_weight must be"):
+            guarded(task, 1.0, heaviest)
 
 
 @pytest.mark.parametrize("name", ["book", "account", "reserve", "acted", "prediction"])
@@ -412,6 +467,38 @@ def test_tampered_accounts_are_found(name, delay):
     column = getattr(trace, name)
     column[7] = (column[7] + 1) % 3 if name == "prediction" else column[7] + 0.5
     assert dl.certify(trace, None, X, y).findings
+
+
+@pytest.mark.parametrize("name", ["book", "account", "reserve", "acted"])
+def test_columns_that_are_infinite_or_missing_are_found(name):
+    X, y = table(T.Multiclass(3))
+    trace = guarded(T.Multiclass(3), 0.5).run(X, y)
+    for wrong in (None, getattr(trace, name)[:-1]):
+        with pytest.raises(dl.InputError, match="was not recorded in every round"):
+            dl.certify(dataclasses.replace(trace, **{name: wrong}), None, X, y)
+    for column in (getattr(trace, name), trace.risk, trace.target_loss):
+        kept, column[7] = column[7], math.inf
+        assert dl.certify(trace, None, X, y).findings
+        column[7] = kept
+    assert not dl.certify(trace, None, X, y).findings
+
+
+@pytest.mark.parametrize("task", [T.Multiclass(2), T.Abstaining(T.Multiclass(3), 0.3)], ids=repr)
+def test_rows_that_the_book_draws_deviate(task):
+    X, y = table(task)
+    learner = guarded(task, 0.0)
+    trace = learner.run(X, y, sample_weight=np.full(len(y), 2.0))
+    made = dl.certify(trace, None, X, y, sample_weight=trace.sample_weight)
+    assert trace.acted.any() and made.valid
+    drawn = np.where(trace.acted > 0.0, trace.risk, 0.0) if task.answers is task else np.zeros(1)
+    assert made.variance == pytest.approx((drawn * (2.0 - drawn)).sum())
+    assert abs(made.total - trace.risk.sum()) <= made.deviation < math.inf
+    assert ("but with chance" in str(made)) == (task.answers is task)
+    assert "held by a guard" in learner.describe().splitlines()[0]
+    given = (9, 5.0, 4.0, 5.0, 1.0, None, None)
+    lines = guarantee_lines(Guarantee(*given, budget=1.0, acted=2))
+    assert "of the expected loss" in lines[3] and "rows themselves" in lines[2]
+    assert "expected" not in guarantee_lines(Guarantee(*given, budget=1.0))[2]
 
 
 def test_what_is_promised_is_said(tmp_path):

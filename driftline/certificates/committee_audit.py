@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -72,6 +73,9 @@ def certify_committee(
             f"labels of {trace.carried} rounds of an earlier run came in this one: play both as "
             "one run to certify it"
         )
+    for name in GUARDED if first.state.guard is not None else ():
+        if np.shape(getattr(trace, name)) != (len(trace),):
+            raise InputError(f"the {name} of the guard was not recorded in every round")
     members, shrunk = _members(trace, comparator, inputs, labels, chance, progress)
     task = learner_of(trace.members[0]).task
     labels, largest = task.check_labels(labels), task.largest_loss
@@ -119,6 +123,9 @@ def certify_committee(
     certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
+    if guard is not None and played is not None:  # whose book draws, unless it may have no answer
+        drawn = np.where(math.isinf(guard.cost) & (played["acted"][order] > 0.0), expected, 0.0)
+        variance = float((drawn * np.maximum(most - drawn, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(order),
@@ -333,7 +340,7 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
     """Say in which round two columns differ most, if they do."""
     off = np.abs(recorded - found)
     worst = np.unravel_index(int(np.argmax(off)), off.shape)
-    if off[worst] <= 1e-6 * (1.0 + abs(float(recorded[worst]))):
+    if off[worst] <= 1e-6 * (1.0 + abs(float(found[worst]))):
         return []
     return [
         f"the {name} is {found[worst]:.6g} when computed anew, but {recorded[worst]:.6g} was "

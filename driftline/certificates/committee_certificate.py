@@ -168,13 +168,14 @@ class CommitteeCertificate:
 
         The loss of a draw has the round's average as its mean. So has the average loss of the
         members' predictions, and a vote costs at most ``factor`` times that. If all members are
-        deterministic, a vote has no deviation.
+        deterministic, a vote has no deviation. Under a guard it is that of the rounds in which the
+        book draws.
         """
         largest = max((member.tally.most_weight for member in self.members), default=0.0)
         tally = Tally(
             self.largest_loss, rounds=self.rounds, variance=self.variance, most_weight=largest
         )
-        if not self.rule.certain:
+        if not self.rule.certain or (self.guarded is not None and self.variance):
             return tally.deviation(self.chance)
         return self.factor * tally.deviation(self.chance) if self.variance else 0.0
 

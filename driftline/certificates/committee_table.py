@@ -71,9 +71,10 @@ def _line(name: str, value: float, note: str = "") -> str:
 
 
 def _above(made: CommitteeCertificate) -> str:
-    if not made.deviation or math.isinf(made.factor):
+    if not made.deviation or (made.guarded is None and math.isinf(made.factor)):
         return ""
-    most = made.factor * made.average + made.deviation
+    mean = made.factor * made.average if made.guarded is None else made.expected
+    most = mean + made.deviation
     return f"at most {most:.5g} but with chance {made.chance:g}"
 
 

@@ -437,9 +437,12 @@ class Committee(Shell):
         members, kept = len(self.members), waiting.kept
         if kept is None or kept.shape[1] != members + self._width:
             raise InputError(f"rounds that wait must have what {members} members paid for them")
-        guarded = kept[:, members + self.shares.kept :]  # of which the first may be negative
-        if (kept[:, : members + self.shares.kept] < 0.0).any() or (guarded[:, 1:] < 0.0).any():
+        paid, guarded = np.split(kept, [members + self.shares.kept], axis=1)
+        largest = 1.0 if self.rule.scored else math.inf  # of a set of weights
+        if (paid < 0.0).any() or (paid[:, members:] > largest).any():
             raise InputError(f"members cannot have paid {kept!r:.60}")
+        if self.guard is not None:
+            self.guard.check_kept(guarded)
 
     def _combine(self, labels: CheckedLabels, number: int, room: Batch) -> None:
         for name, column in self._combined(room, labels, number).items():
@@ -666,8 +669,10 @@ class Committee(Shell):
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)
                 if self.guard is not None:
-                    self.guard.resume(state.guard)
+                    numbers = () if state.outstanding is None else state.outstanding
+                    self.guard.resume(state.guard, numbers)
                 self._alarms = state.alarms.copy()
+                self._resume_tickets(state)
             except BaseException:
                 self._rollback(before)
                 self._groups = Groups(self.members)  # members have mappers of their own by now
@@ -675,7 +680,6 @@ class Committee(Shell):
             self.scaling = None if state.scaling is None else state.scaling.copy()
             self._cut_short = False
             self._acceptance.forget()
-            self._resume_tickets(state)
 
     def _seats_of(self, state: CommitteeState) -> list[Member]:
         """Return the members that a state is of: those that are left in, all, or some of all."""
@@ -857,7 +861,7 @@ class Committee(Shell):
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
         how = self.rule.describe(self.task)
         if self.guard is not None:
-            how = "most probable by averaged probabilities, under a guard"
+            how = f"{how.split(':')[0]}: held by a guard to the bound of a theorem"
         lines = [f"committee of {len(self.members)}, {how}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")

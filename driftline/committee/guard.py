@@ -38,6 +38,7 @@ credit accrues while the committee predicts, and the price is c.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ import numpy as np
 from driftline.errors import InputError
 from driftline.kernels import GUARD, exp, kernel
 from driftline.learner import Member, Ticket
+from driftline.learner.sample_weight import LEAST_WEIGHT, MOST_WEIGHT
 from driftline.tasks import Task
 
 __all__ = ["BUDGET", "KEPT", "Guard", "Sure", "Watched", "late_of", "promised", "sure_of"]
@@ -59,7 +61,8 @@ SHARE_VALUES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
 #: The state begins with the account, what is reserved, the sum of b, in how many rounds the book
 #: has predicted, and by how much b exceeds (1 - alpha) L at the label in sum, which is negative
 #: where labels come at once, and the scale of sample weights; then come the logarithms of the sets'
-#: weights, those of the sure members' weights, and the other sets' weights.
+#: weights, those of the sure members' weights, and the other sets' weights. Reserves are for a
+#: weight of 1: they count times the scale, which may grow until labels come.
 ACCOUNT, RESERVED, BOOK, ACTED, LATE, SCALE, HEAD = 0, 1, 2, 3, 4, 5, 6
 
 #: What is kept of a round until its label: e - b, b, what is reserved, whether the book predicts.
@@ -164,8 +167,8 @@ def watch(
             for k in range(count):
                 e[k] = cost if v < 0 else 0.0 if k == v else 1.0
                 most = max(most, e[k] - b[k])
-            most = math.ceil(scale * most * GRAIN) / GRAIN
-            acts = account + reserved + most > (level + 1) * params[MOST] * scale
+            most = math.ceil(most * GRAIN) / GRAIN
+            acts = account + scale * (reserved + most) > (level + 1) * params[MOST] * scale
             if not acts:
                 break
         if acts:
@@ -197,17 +200,17 @@ def watch(
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
         acted = 1.0 if acts else 0.0
         most = most if counts > -2.0 else 0.0
-        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, most, acted
+        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, scale * most, acted
         if counts < 0.0:
             reserved += most
             row = kept[rounds_of[t]]
             row[row.size - 4], row[row.size - 3] = excess, may
             row[row.size - 2], row[row.size - 1] = most, acted
+        if counts >= 0.0 and rounds_of.size > 0:
+            row = kept[rounds_of[t]]
+            excess, may = row[row.size - 4], row[row.size - 3]
+            reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
         if counts > 0.0:
-            if rounds_of.size > 0:
-                row = kept[rounds_of[t]]
-                excess, may = row[row.size - 4], row[row.size - 3]
-                reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
             while scale < counts:
                 scale *= 2.0
             account = max(0.0, account + counts * excess)
@@ -243,7 +246,7 @@ def watch(
                 largest = max(largest, of_sets[g])
             for g in range(sets):
                 of_sets[g] -= largest
-        paid[t, 2] = account + reserved
+        paid[t, 2] = account + scale * reserved
     if learning:
         state[ACCOUNT], state[RESERVED], state[SCALE] = account, reserved, scale
 
@@ -324,8 +327,8 @@ class Guard:
         levels: int = 1,
     ):
         self.task, self.members, self.levels = task, len(members), levels
-        self.budget, self.heaviest = check_budget(budget), heaviest
-        self.known = [sure_of(member, heaviest) for member in members]
+        self.budget, self.heaviest = check_budget(budget), check_heaviest(heaviest)
+        self.known = [sure_of(member, self.heaviest) for member in members]
         if not self.sure or task.answers.kind not in ("classes", "sign"):
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "
@@ -346,7 +349,7 @@ class Guard:
         self.reserves: dict[int, float] = {}
         sets = len(SHARE_VALUES)
         self.state = np.zeros(HEAD + sets + sets * self.members)
-        self.state[SCALE] = heaviest
+        self.state[SCALE] = self.heaviest
         self.state[HEAD : HEAD + sets] = np.log([0.5, *[0.5 / (sets - 1)] * (sets - 1)])
         self.state[HEAD + sets + self.members :] = np.tile(
             (self.kinds != NONE) / np.count_nonzero(self.kinds), sets - 1
@@ -514,7 +517,7 @@ class Guard:
             count = (len(book) - 1) // 2
             most = float((book[:count] - book[count:-1]).max())
             if most > 0.0 and not book[-1]:
-                self.reserves[ticket.number] = math.ceil(self.state[SCALE] * most * GRAIN) / GRAIN
+                self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:
         """Let reserves be those of outstanding tickets, and of rounds of a run that wait."""
@@ -535,8 +538,8 @@ class Guard:
             "reserved": np.array(list(self.reserves.values()), dtype=np.float64),
         }
 
-    def resume(self, saved: Any) -> None:
-        """Go on from a saved state, if it is valid for this committee."""
+    def resume(self, saved: Any, outstanding: Any = None) -> None:
+        """Go on from a saved state, if it is valid for this committee and its tickets."""
         sets, first = len(SHARE_VALUES), 2 + self.members
         given: Any = saved if isinstance(saved, dict) else {}
         state, numbers, reserved = map(given.get, ("guard", "reserved.numbers", "reserved"))
@@ -553,21 +556,30 @@ class Guard:
             logs = state[HEAD + sets : HEAD + sets + self.members]
             heads = np.delete(state[:HEAD], LATE)
             good = bool((heads >= 0.0).all() and state[SCALE] >= self.heaviest)
-            good = good and bool((state[HEAD : HEAD + sets] <= 1e-9).all())
-            good = good and bool((logs <= 1e-9).all() and (weights[:, some] > 0.0).all())
-            good = good and not weights[:, ~some].any()
+            good = good and -1.0 < state[HEAD : HEAD + sets].max() <= 1e-9
+            good = good and -1.0 < logs[kinds == SURE].max() <= 1e-9
+            good = good and bool((weights[:, some] > 0.0).all()) and not weights[:, ~some].any()
             good = good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)
         if good:
             good = isinstance(numbers, np.ndarray) and isinstance(reserved, np.ndarray)
+            good = good and (numbers.dtype, reserved.dtype) == (np.int64, np.float64)
             good = good and numbers.shape == reserved.shape == (numbers.size,)
-            good = good and bool((reserved > 0.0).all() and (numbers >= 0).all())
-            good = good and bool((reserved <= 2.0 * state[SCALE]).all())
+            good = good and bool(((reserved > 0.0) & (reserved <= 1.0)).all())
+            good = good and bool((np.diff(numbers) > 0).all())
+            good = good and (outstanding is None or bool(np.isin(numbers, outstanding).all()))
         if not good:
             raise InputError("this is no account of a guard of these members")
         self.kinds, self.state = kinds, np.array(state)
         pairs = zip(self.known, kinds, strict=True)
         self.known = [made if kind == SURE else None for made, kind in pairs]
         self.reserves = dict(zip(numbers.tolist(), reserved.tolist(), strict=True))
+
+    def check_kept(self, kept: np.ndarray) -> None:
+        """Refuse what no guard has :data:`KEPT` of rounds."""
+        excess, rest, acted = kept[:, 0], kept[:, 1:], kept[:, -1]
+        whole = ((rest >= 0.0) & (rest <= 1.0)).all() and np.isin(acted, (0.0, 1.0)).all()
+        if not whole or (np.abs(excess) > 1.0).any():
+            raise InputError(f"a guard cannot have kept {kept!r:.60} of rounds that wait")
 
     def copy(self) -> Guard:
         """Return an independent copy."""
@@ -593,6 +605,16 @@ def late_of(saved: dict[str, np.ndarray]) -> float:
 def check_budget(budget: Any) -> float:
     """Return a budget, if it can be one: 0 or more mistakes."""
     good = isinstance(budget, (int, float)) and not isinstance(budget, bool)
-    if not good or not 0.0 <= budget < math.inf:
+    if not good or not 0.0 <= budget <= sys.float_info.max:
         raise InputError(f"budget must be a number of mistakes, 0 or more, not {budget!r:.80}")
     return float(budget)
+
+
+def check_heaviest(weight: Any) -> float:
+    """Return the largest sample weight, if it can be one."""
+    good = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    if not good or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+        raise InputError(
+            f"largest_weight must be from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, not {weight!r:.80}"
+        )
+    return float(weight)

@@ -239,6 +239,8 @@ def _paid_lines(made: Any) -> list[str]:
     if made.random:
         paid += " by the predictions drawn"
         paid += "; the bound is of what is expected of them" if bounded else ""
+    elif made.acted:
+        paid += "; the bound is of the expected loss"
     if not (bounded or made.alone):
         paid += f"; the best member {short(made.best)}"
     return [paid]

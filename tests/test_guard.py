@@ -513,3 +513,92 @@ def test_what_is_promised_is_said(tmp_path):
     assert made.valid and "the book allows" in str(made)
     assert dl.auto(T.Multiclass(3), effort="fast").guard is None
     assert dl.auto(T.Multiclass(3), effort="fast", budget=2.0).guard.budget == 2.0
+
+
+# -- models from elsewhere
+
+
+class Stale:
+    """A fitted model, as scikit-learn has them, of names that the task does not know."""
+
+    def __init__(self, cut=0.0):
+        self.asked, self.cut = 0, cut
+
+    def predict(self, X):
+        self.asked += len(X)
+        return np.where(X[:, 0] > self.cut, "late", "early")
+
+
+def turned(rounds=1200, seed=0):
+    """Two classes, whose border turns round half-way."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((rounds, 4)) * [3.0, 1.0, 1.0, 1.0] + [5.0, 0.0, 0.0, 0.0]
+    y = (X[:, 0] > 5.0).astype(int)
+    y[rounds // 2 :] = 1 - y[rounds // 2 :]
+    return X, y
+
+
+def test_a_model_is_followed_while_it_is_good_and_left_when_it_is_stale():
+    X, y = turned()
+    task, half = T.Multiclass(2), len(y) // 2
+    learner = dl.Guarded(Stale(cut=5.0), task, ["early", "late"], effort="fast")
+    trace = learner.run(X, y)
+    assert not trace.target_loss[:half].any() and not trace.acted[:half].any()
+    assert trace.target_loss[half + 200 :].mean() < 0.05  # the model errs in every row
+    assert trace.acted[half + 200 :].any()
+    assert trace.risk.sum() <= learner.guard.bound
+    assert learner.guard.bound == pytest.approx(trace.book.sum() + 10.0)
+    assert (trace.account <= 10.0 + 1e-9).all()
+    made = dl.certify(trace, None, X, y)
+    assert made.valid and made.guarded.acted == np.count_nonzero(trace.acted)
+    assert "as the first member predicts" in learner.describe()
+
+
+@pytest.mark.parametrize("said", [None, 7, "never heard of", np.nan, ValueError])
+def test_a_model_that_says_nothing_costs_nothing(said):
+    def model(row):
+        if said is ValueError:
+            raise said("no")
+        return said
+
+    X, y = turned(400)
+    silent = dl.Guarded(model, T.Multiclass(2), effort="fast").run(X, y)
+    without = dl.auto(T.Multiclass(2), effort="fast", budget=5.0)
+    assert (silent.acted == 0.5).all()
+    assert silent.target_loss.sum() <= without.run(X, y).target_loss.sum() + 5
+
+
+@pytest.mark.parametrize("task", [T.Multiclass(2), T.Binary()], ids=repr)
+def test_models_of_all_kinds_are_taken(task):
+    X, y = turned(300)
+    labels = 2 * y - 1 if task.kind == "sign" else y
+    other = dl.OGD(L.Logistic(task))
+    tree = type("Tree", (), {"learn_one": lambda s, x, y: None, "predict_one": lambda s, x: None})
+    for model in (lambda row: labels[0], other, dl.auto(task, effort="fast"), tree()):
+        learner = dl.Guarded(model, task, effort="fast", budget=1.0)
+        steps = dl.Guarded(model, task, effort="fast", budget=1.0)
+        trace = learner.run(X, labels, delay=3)
+        assert dl.certify(trace, None, X, labels).valid
+        made = [steps.step(x, label).prediction for x, label in zip(X[:50], labels, strict=False)]
+        again = dl.Guarded(model, task, effort="fast", budget=1.0).run(X[:50], labels[:50])
+        np.testing.assert_array_equal(made, again.prediction)
+        learner.predict(X[0]), learner.forget(learner.ask(X[0]))
+    assert other.rounds == 0  # a copy of a learner learns
+    followed = dl.auto(task, effort="fast", members=[lambda row: labels[0]])
+    assert len(followed.members) == len(dl.auto(task, effort="fast").members) + 1
+    followed.run(X, labels)
+
+
+def test_what_cannot_be_guarded_is_refused(tmp_path):
+    task = T.Multiclass(2)
+    for model in (3, "model", Stale):
+        with pytest.raises(dl.InputError, match="a fitted estimator"):
+            dl.Guarded(model, task)
+    with pytest.raises(dl.InputError, match="classes= must name the labels"):
+        dl.Guarded(Stale(), task, ["early"])
+    with pytest.raises(dl.InputError, match="classes and signs"):
+        dl.Guarded(Stale(), T.Ordinal(3))
+    with pytest.raises(dl.InputError, match="memory"):
+        dl.Guarded(Stale(), task, ["early", "late"]).save(tmp_path / "model")
+    with pytest.raises(dl.InputError, match="needs a guard"):
+        dl.Committee([other(task), sure(task)], "first")

@@ -124,7 +124,7 @@ def certify_committee(
     most = largest if counts is None else largest * counts
     variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
     if guard is not None and played is not None:  # whose book draws, unless it may have no answer
-        drawn = np.where(math.isinf(guard.cost) & (played["acted"][order] > 0.0), expected, 0.0)
+        drawn = np.where(math.isinf(guard.cost) & (played["acted"][order] == 1.0), expected, 0.0)
         variance = float((drawn * np.maximum(most - drawn, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
@@ -219,7 +219,7 @@ def _guarded(
         float(played["book"][order].sum()),
         guard.bound - guard.total,
         float(played["account"].max()),
-        int(played["acted"][order].sum()),
+        int(np.count_nonzero(played["acted"][order])),
         formula,
         late,
     )

@@ -61,9 +61,9 @@ class Guarded(NamedTuple):
     """What a guard has allowed and done: see :mod:`driftline.committee.guard`.
 
     ``expected`` is what predictions cost in expectation, ``book`` what the book allows in sum,
-    ``account`` the most that account and reserves were, ``acted`` how many labelled rounds the book
-    has predicted, and ``formula`` the bound against the comparators of sure members, or why there
-    is none; late labels have added ``late`` to it.
+    ``account`` the most that account and reserves were, ``acted`` in how many labelled rounds a
+    prediction was refused, and ``formula`` the bound against the comparators of sure members, or
+    why there is none; late labels have added ``late`` to it.
     """
 
     expected: float

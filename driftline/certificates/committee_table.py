@@ -63,7 +63,7 @@ def _guarded(made: CommitteeCertificate, guarded: Guarded) -> list[str]:
         vacuous = "vacuous" if guarded.formula >= made.trivial else "against the comparators"
         lines.append(_line("worst case", guarded.formula, vacuous))
     most = f"account and reserves were {guarded.account:.5g} at most"
-    return [*lines, f"{most}; the book has predicted {guarded.acted} rounds"]
+    return [*lines, f"{most}; it acted in {guarded.acted} rounds"]
 
 
 def _line(name: str, value: float, note: str = "") -> str:

@@ -65,7 +65,7 @@ SHARE_VALUES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
 #: weight of 1: they count times the scale, which may grow until labels come.
 ACCOUNT, RESERVED, BOOK, ACTED, LATE, SCALE, HEAD = 0, 1, 2, 3, 4, 5, 6
 
-#: What is kept of a round until its label: e - b, b, what is reserved, whether the book predicts.
+#: What is kept of a round until its label: e - b, b, what is reserved, which prediction it is.
 KEPT = 4
 
 #: Parameters: 1 - alpha, the budget, the cost of no answer, the least probability of an answer, and
@@ -92,10 +92,10 @@ def watch(
     ``scores`` are by round, label and member, ``champion`` what is predicted without the guard, or
     several predictions, of which the next one may cost a budget more than the one before.
     ``played`` is what is predicted, and ``paid`` has e and b of its label, account and reserves
-    after the round, what was reserved for it, and whether the book predicts. Without ``labels``
-    nothing is learned, and ``book`` has e and b of all labels, and whether the book predicts. A
-    sample weight of -1 is for a round that is only asked for, -2 for one whose label never comes:
-    what is :data:`KEPT` stands last in the round's row of ``kept``.
+    after the round, what was reserved for it, and the share of predictions that were refused, 1 if
+    the book predicts. Without ``labels`` nothing is learned, and ``book`` has e and b of all
+    labels, and that share. A sample weight of -1 is for a round that is only asked for, -2 for one
+    whose label never comes: what is :data:`KEPT` stands last in the round's row of ``kept``.
     """
     rounds, count, members = scores.shape
     sets, learning = len(SHARE_VALUES), labels.size > 0
@@ -159,9 +159,9 @@ def watch(
             b[k] = min(1.0, may_pay[k])
             if p[k] > p[best]:
                 best = k
-        acts, v, most = True, -1, 0.0
-        for level in range(champion.shape[1]):
-            v, most = champion[t, level], 0.0
+        acts, v, most, refused, levels = True, -1, 0.0, 0, champion.shape[1]
+        for level in range(levels):
+            v, most, refused = champion[t, level], 0.0, level
             if v < -1:  # nothing was said
                 continue
             for k in range(count):
@@ -171,6 +171,7 @@ def watch(
             acts = account + scale * (reserved + most) > (level + 1) * params[MOST] * scale
             if not acts:
                 break
+        acted = 1.0 if acts else refused / levels
         if acts:
             most, v = 0.0, best
             if cost < math.inf:  # the decoder that may have no answer
@@ -191,14 +192,13 @@ def watch(
         if not learning:
             for k in range(count):
                 book[t, k], book[t, count + k] = e[k], b[k]
-            book[t, 2 * count] = 1.0 if acts else 0.0
+            book[t, 2 * count] = acted
             if params[RESERVES] > 0.0:
                 reserved += most
             continue
         y = labels[t]
         excess, may = e[y] - b[y], b[y]
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
-        acted = 1.0 if acts else 0.0
         most = most if counts > -2.0 else 0.0
         paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, scale * most, acted
         if counts < 0.0:
@@ -216,7 +216,7 @@ def watch(
             account = max(0.0, account + counts * excess)
             state[BOOK] += counts * may
             state[LATE] += counts * (may - may_pay[y])
-            state[ACTED] += acted
+            state[ACTED] += 1.0 if acted > 0.0 else 0.0
             power, high = counts / scale, -math.inf
             for j in range(members):
                 norm[j] = max(powers[y * members + j] * norm[j], LEAST)
@@ -389,7 +389,7 @@ class Guard:
 
     @property
     def acted(self) -> int:
-        """In how many rounds the book has predicted, of those whose label came."""
+        """In how many rounds a prediction was refused, of those whose label came."""
         return int(self.state[ACTED])
 
     @property
@@ -492,7 +492,7 @@ class Guard:
 
     def means(self, watched: Watched, encoded: np.ndarray) -> np.ndarray:
         """Return mean loss encodings of predictions; ``encoded`` are those of what was drawn."""
-        drawn = np.flatnonzero(watched.book[:, -1])
+        drawn = np.flatnonzero(watched.book[:, -1] == 1.0)
         if len(drawn) and math.isinf(self.cost):
             rows = np.array(list(self.task.answers.all_labels))[:, np.newaxis]
             chances = 1.0 - watched.book[drawn, : self.labels]
@@ -516,7 +516,7 @@ class Guard:
             book = ticket.checked_book()
             count = (len(book) - 1) // 2
             most = float((book[:count] - book[count:-1]).max())
-            if most > 0.0 and not book[-1]:
+            if most > 0.0 and book[-1] < 1.0:
                 self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
 
     def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:
@@ -576,8 +576,10 @@ class Guard:
 
     def check_kept(self, kept: np.ndarray) -> None:
         """Refuse what no guard has :data:`KEPT` of rounds."""
-        excess, rest, acted = kept[:, 0], kept[:, 1:], kept[:, -1]
-        whole = ((rest >= 0.0) & (rest <= 1.0)).all() and np.isin(acted, (0.0, 1.0)).all()
+        excess, rest = kept[:, 0], kept[:, 1:]
+        whole = ((rest >= 0.0) & (rest <= 1.0)).all() and not (
+            rest[:, -1] * self.levels % 1.0
+        ).any()
         if not whole or (np.abs(excess) > 1.0).any():
             raise InputError(f"a guard cannot have kept {kept!r:.60} of rounds that wait")
 

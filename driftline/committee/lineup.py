@@ -184,8 +184,8 @@ def auto(
     more, by default 5, than what nine members with a theorem allow. With ``effort="fast"`` there is
     a guard if a budget is given.
 
-    ``members`` are further members: learners, or models of any kind as :func:`guarded` takes them,
-    which the committee follows while they are good and leaves when they are not.
+    ``members`` are further members, or models of any kind as :func:`guarded` takes them: the
+    committee follows them while they are good, and leaves them when they are not.
 
     With ``scaling`` inputs are standardised as they come, documents of a query and positions of a
     sequence by what was known before the round. ``dtype`` is that of the weights:
@@ -225,7 +225,7 @@ def auto(
     rule_of(combine).check(task)
     if budget is None and (combine == "first" or (effort != "fast" and combine == "mix")):
         budget = BUDGET
-    given = [member_of(model, task) for model in members]
+    own = [one if isinstance(one, Member) else member_of(one, task) for one in members]
     members = list[Member](lineup(task, rest))
     if task.answers is not task:
         members += [_answering(member, cost) for member in lineup(task, rest)]
@@ -239,7 +239,7 @@ def auto(
             members += PLAIN.get(kind, _plain_structured)(task, rest | {"intercept": False})
     if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
-    members = [*given, *members] if combine == "first" else [*members, *given]
+    members = [*own, *members] if combine == "first" else [*members, *own]
     if budget is not None and combine in ("mix", "first"):
         members += _with_theorem(task, rest, constant)
     return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)

@@ -32,7 +32,7 @@ COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 WEIGHT, ARRIVAL = "sample_weight", "arrival"
 
 #: What a guard has done: what the book allows for the label, account and reserves after the round,
-#: what was reserved for it, and whether the book has predicted.
+#: what was reserved for it, and the share of predictions that were refused.
 GUARDED = ("book", "account", "reserve", "acted")
 
 
@@ -57,7 +57,7 @@ class CommitteeTrace:
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
     losses are multiplied by the ``sample_weight`` of the round, if there is one. A guarded
     committee has what the ``book`` allows for each label, the ``account`` with reserves after the
-    round, what was in ``reserve`` for it, and whether the book ``acted``: see
+    round, what was in ``reserve`` for it, and where it ``acted``, 1 if the book predicted: see
     :mod:`driftline.committee.guard`. Where labels come late, ``arrival`` is the place of each round
     in the order in which they came, -1 if that has not come: see :class:`~driftline.Trace`.
     ``probabilities``, which are not saved, has those of every label before every round, if the run

@@ -302,16 +302,16 @@ class River(ClassMember):
 def member_of(model: Any, task: Task, classes: Sequence[Any] | None = None) -> Member:
     """Return a model of any kind as a member that sees rows as they come.
 
-    A member is one already. A classifier of River learns, and so does a learner; a fitted estimator
-    and a function of a row stay as they are. ``classes`` are the names of classes 0, 1, ... as the
+    A classifier of River learns, and so does a copy of a learner; a fitted estimator and a function
+    of a row stay as they are. ``classes`` are the names of classes 0, 1, ... as the
     model has them; by default those of the task.
 
     >>> import driftline as dl
     >>> member_of(lambda row: 1, dl.tasks.Multiclass(3))
     River(Multiclass(classes=3), Given, features=Raw())
     """
-    if isinstance(model, Member):
-        return model
+    if task.answers.kind not in ("classes", "sign"):
+        raise InputError(f"models of other libraries predict classes and signs, not {task!r:.80}")
     if hasattr(model, "learn_one") and not isinstance(model, type):
         return River(task, model, features=Raw())
     if isinstance(model, type) or not (callable(model) or hasattr(model, "predict")):

@@ -537,7 +537,8 @@ class Committee(Shell):
     def admit(self, ticket: Ticket) -> Ticket:
         """Return the ticket of a copy as one of this learner's own, which is outstanding here.
 
-        See :meth:`Learner.admit`. What the copy has predicted is reserved here.
+        See :meth:`Learner.admit`. What the copy has predicted is reserved here. Copies do not know
+        of each other's reserves: together they may exceed the budget, and so may the account.
         """
         with self._turn.lock, self._shield():
             made = super().admit(ticket)

@@ -521,6 +521,18 @@ def test_rows_that_the_book_draws_deviate(task):
     assert "expected" not in guarantee_lines(Guarantee(*given, budget=1.0))[2]
 
 
+def test_wide_rows_have_a_formula_of_their_own():
+    learner = dl.auto(T.Multiclass(3))
+    before = learner.guard.least(100.0, 0.0, 10.0)
+    assert "wide rows leave some of these out" in learner.describe()
+    narrow = dl.auto(T.Multiclass(3))
+    for made, features in ((narrow, 5), (learner, 200)):
+        made.step(np.ones(features), 1)
+        assert "wide rows" not in made.describe()
+    assert narrow.guard.least(100.0, 0.0, 10.0) == before < learner.guard.least(100.0, 0.0, 10.0)
+    assert "wide rows" not in guarded(T.Multiclass(3)).describe()
+
+
 def test_what_is_promised_is_said(tmp_path):
     learner = dl.auto(T.Multiclass(3))
     line = next(one for one in learner.describe().splitlines() if one.startswith("bound"))

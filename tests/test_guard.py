@@ -289,6 +289,24 @@ def test_reserves_are_given_back_when_tickets_are_forgotten(tmp_path):
     assert learner.guard.state[1] == 0.0
 
 
+def test_the_bound_counts_what_copies_exceed():
+    """Each of them has the budget for itself."""
+    task = T.Multiclass(3)
+    X, y = table(task)
+    learner, plays = guarded(task), 0.0
+    learner.run(X[:50], y[:50])
+    before, copy = learner.guard.total, learner.copy()
+    tickets = [copy.ask_rows(X[i : i + 1], numbers=[1000 + i])[0] for i in range(50, 150)]
+    own = [learner.admit(ticket) for ticket in tickets]
+    for ticket in own:
+        worst = int(np.argmax(ticket.book[:3] - ticket.book[3:6]))
+        plays += ticket.book[worst]
+        learner.tell(ticket, worst)
+    guard = learner.guard
+    assert plays > guard.total - before + guard.budget
+    assert plays <= guard.bound - before + 1e-9 and not guard.reserves
+
+
 def test_looking_reserves_nothing():
     X, y = table(T.Multiclass(3))
     learner = guarded(T.Multiclass(3), 0.5)
@@ -498,7 +516,21 @@ def test_rows_that_the_book_draws_deviate(task):
     given = (9, 5.0, 4.0, 5.0, 1.0, None, None)
     lines = guarantee_lines(Guarantee(*given, budget=1.0, acted=2))
     assert "of the expected loss" in lines[3] and "rows themselves" in lines[2]
+    assert Guarantee(*given, budget=1.0, acted=2).expected is None
+    assert Guarantee(*given, budget=1.0).expected == 5.0
     assert "expected" not in guarantee_lines(Guarantee(*given, budget=1.0))[2]
+
+
+def test_wide_rows_have_a_formula_of_their_own():
+    learner = dl.auto(T.Multiclass(3))
+    before = learner.guard.least(100.0, 0.0, 10.0)
+    assert "wide rows leave some of these out" in learner.describe()
+    narrow = dl.auto(T.Multiclass(3))
+    for made, features in ((narrow, 5), (learner, 200)):
+        made.step(np.ones(features), 1)
+        assert "wide rows" not in made.describe()
+    assert narrow.guard.least(100.0, 0.0, 10.0) == before < learner.guard.least(100.0, 0.0, 10.0)
+    assert "wide rows" not in guarded(T.Multiclass(3)).describe()
 
 
 def test_what_is_promised_is_said(tmp_path):

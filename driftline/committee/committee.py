@@ -45,6 +45,9 @@ __all__ = ["Committee", "CommitteeRound"]
 #: and of at least so many rows.
 MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 64
 
+#: More features than members with maps of dense rows take.
+WIDE = 1 << 20
+
 #: Where scores are averaged, pieces have at most so many of them.
 MOST_SCORES = 1 << 18
 
@@ -537,7 +540,8 @@ class Committee(Shell):
     def admit(self, ticket: Ticket) -> Ticket:
         """Return the ticket of a copy as one of this learner's own, which is outstanding here.
 
-        See :meth:`Learner.admit`. What the copy has predicted is reserved here.
+        See :meth:`Learner.admit`. What the copy has predicted is reserved here. Copies do not know
+        of each other's reserves: together they may exceed the budget, and so may the account.
         """
         with self._turn.lock, self._shield():
             made = super().admit(ticket)
@@ -849,13 +853,24 @@ class Committee(Shell):
     def _bound(self) -> list[str]:
         """Say what is known beforehand, or why nothing is."""
         if self.guard is not None:
-            return self.guard.describe()
+            return self.guard.describe() + self._may_change()
         made = self.apriori_bound
         if made is not None:
             return in_words(made)
         if math.isinf(self.rule.factor(self.task)):
             return [f"bound  none beforehand: {self.rule.no_bound}"]
         return ["bound  none beforehand: every member starts again, or has no theorem"]
+
+    def _may_change(self) -> list[str]:
+        """Say that the first row may leave out members of the guard, if it may."""
+        assert self.guard is not None
+        pairs = zip(self.guard.known, self.members, strict=True)
+        maps = [member.map for known, member in pairs if known is not None]
+        if self.features is not None or all(m is None or m.suits(WIDE, False) for m in maps):
+            return []
+        return [
+            "       wide rows leave some of these out: then another bound is said after the first"
+        ]
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""

@@ -382,7 +382,8 @@ class Guard:
     def bound(self) -> float:
         """What predictions have cost since the first round at most, in expectation.
 
-        The budget counts mistakes of the largest weight, or of the heaviest row if that is more.
+        The budget counts mistakes of the largest weight, doubled until no row was heavier. The
+        account is above it only where copies have predicted, each with the budget for itself.
         """
         most = self.levels * self.budget * float(self.state[SCALE])
         return self.total + max(most, float(self.state[ACCOUNT]))

@@ -84,8 +84,8 @@ class Guarantee:
 
     @property
     def expected(self) -> float | None:
-        """The expected loss; None if there are several members and they are random."""
-        if self.random:
+        """The expected loss; None if several members are random, or a guard has predicted."""
+        if self.random or self.acted:
             return self.best if self.alone else None
         return self.paid
 

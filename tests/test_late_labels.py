@@ -491,6 +491,20 @@ FORGED_ROUNDS = {
 }
 
 
+def test_a_refused_state_of_rounds_that_wait_changes_nothing():
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((60, 3)), random.integers(0, 3, 60)
+    waits, other = (dl.OGD(dl.losses.Logistic(dl.tasks.Multiclass(3))) for _ in range(2))
+    waits.run(X[:40], y[:40], delay=7)
+    other.run(X[:50], y[:50])
+    (about, arrays), weights = waits.state.late, other.weights.copy()
+    forged = about, arrays | {"numbers": arrays["numbers"] + 1000}
+    with pytest.raises(dl.InputError):
+        other.restore(waits.state.replaced(late=forged))
+    assert other.rounds == 50
+    np.testing.assert_array_equal(other.weights, weights)
+
+
 @pytest.mark.parametrize("name", FORGED_ROUNDS)
 def test_forged_rounds_that_wait_are_refused(name):
     made = committee()

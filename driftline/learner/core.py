@@ -110,13 +110,18 @@ class Core(Learner):
 
     def _resume_tickets(self, state: Any) -> None:
         """Go on with the random numbers and the tickets of a state."""
+        made, numbers = self._late_of(state), state.outstanding
+        self._draws, self._tickets = Draws(state.key), state.tickets
+        self._identity = state.identity or self._identity
+        self._outstanding, self._late = Outstanding(numbers), made
+
+    def _late_of(self, state: Any) -> Waiting | None:
+        """Return the rounds of a state that wait for labels, if they can be this learner's."""
         late, numbers = state.late, state.outstanding
         made = None if late is None else Waiting.from_saved(self.task, late, numbers)
         if made is not None:
             self._check_waiting(made)
-        self._draws, self._tickets = Draws(state.key), state.tickets
-        self._identity = state.identity or self._identity
-        self._outstanding, self._late = Outstanding(numbers), made
+        return made
 
     def _check_waiting(self, waiting: Waiting) -> None:
         """Refuse what cannot be kept of rounds that wait; shape and finiteness are checked."""

@@ -295,6 +295,7 @@ class OGD(Member):
             if self._watch is not None:
                 raise InputError("the learner keeps account: end that by watch(None)")
             mapper = self._resumed_mapper(state)
+            self._late_of(state)  # which refuses before anything moves
             self.engine.resume(state)
             self.mapper = mapper
             self._resume_tickets(state)

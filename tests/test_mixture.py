@@ -190,7 +190,8 @@ def test_calibrations_of_a_file_are_checked(tmp_path):
     learner.run(X, y)
     about, arrays = learner.to_saved()
     assert dl.Committee.from_saved(about, arrays).predict(X[0]) == learner.predict(X[0])
-    for wrong in (arrays["beliefs"] * 2.0, arrays["beliefs"][1:], -arrays["beliefs"]):
+    own = arrays["beliefs"]
+    for wrong in (own * 2.0, own[1:], -own, own.astype(complex), own.astype(str)):
         with pytest.raises(dl.InputError, match="no calibrations of"):
             dl.Committee.from_saved(about, arrays | {"beliefs": wrong})
 

@@ -373,6 +373,7 @@ class Mixture:
     def resume(self, state: object) -> None:
         """Go on from a saved state, if it is valid for this number of members."""
         good = isinstance(state, np.ndarray) and state.shape == self.state.shape
+        good = good and getattr(state, "dtype", None) == np.float64
         if good and isinstance(state, np.ndarray):
             own = state[: TEMPERATURES * self.members].reshape(TEMPERATURES, self.members)
             sums = [*own.sum(axis=0), state[TEMPERATURES * self.members :].sum()]

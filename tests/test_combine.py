@@ -97,7 +97,9 @@ def test_rules_that_nobody_knows_are_refused(leader, monkeypatch, tmp_path):
         lambda: dl.CommitteeTrace.load(record),
         lambda: dl.certify(trace, None, X, y),
     ):
-        with pytest.raises(dl.InputError, match="one of 'vote', 'draw', 'mix', not 'leader'"):
+        with pytest.raises(
+            dl.InputError, match="one of 'vote', 'draw', 'mix', 'first', not 'leader'"
+        ):
             call()
     with pytest.raises(dl.InputError, match="not 7"):
         rule_of(7)

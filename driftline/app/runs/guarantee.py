@@ -32,6 +32,7 @@ ALONE = "the bound of a single learner is known only by an audit of its rounds"
 
 #: Why keys have no bound, or no audit.
 WEIGHTED = "bounds by key are for rows that count once, and these have weights"
+ACCOUNTS = "every key has a guard with an account of its own, and these are not added up"
 BY_KEY = "rounds of keys are not kept: bounds are those of the weights of every key's committee"
 
 
@@ -174,6 +175,8 @@ def _of_keys(model: KeyedModel) -> Guarantee:
     factor = 1.0 if alone else rule.factor(task)
     if alone:
         why = ALONE
+    elif model.learner.prototype.guard is not None:
+        why = ACCOUNTS
     elif rule.scored:
         why = rule.no_bound
     elif model.weighs:

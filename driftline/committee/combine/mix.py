@@ -31,7 +31,7 @@ class Mix(Combine):
         """Refuse tasks other than classes and signs."""
         if task.answers.kind not in ("classes", "sign"):
             raise InputError(
-                f"combine='mix' averages probabilities of classes and signs, not of {task!r:.80}: "
+                f"combine={self.name!r} averages probabilities of classes and signs, not of {task!r:.80}: "
                 "take 'vote'"
             )
 

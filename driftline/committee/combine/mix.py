@@ -31,8 +31,8 @@ class Mix(Combine):
         """Refuse tasks other than classes and signs."""
         if task.answers.kind not in ("classes", "sign"):
             raise InputError(
-                f"combine={self.name!r} averages probabilities of classes and signs, not of {task!r:.80}: "
-                "take 'vote'"
+                f"combine={self.name!r} averages probabilities of classes and signs, not of "
+                f"{task!r:.80}: take 'vote'"
             )
 
     def factor(self, task: Task) -> float:

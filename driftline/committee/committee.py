@@ -191,7 +191,8 @@ class Committee(Shell):
         if self.guard is not None and self.guard.members == len(members):
             return self.guard
         assert self._promise is not None
-        made = Guard(self.task, members, *self._promise, self.rule.levels)
+        scaled = math.inf if self.scaling is None else self.scaling.longest
+        made = Guard(self.task, members, *self._promise, self.rule.levels, scaled)
         if self.guard is not None:  # what is outstanding is reserved
             made.reserves = dict(self.guard.reserves)
             made.settle(self._outstanding, None)
@@ -826,13 +827,13 @@ class Committee(Shell):
         [0.8, 2.3, 17.4]
         """
         task = self.task if classes is None else self.task.with_classes(classes)
-        made, seen = self.shares.state.nbytes, features
-        if self.guard is not None:
-            made += self.guard.state.nbytes
+        suited, seen = self._suited(features, sparse), features
+        made = self.shares.state.nbytes + (0 if self.guard is None else self.guard.state.nbytes)
+        made = made * len(suited) // len(self.members)
         if self.scaling is not None:
             scale = Standardise(self.scaling.constant)
             made, seen = made + scale.state_bytes(features, sparse), scale.width(features)
-        for member in self._suited(features, sparse):
+        for member in suited:
             made += member._bytes(seen if member.map is None else features, task, sparse)
         return made
 

@@ -269,11 +269,11 @@ class Sure(NamedTuple):
         return total / (1.0 - self.beta)
 
 
-def sure_of(member: Member, heaviest: float = 1.0) -> Sure | None:
+def sure_of(member: Member, heaviest: float = 1.0, scaled: float = math.inf) -> Sure | None:
     """Return what is known of a member's losses beforehand, None if that is nothing.
 
     By facts of its parts: base-2 logistic loss, constant steps from the centre of a ball, no
-    restarts, rows of known length.
+    restarts, rows of known length. Rows of members without a map are no longer than ``scaled``.
     """
     nats = member.nats
     if not member.steps or nats is None or abs(nats - math.log(2.0)) > 1e-12:
@@ -283,7 +283,7 @@ def sure_of(member: Member, heaviest: float = 1.0) -> Sure | None:
     if parts.restart is not None or parts.domain.radius is None:
         return None
     steps, diameter = parts.rate.step_range(parts.setting), parts.domain.diameter
-    longest = math.inf if learner.map is None else learner.map.longest
+    longest = scaled if learner.map is None else learner.map.longest
     norm = math.hypot(longest, parts.intercept)
     start = parts.domain.farthest(np.zeros((1, 1)))
     start = start if learner.rounds else learner.engine.first_distance
@@ -315,7 +315,7 @@ class Guard:
     >>> import driftline as dl
     >>> learner = dl.auto(dl.tasks.Multiclass(3))
     >>> learner.guard.budget, len(learner.guard.sure)
-    (5.0, 9)
+    (5.0, 10)
     """
 
     def __init__(
@@ -325,10 +325,11 @@ class Guard:
         budget: float,
         heaviest: float = 1.0,
         levels: int = 1,
+        scaled: float = math.inf,
     ):
         self.task, self.members, self.levels = task, len(members), levels
         self.budget, self.heaviest = check_budget(budget), check_heaviest(heaviest)
-        self.known = [sure_of(member, self.heaviest) for member in members]
+        self.known = [sure_of(member, self.heaviest, scaled) for member in members]
         if not self.sure or task.answers.kind not in ("classes", "sign"):
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "

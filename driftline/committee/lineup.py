@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict, overload
@@ -181,7 +182,7 @@ def auto(
 
     Unless ``effort="fast"`` is given, a guard holds averaged probabilities to the bound of a
     theorem (:mod:`driftline.committee.guard`): in expectation they cost at most ``budget`` mistakes
-    more, by default 5, than what nine members with a theorem allow. With ``effort="fast"`` there is
+    more, by default 5, than what ten members with a theorem allow. With ``effort="fast"`` there is
     a guard if a budget is given.
 
     ``members`` are further members, or models of any kind as :func:`guarded` takes them: the
@@ -241,7 +242,7 @@ def auto(
         members += _counting(task, effort)
     members = [*own, *members] if combine == "first" else [*members, *own]
     if budget is not None and combine in ("mix", "first"):
-        members += _with_theorem(task, rest, constant)
+        members += _with_theorem(task, rest, constant, scaler)
     return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)
 
 
@@ -291,25 +292,29 @@ def guarded(
     return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
 
 
-def _with_theorem(task: Task, rest: Rest, constant: bool | float) -> list[Member]:
+def _with_theorem(
+    task: Task, rest: Rest, constant: bool | float, scaler: Standardiser | None
+) -> list[Member]:
     """Return members with a theorem for their losses, for the book of a guard.
 
     The best of three steps is within 7.7% of the best constant step for its ball, for all losses
-    and paths of comparators; with the largest one the factor of these losses is 1. On wide rows
-    that one is alone: other members are few there.
+    and paths of comparators; with the largest one the factor of these losses is 1. On wide rows,
+    where scaling costs as much as learning, one member is left, which sees rows as others do.
     """
-    short: Map = Shorten()
-    if not rest["intercept"]:
-        short = Chain(Standardise(constant), short)
     loss = Logistic(task.answers)
+    narrow: Map = Shorten()
+    wide: Map | None = narrow
     decoder = Argmax(loss) if task.answers is task else default_decoder(loss, task)[1]
-    steep = loss.self_bound * (2.0 if rest["intercept"] else 1.0)  # rows have norm 1, or root 2
-    return [
-        OGD(loss, decoder, Constant(beta / steep), Ball(diameter), features=own, **rest)
-        for own, betas in ((short, BETAS[:1]), (Narrow(short, FEW), BETAS[1:]))
-        for beta in betas
-        for diameter in BALLS
-    ]
+    longest = 1.0
+    if scaler is not None:
+        narrow, wide, longest = Chain(Standardise(constant), narrow), None, scaler.longest
+    parts = [(Narrow(narrow, FEW), beta, diameter, 1.0) for beta in BETAS for diameter in BALLS]
+    made = list[Member]()
+    for features, beta, diameter, norm in [*parts, (wide, BETAS[0], BALLS[1], longest)]:
+        norm = math.hypot(norm, rest["intercept"])
+        rate = Constant(beta / (loss.self_bound * norm**2))
+        made.append(OGD(loss, decoder, rate, Ball(diameter), features=features, **rest))
+    return made
 
 
 def usual_rule(task: Task) -> str:

@@ -90,6 +90,11 @@ class Standardiser(Mapper):
         self._before = np.empty(0)  # the state, while rows are learned from that may be refused
 
     @property
+    def longest(self) -> float:
+        """A bound of the norm of scaled rows: that of cells of 3, and the constant."""
+        return math.hypot(3.0, float(self.constant))
+
+    @property
     def outputs(self) -> int:
         """How many features scaled rows have."""
         assert self.features is not None

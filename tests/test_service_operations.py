@@ -16,9 +16,13 @@ from driftline.app.service.server import load
 from driftline.app.service.views import latest_of, state_of
 from driftline.app.tables import Encoder
 from driftline.app.tables.columns import Column, Columns
+from driftline.app.tables.encoder import Bound
 from driftline.app.tables.labels import ClassCodec, LevelCodec, TagCodec
 from driftline.committee import Committee
+from driftline.learner import OGD
+from driftline.members.classes import ClassMember
 from tests.operations import Name, operations, steps
+from tests.service import client, serving
 
 #: How many times the operations twice as many may take.
 LINEAR = 2.5
@@ -314,3 +318,31 @@ def test_one_row_costs_no_more_where_many_wait(machines, what):
         instructions.append(counts.total)
     most = SAME if what in ("ask", "tell") else LINEAR
     assert lines[2] < SAME * lines[1] and instructions[2] < most * instructions[1]
+
+
+def test_a_prediction_scores_each_member_once_and_encodes_each_row_once(monkeypatch, tmp_path):
+    """Its probabilities are those that the prediction is made by."""
+    seen = {"looks": 0, "rows": 0, "scores": 0}
+
+    def counted(owner, name, what, size):
+        plain = getattr(owner, name)
+
+        def call(self, given, *rest, **more):
+            seen[what] += size(given)
+            return plain(self, given, *rest, **more)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for owner in (OGD, ClassMember):
+        counted(owner, "_look_mapped", "looks", lambda rows: rows.rounds)
+    counted(OGD, "score_rows", "scores", lambda rows: 1)
+    counted(Bound, "batch", "rows", len)
+    with serving(tmp_path / "data") as (address, server):
+        own = client(address)
+        own.create("m", "y", columns={"a": "number", "b": "number"}, classes=["u", "v"])
+        members = len(server.machine.hosted("m").served.model.learner.members)
+        own.learn("m", [{"a": 1.0, "b": 2.0}] * 4, ["u", "v", "u", "v"])
+        seen.update(looks=0, rows=0, scores=0)
+        made = own.predict("m", [{"a": 1.0, "b": float(i)} for i in range(5)])
+        assert set(made[0]["probabilities"]) == {"u", "v"}
+        assert seen == {"looks": 5 * members, "rows": 5, "scores": 0}

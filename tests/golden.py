@@ -255,7 +255,7 @@ def cases():
         "auto": auto(THREE),
         "auto binary": auto(T.Binary()),
         "auto best": auto(THREE, effort="best"),
-        "auto fast, drawn": auto(THREE, effort="fast", combine="draw"),
+        "auto fast, guarded vote": auto(THREE, effort="fast", combine="vote", budget=1.5),
         "auto float32": auto(THREE, dtype=np.float32),
         "keyed": keyed(FLEET["random"]),
         "keyed shared": keyed(FLEET["random"], start="shared"),

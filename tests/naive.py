@@ -640,6 +640,28 @@ class Guard:
         ]
 
 
+class OneBook:
+    """The account between a committee and what one learner may pay, from the formulas."""
+
+    def __init__(self, budget, largest, heaviest=1.0):
+        self.budget, self.largest, self.heaviest = budget, largest, heaviest
+        self.A = self.book = 0.0
+
+    def acts(self):
+        return self.A + self.heaviest * self.largest > self.budget * self.heaviest
+
+    def tell(self, champion, own, b, weight=1.0):
+        """Return e and b of a label that comes at once, and learn from it."""
+        b = min(self.largest, max(b, own))
+        e = own if self.acts() else champion
+        if weight > 0.0:
+            while self.heaviest < weight:
+                self.heaviest *= 2.0
+            self.A = max(0.0, self.A + weight * (e - b))
+            self.book += weight * b
+        return e, b
+
+
 def knots(cells, most, kept=256):
     """Return the knots of a feature after these cells: values of what was kept at the last move."""
     seen = len(cells)

@@ -120,8 +120,7 @@ def random_run(seed):
             for d in random.choice([1.0, 6.0, 20.0], int(random.integers(1, 5)))
         ]
         scaling = None if random.random() < 0.5 else dl.features.Standardiser(dtype=dtype)
-        combine = str(random.choice(["vote", "draw"]))
-        learner = dl.Committee(members, combine, scaling=scaling, seed=seed)
+        learner = dl.Committee(members, scaling=scaling, seed=seed)
     else:
         learner = _learner(random, classes, domain, dtype, intercept)
     if random.random() < 0.3:

@@ -213,7 +213,7 @@ class Slow(dl.rates.Constant):
 LEARNERS = {
     "auto": dl.auto,
     "fast": functools.partial(dl.auto, effort="fast"),
-    "drawn": functools.partial(dl.auto, effort="fast", combine="draw"),
+    "guarded vote": functools.partial(dl.auto, effort="fast", combine="vote", budget=1.5),
     "alone": lambda task: dl.OGD(dl.losses.Logistic(task), features=dl.features.Standardise()),
     "plain": lambda task: dl.OGD(dl.losses.Logistic(task), rate=Slow(0.1)),
     "counts": dl.members.NaiveBayes,
@@ -227,7 +227,7 @@ LINEAR = ("alone", "plain")
 def cases():
     for name in LEARNERS:
         for kind in TASKS:
-            if name not in ("auto", "fast", "drawn"):
+            if name not in ("auto", "fast", "guarded vote"):
                 linear = kind in ("classes", "two classes", "sign", "tags")
                 if not (linear if name in LINEAR else kind in ("classes", "sign", "abstaining")):
                     continue

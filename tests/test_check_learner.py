@@ -27,9 +27,9 @@ def certain(kind=dl.OGD, **options):
     return kind(CERTAIN, dl.decoders.Argmax(CERTAIN), **options)
 
 
-def voting(kind=dl.Committee, combine="vote"):
+def voting(kind=dl.Committee, budget=None):
     """A committee with scaling."""
-    return kind([certain(), drawing()], combine, scaling=Standardiser())
+    return kind([certain(), drawing()], budget=budget, scaling=Standardiser())
 
 
 class Own(dl.Learner):
@@ -81,10 +81,10 @@ def plain():
     return dl.OGD(loss, dl.decoders.Argmax(loss))
 
 
-def mixed(combine="vote"):
+def mixed(budget=None):
     task, members = T.Multiclass(3), dl.members
     others = [members.NaiveBayes(task), members.Tables(task), members.Neighbours(task, window=15)]
-    return dl.Committee([drawing(), *others, members.Forest(task, trees=2)], combine)
+    return dl.Committee([drawing(), *others, members.Forest(task, trees=2)], budget=budget)
 
 
 GOOD = {
@@ -101,10 +101,10 @@ GOOD = {
     "ranking": lambda: dl.OGD(dl.losses.Scaled(dl.losses.SparseMAP(T.LabelRanking(3)), 2.0)),
     "sequence": lambda: dl.OGD(dl.losses.CRF(T.Sequence(2))),
     "vote": voting,
-    "draw": functools.partial(voting, combine="draw"),
+    "guarded": functools.partial(voting, budget=1.5),
     "bare": lambda: dl.Committee([certain(), drawing()]),
     "mixed": mixed,
-    "mixed draw": functools.partial(mixed, "draw"),
+    "mixed, guarded": functools.partial(mixed, 1.5),
     "own": lambda: Own(drawing()),
     "own committee": lambda: Own(voting()),
     "auto binary": lambda: dl.auto(T.Binary(), effort="fast"),

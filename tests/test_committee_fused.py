@@ -23,7 +23,7 @@ def drawn(task, dtype=np.float64):
     members = [
         dl.OGD(one.loss, one, intercept=j == 1, seed=j, **rest) for j, one in enumerate(made)
     ]
-    return dl.Committee(members, combine="draw", seed=5)
+    return dl.Committee(members, seed=5)
 
 
 def auto(task, dtype=np.float64):

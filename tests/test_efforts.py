@@ -17,7 +17,7 @@ def rows(features=5, rounds=200, seed=0):
     return X, (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 1.0)
 
 
-def small(combine="vote"):
+def small(budget=None):
     """A committee of a linear member and two that share a map."""
     loss = dl.losses.Scaled(dl.losses.Logistic(dl.tasks.Multiclass(3)), 2.0)
     narrow = f.Narrow(f.Chain(f.Ranks(8), f.Fourier(20, 0.5)), most=8)
@@ -25,12 +25,12 @@ def small(combine="vote"):
         dl.OGD(loss, dl.decoders.Argmax(loss), features=part, seed=j)
         for j, part in enumerate((None, narrow, narrow, f.Narrow(f.Hats(4), 8)))
     ]
-    return dl.Committee(members, combine, scaling=f.Standardiser())
+    return dl.Committee(members, scaling=f.Standardiser(), budget=budget)
 
 
-@pytest.mark.parametrize("combine", ["vote", "draw"])
-def test_a_committee_with_maps_keeps_the_page_of_learners(combine):
-    dl.checks.check_learner(small(combine))
+@pytest.mark.parametrize("budget", [None, 1.5])
+def test_a_committee_with_maps_keeps_the_page_of_learners(budget):
+    dl.checks.check_learner(small(budget))
 
 
 @pytest.mark.parametrize("form", ["wide", "sparse"])
@@ -40,9 +40,9 @@ def test_a_committee_that_leaves_members_out_keeps_the_page_of_learners(form):
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_a_drawn_auto_keeps_the_page_of_learners(form):
+def test_a_guarded_vote_keeps_the_page_of_learners(form):
     X, y = rows(4, 40)
-    made = dl.auto(dl.tasks.Multiclass(3), effort="fast", combine="draw")
+    made = dl.auto(dl.tasks.Multiclass(3), effort="fast", combine="vote", budget=1.5)
     dl.checks.check_learner(made, sparse.csr_array(X) if form == "sparse" else X, y)
 
 

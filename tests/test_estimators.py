@@ -117,7 +117,7 @@ def test_one_row_at_a_time_is_the_same_as_batches_and_as_the_learner_itself(how,
 
 
 def drawing(task):
-    return dl.Committee([plain(task), plain(task)], combine="draw", seed=3)
+    return dl.Committee([plain(task), plain(task)], seed=3)
 
 
 @pytest.mark.parametrize("make", [plain, dl.auto, drawing])

@@ -80,8 +80,8 @@ OTHERS = {
         lambda: dl.auto(T.Multiclass(3), effort="fast", dtype=np.float32),
         three,
     ),
-    "committee that draws": (
-        lambda: dl.auto(T.Multiclass(3), effort="fast", combine="draw"),
+    "guarded committee": (
+        lambda: dl.auto(T.Multiclass(3), effort="fast", combine="vote", budget=1.5),
         three,
     ),
     "committee of tags": (lambda: dl.auto(T.Multilabel(3), effort="fast"), tags),
@@ -561,7 +561,7 @@ def test_traces_of_committees_are_kept_if_wanted():
         _ = trace.loss
 
 
-@pytest.mark.parametrize("name", ["classes", "drawn", "map", "committee", "committee that draws"])
+@pytest.mark.parametrize("name", ["classes", "drawn", "map", "committee", "guarded committee"])
 def test_learners_grow(name):
     make, labels = FAMILY[name]
     y, fleet, learners = labels(), dl.Keyed(make()), {}
@@ -674,7 +674,7 @@ def test_a_key_that_is_refused_is_never_seen_by_other_threads():
     assert seen == [(1, False, ["a"])]
 
 
-@pytest.mark.parametrize("name", ["committee", "committee that draws", "map"])
+@pytest.mark.parametrize("name", ["committee", "guarded committee", "map"])
 def test_rows_of_a_key_are_predicted_together(name, monkeypatch):
     fleet = dl.Keyed(FAMILY[name][0]())
     fleet.learn_rows(KEYS, X, three())
@@ -696,10 +696,10 @@ def test_a_file_of_states_is_read_in_one_pass():
             Counted.passes += 1
             return super().items()
 
-    fleet = dl.Keyed(FAMILY["committee that draws"][0]())
+    fleet = dl.Keyed(FAMILY["guarded committee"][0]())
     fleet.learn_rows(KEYS, X, three())
     about, arrays = fleet._store.to_saved(fleet._index.used)
-    again = dl.Keyed(FAMILY["committee that draws"][0]())
+    again = dl.Keyed(FAMILY["guarded committee"][0]())
     again._store.grow(len(fleet))
     again._store.load(fleet._index.used, about, Counted(arrays))
     assert Counted.passes == 1

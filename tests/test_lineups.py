@@ -171,7 +171,6 @@ class PlainClasses(T.Task):
 
     kind = "classes"
     zero_one = True
-    triangle = 1.0
     guess_loss = 2 / 3
     dim = 3
     all_labels = range(3)

@@ -98,9 +98,9 @@ CASES = {
     ),
     "committee": (lambda: dl.auto(T.Multiclass(3), effort="fast"), classes),
     "committee, sparse": (lambda: dl.auto(T.Multiclass(3), effort="fast"), thin),
-    "committee, drawing": (
+    "committee, guarded": (
         lambda: dl.Committee(
-            dl.auto(T.Multiclass(3), scaling=False, effort="fast").members, "draw"
+            dl.auto(T.Multiclass(3), scaling=False, effort="fast").members, budget=1.5
         ),
         classes,
     ),
@@ -135,7 +135,7 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(case, tmp_path):
 
 def test_a_look_ahead_is_kept(tmp_path):
     inputs, labels = classes()
-    for make in (CASES["classes"][0], CASES["committee, drawing"][0]):
+    for make in (CASES["classes"][0], CASES["committee, guarded"][0]):
         one = make()
         one.run(inputs[:30], labels[:30])
         seen = one.predict(inputs[30])

@@ -23,7 +23,7 @@ def learners():
         "certain": (lambda: dl.OGD(doubled, dl.decoders.Argmax(doubled)), flips),
         "restarting": (lambda: restarting.copy(), flips),
         "committee": (lambda: dl.auto(flips.task, effort="fast"), flips),
-        "drawing committee": (lambda: dl.Committee([one.copy() for one in pair], "draw"), flips),
+        "guarded": (lambda: dl.Committee([one.copy() for one in pair], budget=1.5), flips),
         "documents": (lambda: dl.auto(rankings().task, effort="fast"), rankings()),
         "words": (lambda: dl.auto(words.task, effort="fast"), words),
     }

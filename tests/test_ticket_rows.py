@@ -36,10 +36,13 @@ def plain():
 #: Learners beside those of files, with what they play.
 MORE = {
     "balanced": (lambda: dl.auto(T.Multiclass(3)), lambda: (X, Y)),
-    "balanced, drawing": (lambda: dl.auto(T.Multiclass(3), combine="draw"), lambda: (X, Y)),
+    "balanced, guarded vote": (
+        lambda: dl.auto(T.Multiclass(3), combine="vote", budget=1.5),
+        lambda: (X, Y),
+    ),
     "restarting committee": (lambda: dl.auto(T.Binary()), lambda: (X, 2 * (Y > 0) - 1)),
-    "tags, drawing": (
-        lambda: dl.auto(T.Multilabel(3), combine="draw", effort="fast"),
+    "tags, guarded": (
+        lambda: dl.auto(T.Multilabel(3), effort="fast", budget=1.5),
         lambda: (X, (X[:, :3] > 0.0).astype(int)),
     ),
     "levels, voting": (lambda: dl.auto(T.Ordinal(3), effort="fast"), lambda: (X, Y)),
@@ -57,8 +60,8 @@ MORE = {
     ),
     "wide documents": (lambda: dl.auto(T.NDCG(2), effort="fast"), lambda: (WIDE, TAGS)),
     "sparse words": (lambda: dl.auto(T.Sequence(3), effort="fast"), lambda: (THIN, TAGS)),
-    "words, drawing": (
-        lambda: dl.auto(T.Sequence(3), effort="fast", combine="draw"),
+    "words, guarded": (
+        lambda: dl.auto(T.Sequence(3), effort="fast", budget=3.0),
         lambda: (SEQUENCES, TAGS),
     ),
     "lags": (

@@ -10,4 +10,3 @@ from driftline.certificates.hindsight import Hindsight as Hindsight
 from driftline.certificates.hindsight import best_fixed as best_fixed
 from driftline.certificates.hindsight import best_piecewise as best_piecewise
 from driftline.certificates.hindsight import surrogate_losses as surrogate_losses
-from driftline.certificates.sequences import best_sequences as best_sequences

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,15 +22,12 @@ from driftline.certificates.recorded import (
     as_rows,
     learner_of,
     makes_steps,
-    uniforms_of,
 )
 from driftline.certificates.rerun import certify_again
-from driftline.certificates.sequences import best_sequences
-from driftline.committee import Committee, CommitteeTrace, Shares
-from driftline.committee.combine import Combine, Made, rule_of
-from driftline.committee.guard import Guard, late_of, promised
-from driftline.committee.shares import Bills, stretches_of
-from driftline.committee.state import CommitteeState
+from driftline.committee import Committee, CommitteeTrace
+from driftline.committee.account import Account as Guard
+from driftline.committee.account import late_of, promised
+from driftline.committee.combine import Combine, rule_of
 from driftline.committee.trace import GUARDED
 from driftline.comparators import Fixed, check_comparator
 from driftline.comparators.checking import Comparator
@@ -45,9 +41,6 @@ from driftline.typing import CheckedLabels, Inputs, Labels
 
 __all__ = ["certify_committee"]
 
-#: How many changes the best sequences of members have at most.
-SWITCHES = 32
-
 
 def certify_committee(
     trace: CommitteeTrace,
@@ -60,9 +53,8 @@ def certify_committee(
 ) -> CommitteeCertificate:
     """Return the certificate of a committee's run.
 
-    Inputs are scaled again and every member is replayed on them. The weights are computed anew
-    from the risks of the replay, the vote and all target losses from the predictions that were
-    recorded; members are drawn again.
+    Inputs are scaled again and every member is replayed on them. Then the committee is played
+    again, from its state before the run on: its weights, its predictions and what a guard has done.
     """
     first = trace.origin
     if first is None:
@@ -83,22 +75,15 @@ def certify_committee(
     made = [as_rows(member.prediction) for member in trace.members]
     losses = np.stack([seen.target_loss for seen in rounds_seen], axis=1)
     risk = np.stack([seen.risk for seen in rounds_seen], axis=1)
-    counts, bills, order = trace.sample_weight, None, np.arange(len(trace))
-    shares, played, guard, events = first.state.shares.copy(), None, None, None
+    counts, order, events = trace.sample_weight, np.arange(len(trace)), None
     if trace.arrival is not None:
         events = Events(trace.members[0])
         order = events.order
-    if rule.scored:  # both follow from scores
-        played, guard = _played_again(trace, task, inputs, labels, events)
-        weights = played["weights"]
-    elif events is None:
-        weights = shares.update(risk, largest, sample_weight=counts)
-    else:
-        weights, bills = _late_weights(shares, events, risk, largest, counts)
+    played, guard = _played_again(trace, task, inputs, labels, events)
+    weights, wanted = played["weights"], played["prediction"]
     if events is not None:
         counts = None if counts is None else counts[order]
     rows = as_rows(trace.prediction)
-    wanted = _combined(task, trace, weights, made) if played is None else played["prediction"]
     theirs = [own[order] for own in made]
     codes = take_labels(labels, order)
     target = _targets(task, rows[order], wanted[order], theirs, losses, codes, counts)
@@ -110,56 +95,42 @@ def certify_committee(
     findings += _differ("risk of a member", trace.member_risk[order], risk)
     findings += _differ("weight of a member", trace.weights, weights)
     findings += _differ("target loss", trace.target_loss[order], target)
-    expected = target if rule.certain else average
-    expected = expected if played is None else played["risk"][order]
+    expected = played["risk"][order]
     findings += _differ("risk", trace.risk[order], expected)
-    if guard is not None and played is not None:
-        for name in GUARDED:
-            findings += _differ(f"{name} of the guard", getattr(trace, name), played[name])
+    for name in GUARDED if guard is not None else ():
+        findings += _differ(f"{name} of the guard", getattr(trace, name), played[name])
     findings += _predicted(rows, wanted, rule)
 
-    heaviest = 1.0 if counts is None else float(counts.max())
-    given: Any = (trace, played, guard, members, order, heaviest)
-    certain = rule.certain and np.allclose(losses, risk, rtol=0.0, atol=1e-9)
-    most = largest if counts is None else largest * counts
-    variance = 0.0 if certain else float((average * np.maximum(most - average, 0.0)).sum())
-    if guard is not None and played is not None:  # whose book draws, unless it may have no answer
-        drawn = np.where(math.isinf(guard.cost) & (played["acted"][order] == 1.0), expected, 0.0)
+    heaviest, variance, book = 1.0 if counts is None else float(counts.max()), 0.0, None
+    if guard is not None:
+        book, most = played["book"][order], largest if counts is None else largest * counts
+        drawn = np.where(guard.draws & (played["acted"][order] == 1.0), expected, 0.0)
         variance = float((drawn * np.maximum(most - drawn, 0.0)).sum())
     return CommitteeCertificate(
         start=first.state.rounds,
         stop=first.state.rounds + len(order),
         combine=first.combine,
-        factor=rule.factor(task),
         total=float(target.sum()),
         average=float(average.sum()),
-        sampled_average=float((weights[order] * losses).sum()),
         variance=variance,
         largest_loss=largest,
-        stretches=stretches_of(counts, len(order)),
         members=tuple(members if keep else (replace(m, rounds_seen=None) for m in members)),
-        sequences=tuple(best_sequences(risk, min(SWITCHES, len(order) - 1)).tolist()),
-        shares=first.state.shares,
-        no_regret_bound=(
-            rule.no_bound if rule.scored else _no_regret_bound(first.state, risk, most, largest)
-        ),
         scaled=first.state.scaling is not None,
         shrunk=tuple(shrunk),
         findings=tuple(findings),
         chance=chance,
-        rounds_seen=CommitteeRounds(target, weights[order], risk, counts) if keep else None,
-        bills=bills,
+        rounds_seen=CommitteeRounds(target, weights[order], risk, counts, book) if keep else None,
         outstanding=None if trace.arrival is None else len(trace) - len(order),
-        guarded=None if guard is None or played is None else _guarded(*given),
+        guarded=None if guard is None else _guarded(trace, played, guard, members, order, heaviest),
     )
 
 
 def _played_again(
     trace: CommitteeTrace, task: Task, inputs: Inputs, labels: CheckedLabels, events: Events | None
 ) -> tuple[dict[str, np.ndarray], Guard | None]:
-    """Play a committee that averages probabilities again, from its members' states on.
+    """Play a committee again, from its members' states on.
 
-    Return its columns, which follow from scores that are not recorded, and its guard after the run.
+    Return its columns, and its guard after the run.
     """
     first = trace.origin
     assert first is not None
@@ -205,10 +176,12 @@ def _guarded(
     """Return what a guard says of a run, with the bound against the members' comparators."""
     first = trace.origin
     assert first is not None and first.state.guard is not None
-    late = guard.late - late_of(first.state.guard)
+    late = guard.late - late_of(first.state.guard, guard.members)
+    more = late + guard.heaviest * guard.lent
     pairs = [(own, made) for own, made in zip(guard.known, members, strict=True) if own is not None]
     formula: float | str = min(
-        guard.formula(own, made.comparator_loss, made.path_length) + late for own, made in pairs
+        guard.formula(own, made.comparator_loss, made.path_length) + made.tally.gap + more
+        for own, made in pairs
     )
     if first.state.rounds:
         formula = f"the book had seen {first.state.rounds} rounds before"
@@ -223,25 +196,6 @@ def _guarded(
         formula,
         late,
     )
-
-
-def _late_weights(
-    shares: Shares,
-    events: Events,
-    risk: np.ndarray,
-    largest: float,
-    sample_weight: np.ndarray | None,
-) -> tuple[np.ndarray, Bills]:
-    """Return the weights before every prediction, and what late labels add to bounds."""
-    rounds = int(events.asked.sum())
-    paid, counts = np.zeros((rounds, risk.shape[1])), np.ones(rounds)
-    paid[events.order] = risk
-    counts = counts if sample_weight is None else sample_weight
-    each = np.where(events.asked, -1.0, counts[events.rounds])
-    late = np.ascontiguousarray(events.rounds), np.zeros((rounds, shares.kept))
-    shares.sums[:] = 0.0  # of this run
-    made = shares.update(paid[events.rounds], largest, sample_weight=each, late=late)
-    return made[events.asked], shares.bills
 
 
 def _members(
@@ -348,21 +302,6 @@ def _differ(name: str, recorded: np.ndarray, found: np.ndarray) -> list[str]:
     ]
 
 
-def _combined(
-    task: Task,
-    trace: CommitteeTrace,
-    weights: np.ndarray,
-    made: list[np.ndarray],
-) -> np.ndarray:
-    """Return the committee's predictions from those of its members."""
-    first = trace.origin
-    assert first is not None
-    rule, uniforms = rule_of(first.combine), None
-    if not rule.certain:
-        uniforms = uniforms_of(first.state.key, first.state.tickets, len(trace))[:, 0]
-    return rule.predictions(task, Made(made, weights, uniforms))
-
-
 def _targets(
     task: Task,
     rows: np.ndarray,
@@ -393,21 +332,3 @@ def _predicted(rows: np.ndarray, wanted: np.ndarray, rule: Combine) -> list[str]
     if not len(wrong):
         return []
     return [f"{len(wrong)} predictions are {rule.wrong}, the first in round {int(wrong[0])}"]
-
-
-def _no_regret_bound(
-    state: CommitteeState, risk: np.ndarray, most: float | np.ndarray, largest: float
-) -> str:
-    """Say why the regret of the weights is not bounded, "" if it is."""
-    shares, rounds = state.shares, state.rounds
-    if shares.changes is None:
-        return (
-            f"the weights had seen {rounds} rounds before, and their regret is bounded only from "
-            "their first round on"
-        )
-    if (risk.max(axis=1) > most * (1.0 + 1e-9)).any():
-        return (
-            f"an expected loss of {risk.max():.4g} is above the task's largest, {largest:.4g}, "
-            "times its sample weight"
-        )
-    return ""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline.certificates.committee_certificate import CommitteeCertificate, CommitteeRounds
-from driftline.committee.shares import stretches_of
 from driftline.errors import InputError
 from driftline.plotting import COLOURS, new_figure
 
@@ -32,8 +31,8 @@ def plot(certificate: CommitteeCertificate, path: str | Path | None = None) -> F
     """Draw a committee's certificate round by round.
 
     Two panels over the rounds: the cumulative target loss of the committee, the weighted average
-    and the best member, under the bound by the best member of the rounds so far; and the
-    members' weights, as means of blocks of a hundredth of the rounds.
+    and the best member, under what the book of a guard has allowed and its budget; and the members'
+    weights, as means of blocks of a hundredth of the rounds.
 
     Returns
     -------
@@ -75,17 +74,11 @@ def _draw_totals(
         top = max(top, float(total[-1]))
         panel.plot(t, total, color=colour, linewidth=width, label=f"{label}, {total[-1]:.4g}")
     limit, counts = ROOM * top, rounds.sample_weight
-    if not certificate.no_regret_bound and math.isfinite(certificate.factor):
-        sums = rounds.member_risk.cumsum(axis=0)[edges[1:] - 1].min(axis=1)
-        most, largest = certificate.shares.weighted_bound, certificate.largest_loss
-        made = []
-        for total, k in zip(sums, edges[1:].tolist(), strict=True):
-            before = stretches_of(None if counts is None else counts[:k], k)
-            made.append(most(total / largest, before, certificate.shares.changes or 0))
-        bound = certificate.factor * largest * np.array(made)
-        words = f"bound by the best member,\n{bound[-1]:.4g}"
+    if (guarded := certificate.guarded) is not None and rounds.book is not None:
+        bound = guarded.budget + np.r_[0.0, np.cumsum(rounds.book)][edges]
+        words = f"book and budget, {bound[-1]:.4g}"
         words += " (leaves the panel)" if bound[-1] > limit else ""
-        panel.plot(t[1:], bound, color=RED, linewidth=1.2, label=words)
+        panel.plot(t, bound, color=RED, linewidth=1.2, label=words)
         top = max(top, float(bound.max()))
     if math.isfinite(certificate.trivial):
         shares = np.full(certificate.rounds, 1.0) if counts is None else counts

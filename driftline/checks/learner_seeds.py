@@ -10,7 +10,7 @@ from driftline.checks.base import law
 from driftline.checks.learner_stream import equal, row, saved
 from driftline.learner import Learner
 from driftline.state import archive
-from driftline.typing import Inputs, Labels, Prediction
+from driftline.typing import Input, Inputs, Labels, Prediction
 
 __all__ = ["check_seeds"]
 
@@ -46,8 +46,14 @@ def _begun(learner: Learner, inputs: Inputs, labels: Labels, seed: int) -> Learn
 
 
 def _asked(one: Learner, inputs: Inputs) -> list[list[Prediction]]:
-    """Return the predictions of some rows, each several times."""
-    return [[one.ask(row(inputs, t)).prediction for _ in range(ASKS)] for t in range(8)]
+    """Return the predictions of some rows, each several times, of which none stays outstanding."""
+    return [[_forgotten(one, row(inputs, t)) for _ in range(ASKS)] for t in range(8)]
+
+
+def _forgotten(one: Learner, x: Input) -> Prediction:
+    ticket = one.ask(x)
+    one.forget(ticket)
+    return ticket.prediction
 
 
 def _learned_alike(arrays: dict[str, np.ndarray], others: dict[str, np.ndarray]) -> bool:

@@ -44,7 +44,6 @@ def check_task(
     >>> check_task(dl.tasks.PrecisionAtK(2, items=3), [[0, 1, 1]], [[0, 1], [0, 2], [1, 2]])
     """
     labels = labels_of(task, labels)
-    own = predictions is None
     made = labels if predictions is None else list(predictions)
     for prediction in made:
         kept = task.prediction(task.numbers(prediction))
@@ -52,8 +51,6 @@ def check_task(
     for label in labels:
         for prediction in made:
             _check_pair(task, prediction, label)
-    if own and math.isfinite(task.triangle):
-        _check_triangle(task, labels)
     generator = np.random.default_rng(seed)
     for trial in range(trials):
         _check_mixture(task, labels, made, generator, draws=trial < 3)
@@ -76,19 +73,6 @@ def _check_pair(task: Task, prediction: Prediction, label: Label) -> None:
     law(0.0 <= loss <= most, "losses lie between 0 and largest_loss", **seen, loss=loss)
     again = task.label(task.check_label(label))
     law(np.array_equal(again, label), "check_label keeps the label", label=label, kept=again)
-
-
-def _check_triangle(task: Task, labels: list[Label]) -> None:
-    few = labels[:12]
-    for p in few:
-        for q in few:
-            there, back = task.loss(p, q), task.loss(q, p)
-            same = abs(there - back) <= 1e-9
-            law(same, "a finite triangle claims a symmetric loss", p=p, q=q, losses=(there, back))
-            for y in few:
-                most = task.triangle * (task.loss(p, q) + task.loss(q, y))
-                words = "loss(p, y) <= triangle (loss(p, q) + loss(q, y))"
-                law(task.loss(p, y) <= most + 1e-9, words, p=p, q=q, y=y)
 
 
 def _check_mixture(

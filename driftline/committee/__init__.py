@@ -1,6 +1,5 @@
 """Several learners as one."""
 
-from driftline.committee.apriori import CommitteeBound as CommitteeBound
 from driftline.committee.committee import Committee as Committee
 from driftline.committee.lineup import auto as auto
 from driftline.committee.lineup import guarded as guarded

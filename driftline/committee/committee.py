@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from driftline.committee.acceptance import Acceptance
-from driftline.committee.apriori import CommitteeBound, bound_of, in_words
+from driftline.committee.account import Account, Watched
 from driftline.committee.beliefs import Beliefs
 from driftline.committee.combine import Combine, Made, rule_of
 from driftline.committee.groups import Groups, Played
-from driftline.committee.guard import KEPT, Guard, Watched
+from driftline.committee.guard import Guard
 from driftline.committee.mixture import Mixed, Mixture
-from driftline.committee.shares import Bills, Shares
+from driftline.committee.one_book import OneBook
+from driftline.committee.shares import Shares
 from driftline.committee.state import CommitteeState
 from driftline.committee.trace import GUARDED, AuditOrigin, CommitteeTrace
 from driftline.detectors import AlarmLog
@@ -80,30 +81,31 @@ class Committee(Shell):
     Every member learns from every round as if it were alone. The committee's weights move by the
     members' expected target losses (:class:`~driftline.committee.Shares`), and its prediction is
 
-    - with ``combine="vote"``, the weighted vote of their predictions, which is certain. Where the
-      loss is a metric, it costs at most twice the weighted average of the members;
-    - with ``combine="draw"``, that of a member drawn by its weight. Its expected loss is the
-      weighted average of theirs, at most that of the best sequence of members plus the regret
-      of the weights (``shares.regret_bound``), and each member has its own bound;
+    - with ``combine="vote"``, the weighted vote of their predictions;
     - with ``combine="mix"``, for classes and signs, the most probable label in the mean of members'
-      probabilities (:mod:`driftline.committee.mixture`). It errs least, and has no bound.
+      probabilities (:mod:`driftline.committee.mixture`), which errs least;
+    - with ``combine="first"``, that of the first member.
+
+    With a ``budget`` a guard holds predictions to the bound of a theorem, whatever the rule: see
+    :mod:`driftline.committee.account`. Without one, nothing is promised of the committee, and its
+    members have their own bounds.
 
     Parameters
     ----------
     members
         Learners of any kind that have not played yet: see :class:`~driftline.learner.Member`.
     combine
-        ``"vote"``, ``"draw"`` or ``"mix"``.
+        ``"vote"``, ``"mix"`` or ``"first"``, which needs a guard.
     scaling
         What makes inputs of one scale of them, such as
         :class:`~driftline.features.Standardiser`; None leaves them as they are.
     budget
-        By how much predictions may exceed, in expectation, what a theorem allows; needs members
-        with a theorem for their losses (:mod:`driftline.committee.guard`). None for no guard.
+        By how much predictions may exceed, in expectation, what a theorem allows, in units of the
+        task's largest loss; needs a member with such a theorem. None for no guard.
     largest_weight
         The largest sample weight that the guard promises for; heavier rounds count all the same.
     seed
-        Of the random numbers that members are drawn by.
+        Of the random numbers by which a guard predicts.
 
     Examples
     --------
@@ -157,14 +159,12 @@ class Committee(Shell):
         if scaling is not None and not task.layout.scalable:
             raise InputError(f"rows of {task.layout!r} cannot be scaled")
         super().__init__(self.members[0].task, seed)
-        if budget is not None and not rule.scored:
-            raise InputError(f"a guard is for combine='mix' or 'first', not for {rule.name!r}")
         if budget is None and rule.levels > 1:
             raise InputError(f"combine={rule.name!r} needs a guard: give a budget")
         self._rule, self.scaling = rule, scaling
         self._promise = None if budget is None else (budget, largest_weight)
         #: The account between predictions and what a theorem allows, None without a budget.
-        self.guard: Guard | None = None
+        self.guard: Account | None = None
         self._all = self.members
         self._seat(self.members)
 
@@ -186,13 +186,17 @@ class Committee(Shell):
             self.guard = self._guard_of(self.members)
             self.shares = Shares(len(self.members), self.guard.weighed)
 
-    def _guard_of(self, members: Sequence[Member]) -> Guard:
+    def _guard_of(self, members: Sequence[Member]) -> Account:
         """Return the guard, or one for those members that are left in by the first rows."""
         if self.guard is not None and self.guard.members == len(members):
             return self.guard
         assert self._promise is not None
-        scaled = math.inf if self.scaling is None else self.scaling.longest
-        made = Guard(self.task, members, *self._promise, self.rule.levels, scaled)
+        made: Account
+        if self.rule.scored:
+            scaled = math.inf if self.scaling is None else self.scaling.longest
+            made = Guard(self.task, members, *self._promise, self.rule.levels, scaled)
+        else:
+            made = OneBook(self.task, members, *self._promise)
         if self.guard is not None:  # what is outstanding is reserved
             made.reserves = dict(self.guard.reserves)
             made.settle(self._outstanding, None)
@@ -201,7 +205,7 @@ class Committee(Shell):
     @property
     def _width(self) -> int:
         """How many numbers are kept of a round, beside what members have paid, until its label."""
-        return self.shares.kept + (0 if self.guard is None else KEPT)
+        return self.shares.kept + (0 if self.guard is None else self.guard.kept)
 
     def _meet(self, rows: Rows) -> None:
         """Leave out members whose maps do not suit the first rows."""
@@ -231,7 +235,7 @@ class Committee(Shell):
             number = self._tickets
             played, mixed, watched = self._play_one(row, checked, number)
             self._tickets = number + 1
-            return self._round(*played, mixed, watched, checked, number)
+            return self._round(*played, mixed, watched, checked)
 
     def _round(
         self,
@@ -240,27 +244,23 @@ class Committee(Shell):
         weighed: Mixed | np.ndarray,
         watched: Watched | None,
         checked: Label,
-        number: int,
     ) -> CommitteeRound:
         """Return what happened in one round."""
         risks, task, rule = columns[table.RISK_ROW], self.task, self.rule
-        if watched is not None and isinstance(weighed, Mixed):
-            prediction, risk = task.prediction(watched.played[0]), float(watched.paid[0, 0])
-            loss = task.loss(prediction, task.label(checked))
-            return CommitteeRound(prediction, risk, loss, weighed.weights[0], risks)
         mixed = weighed.predictions if isinstance(weighed, Mixed) else None
         weights = weighed.weights if isinstance(weighed, Mixed) else weighed
-        if task.zero_one and rule.certain:
-            one = rule.one(task, Made(made, weights, mixed=mixed), task.label(checked))
+        if watched is not None:
+            prediction, risk = task.prediction(watched.played[0]), float(watched.paid[0, 0])
+            losses = watched.losses
+            loss = task.loss(prediction, task.label(checked)) if losses is None else losses[0]
+            return CommitteeRound(prediction, risk, float(loss), weights[0], risks)
+        if task.zero_one:
+            one = rule.one(task, Made(made, weights, mixed), task.label(checked))
             if one is not None:
                 return CommitteeRound(*one, one[1], weights[0], risks)
-        uniforms = None if rule.certain else self._draws.uniform(number)[:, 0]
-        losses = columns[table.TARGET_ROW][np.newaxis]
-        given = weights, uniforms, risks[np.newaxis], losses, [checked]
-        theirs = Made([own[np.newaxis] for own in made], *given, mixed=mixed)
-        rows = rule.predictions(task, theirs)
-        (risk,), (loss,) = rule.paid(task, theirs, rows)
-        return CommitteeRound(task.prediction(rows[0]), float(risk), float(loss), weights[0], risks)
+        rows = rule.predictions(task, Made([own[np.newaxis] for own in made], weights, mixed))
+        loss = float(task.losses(rows, [checked])[0])
+        return CommitteeRound(task.prediction(rows[0]), loss, loss, weights[0], risks)
 
     def _learn_one(self, row: Rows, label: Label, number: int) -> None:
         self._play_one(row, label, number)
@@ -291,8 +291,8 @@ class Committee(Shell):
     ) -> np.ndarray:
         """Return what was to be expected of tickets when they were asked for, given labels.
 
-        First of members, then of sets of weights, and last of the weights: of these as shares of
-        the largest loss.
+        First of members, then of sets of weights, as shares of the largest loss; and last what a
+        guard has kept.
         """
         members, task = self._seated(first), self.task
         count, known = members + self.shares.kept, dict[bytes, Any]()
@@ -328,13 +328,22 @@ class Committee(Shell):
             raise InputError("the tickets' distributions are so large that their losses overflow")
         made = np.maximum(made, 0.0)
         made[:, members:] /= self._largest_loss
-        return made if self.guard is None else np.hstack([made, self._then(tickets, labels)])
+        if self.guard is None:
+            return made
+        return np.hstack([made, self._then(tickets, labels, made)])
 
-    def _then(self, tickets: Sequence[Ticket], labels: CheckedLabels) -> np.ndarray:
-        """Return what the guard must know of tickets, given their labels."""
-        assert self.guard is not None
-        pairs = zip(tickets, labels, strict=True)
-        return np.array([self.guard.then(ticket, label) for ticket, label in pairs])
+    def _then(
+        self, tickets: Sequence[Ticket], labels: CheckedLabels, paid: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what the guard must know of tickets, given labels and what members then paid."""
+        guard, rows = self.guard, list[np.ndarray]()
+        assert guard is not None
+        for i, (ticket, label) in enumerate(zip(tickets, labels, strict=True)):
+            more: tuple[float, ...] = ()
+            if isinstance(guard, OneBook) and paid is not None:
+                more = (paid[i, guard.place],)
+            rows.append(guard.then(ticket, label, *more))
+        return np.array(rows)
 
     def _learn_ticket(
         self, row: Rows, label: Label, ticket: Ticket, paid: np.ndarray | None
@@ -343,8 +352,8 @@ class Committee(Shell):
             super()._learn_ticket(row, label, ticket, paid)
             return
         if ticket.rounds == self.rounds or paid is None:  # all but the guard knows it anyway
-            unknown = np.full(len(self.members) + self.shares.kept, np.nan)
-            paid = np.r_[unknown, self._then([ticket], [label])[0]]
+            known = self._paid_then([ticket], [label], row)[0, -self.guard.kept :]
+            paid = np.r_[np.full(len(self.members) + self.shares.kept, np.nan), known]
         self._play_one(row, label, ticket.number, paid)
 
     def _fitted(self, ticket: Ticket, count: int, width: int) -> np.ndarray:
@@ -404,10 +413,12 @@ class Committee(Shell):
         self, rows: Rows, start: int, stop: int, labels: CheckedLabels, number: int, room: Batch
     ) -> None:
         """Let all members play some rows, and the weights learn from what happened."""
-        mixture, scores, given = self._mixture, None, room
+        mixture, guard, scores, given = self._mixture, self.guard, None, room
         if mixture is not None:
             scores = mixture.room(stop - start)
             given = room.scored_in(mixture.parts(scores))
+        elif isinstance(guard, OneBook) and room.late is not None:  # whose rows reserve
+            given = room.scored_at(guard.place, self.task.dim)
         self._groups.play(rows, start, stop, self.scaling, labels, number, given)
         risks = room["member_risk"]
         np.stack([batch["risk"] for batch in room.members], axis=1, out=risks)
@@ -423,12 +434,12 @@ class Committee(Shell):
             learned: Any = {"sample_weight": counts, "alarms": alarms, "late": asked, "out": out}
             mixed = mixture.learn(self.shares, scores, paid, labels, **learned)
             room.columns["mixed"], room.columns["chances"] = mixed.predictions, mixed.probabilities
-            if self.guard is not None:
+            if isinstance(guard, Guard):
                 leading = room.members[0]["prediction"]
                 champions = self.rule.champions(mixed.predictions, scores, leading)
                 uniforms = self._uniforms_of(room, number)
-                watched = self.guard.learn(scores, champions, labels, uniforms, counts, asked)
-                room.columns["played"], room.columns["watched"] = watched.played, watched.paid
+                watched = guard.learn(scores, champions, labels, uniforms, counts, asked)
+                room.columns.update(watched.columns)
             return
         losses = np.stack([batch["loss"] for batch in room.members], axis=1)
         believed = None
@@ -436,6 +447,11 @@ class Committee(Shell):
             believed = room["weights"] if self._beliefs is None else np.empty_like(risks)
             room.columns["beliefs"] = believed
         self._weigh(paid, losses, counts, room["weights"], asked, believed)
+        if isinstance(guard, OneBook):
+            made = Made([own["prediction"] for own in room.members], room["weights"])
+            champions, book = self.rule.predictions(self.task, made), given.members[guard.place]
+            learned = guard.learn(champions, book.columns, labels, counts, asked)
+            room.columns.update(learned.columns)
 
     def _check_waiting(self, waiting: Waiting) -> None:
         members, kept = len(self.members), waiting.kept
@@ -471,46 +487,53 @@ class Committee(Shell):
         guard = None if self.guard is None else self._guard_of(suited)
         weighed = None if guard is None else guard.weighed
         shares = self.shares if seated else Shares(len(looks), weighed)
-        made, uniforms, mixed = [own.predictions for own in looks], None, None
-        if not self.rule.certain:
-            uniforms = self._draws.at(numbers)[:, 0]
-        book = None
+        made, mixed, watched = [own.predictions for own in looks], None, None
         if self._mixture is not None:
             mixture = self._mixture if seated else Mixture(suited)
             mixed, scores = self._mixed(mixture, shares, looks)
             weights, now = mixed.weights, mixed.weights[0]
-            if guard is not None:
+            if isinstance(guard, Guard):
                 draws = self._draws.at(numbers)[:, 0]
                 champions = self.rule.champions(mixed.predictions, scores, made[0])
                 watched = guard.look(scores, champions, draws, reserves=whole)
-                book = watched.book
         else:
             now = shares.now
             weights = now[np.newaxis] if rows.rounds == 1 else np.tile(now, (rows.rounds, 1))
         codes = None if mixed is None else mixed.predictions
-        predictions = self.rule.predictions(self.task, Made(made, weights, uniforms, mixed=codes))
-        if book is not None:
-            predictions = watched.played
+        predictions = self.rule.predictions(self.task, Made(made, weights, codes))
+        if isinstance(guard, OneBook):
+            watched = self._looked(guard, predictions, looks[guard.place], whole)
+        book = None if watched is None else watched.book
+        predictions = predictions if watched is None else watched.played
         chances = None if mixed is None else mixed.probabilities
         if not whole:
             return Asked(predictions, probabilities=chances)
         if mixed is not None and self._certain:
-            theirs = np.hstack([*made, mixed.theirs, mixed.predictions]).astype(CODES)
+            theirs = np.hstack([*made, mixed.theirs]).astype(CODES)
             encoded = self.task.encode_losses(predictions, self.task.dim)
-            encoded = encoded if guard is None else guard.means(watched, encoded)
+            if isinstance(guard, Guard) and watched is not None:
+                encoded = guard.means(watched, encoded)
             return Asked(predictions, encoded, None, mapped, None, chances, theirs, book)
         if isinstance(looks[0].mean, np.ndarray):  # all of one size
             members = np.array([own.mean for own in looks]).swapaxes(0, 1)
             scores = np.concatenate([own.scores for own in looks])
-            own = self._means(predictions, members, shares, now, mixed)
+            own = self._means(predictions, members, shares, mixed, watched)
             return Asked(predictions, *own, mapped, scores, chances, None, book)
         rounds = zip(*(own.mean for own in looks), strict=True)
         parts = [
-            self._means(predictions[t : t + 1], np.array([own]), shares, now)
+            self._means(predictions[t : t + 1], np.array([own]), shares, None, watched, t)
             for t, own in enumerate(rounds)
         ]
         mean, means = [mean[0] for mean, _ in parts], [own[0] for _, own in parts]
-        return Asked(predictions, mean, means, mapped)
+        return Asked(predictions, mean, means, mapped, book=book)
+
+    def _looked(self, guard: OneBook, predictions: np.ndarray, own: Asked, whole: bool) -> Watched:
+        """Return what a guard makes of rounds, given what the book's member predicts."""
+        encoded = None
+        if whole and not self.task.layout.ragged:
+            encoded = self.task.encode_losses(predictions, self.task.dim)
+        scores = None if own.scores is None else own.scores[0]
+        return guard.look(predictions, own.predictions, encoded, own.mean, scores, whole)
 
     def _mixed(
         self, mixture: Mixture, shares: Shares, looks: Sequence[Asked]
@@ -576,19 +599,24 @@ class Committee(Shell):
         predictions: np.ndarray,
         members: np.ndarray,
         shares: Shares,
-        now: np.ndarray,
         mixed: Mixed | None = None,
+        watched: Watched | None = None,
+        first: int = 0,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean loss encodings of rounds; and those of members, of sets, of the weights."""
+        """Return mean loss encodings of rounds; and those of members, and of sets.
+
+        ``first`` is the first of these rounds among those that a guard has watched.
+        """
         rounds, _, size = members.shape
         if mixed is not None:  # sets are judged by what they predict themselves
-            theirs = np.hstack([mixed.theirs, predictions]).reshape(-1, 1)
+            theirs = mixed.theirs.reshape(-1, 1)
             sets = self.task.encode_losses(theirs, size).reshape(rounds, -1, size)
-            return sets[:, -1], np.concatenate([members, sets], axis=1)
-        sets = shares.means(members, now)
-        mean = sets[:, -1]
-        if self.rule.certain:
-            mean = self.task.encode_losses(predictions, size)
+        else:
+            sets = shares.means(members)
+        mean, guard = self.task.encode_losses(predictions, size), self.guard
+        if isinstance(guard, OneBook) and watched is not None:
+            acted = np.flatnonzero(watched.paid[first : first + rounds, 0])
+            mean[acted] = members[acted, guard.place]
         return mean, np.concatenate([members, sets], axis=1)
 
     def look(self, inputs: Inputs) -> Asked:
@@ -670,7 +698,7 @@ class Committee(Shell):
                 for member, own in zip(self.members, state.members, strict=True):
                     member.restore(own)
                 self._groups = Groups(self.members)
-                self.shares.resume(state.shares.state, state.shares.sums)
+                self.shares.resume(state.shares.state)
                 if self._believes is not None:
                     self._believes.resume(state.beliefs)
                 if self.guard is not None:
@@ -761,22 +789,6 @@ class Committee(Shell):
             return self.shares.now
 
     @property
-    def bills(self) -> Bills:
-        """What late labels have added to the bounds of the weights since the first round.
-
-        See :class:`~driftline.committee.shares.Bills`; all 0 where labels came at once.
-
-        >>> import driftline as dl
-        >>> stream = dl.streams.LabelFlips(rounds=1000, flips=5, seed=0)
-        >>> learner = dl.auto(stream.task, effort="fast", combine="vote")
-        >>> _ = learner.run(stream, delay=20)
-        >>> learner.bills.worst > 0.0
-        True
-        """
-        with self._turn.lock:
-            return self.shares.bills
-
-    @property
     def alarms(self) -> np.ndarray:
         """The rounds after which expected losses were seen to have risen; the last thousand.
 
@@ -837,30 +849,11 @@ class Committee(Shell):
             made += member._bytes(seen if member.map is None else features, task, sparse)
         return made
 
-    @property
-    def apriori_bound(self) -> CommitteeBound | None:
-        """What is known of the total before the first round, None if nothing is.
-
-        By the member with a theorem that pays least for its start, and the regret of the weights.
-
-        >>> import driftline as dl
-        >>> made = dl.auto(dl.tasks.Binary(), effort="fast", combine="draw").apriori_bound
-        >>> [round(made.total(500.0, path, rounds=10_000)) for path in (0.0, 15.0)]
-        [732, 886]
-        """
-        factor = self.rule.factor(self.task)
-        return bound_of(self.members, self.shares, factor, self._largest_loss)
-
     def _bound(self) -> list[str]:
         """Say what is known beforehand, or why nothing is."""
         if self.guard is not None:
             return self.guard.describe() + self._may_change()
-        made = self.apriori_bound
-        if made is not None:
-            return in_words(made)
-        if math.isinf(self.rule.factor(self.task)):
-            return [f"bound  none beforehand: {self.rule.no_bound}"]
-        return ["bound  none beforehand: every member starts again, or has no theorem"]
+        return ["bound  none beforehand: without a budget no guard holds predictions to a theorem"]
 
     def _may_change(self) -> list[str]:
         """Say that the first row may leave out members of the guard, if it may."""
@@ -875,9 +868,7 @@ class Committee(Shell):
 
     def describe(self) -> str:
         """Say how the committee predicts, who is in it, with which weight, and what is promised."""
-        how = self.rule.describe(self.task)
-        if self.guard is not None:
-            how = f"{how.split(':')[0]}: held by a guard to the bound of a theorem"
+        how = self.rule.how if self.guard is None else f"{self.rule.how}, guarded"
         lines = [f"committee of {len(self.members)}, {how}"]
         if self.scaling is not None:
             lines.append("inputs are standardised as they come: bounds hold for the scaled ones")
@@ -1017,6 +1008,7 @@ class Committee(Shell):
         """Do the same for one round, of which there is a column of the record for each member."""
         made, columns = played
         risks, late, kept = columns[table.RISK_ROW][np.newaxis], None, self._width
+        guard = self.guard
         if paid is not None:
             own = paid[np.newaxis]
             late = np.zeros(1, dtype=np.int64), np.ascontiguousarray(own[:, -kept:])
@@ -1027,12 +1019,19 @@ class Committee(Shell):
             mixture.fill(scores, made)
             alarms = self._alarms
             mixed = mixture.learn(self.shares, scores, risks, label, alarms=alarms, late=late)
-            if self.guard is None:
+            if not isinstance(guard, Guard):
                 return mixed, None
             uniforms = self._draws.uniform(number)[:, 0]
             champions = self.rule.champions(mixed.predictions, scores, made[0][np.newaxis])
-            return mixed, self.guard.learn(scores, champions, label, uniforms, late=late)
-        return self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late), None
+            return mixed, guard.learn(scores, champions, label, uniforms, late=late)
+        weights = self._weigh(risks, columns[table.LOSS_ROW][np.newaxis], late=late)
+        if not isinstance(guard, OneBook):
+            return weights, None
+        rows = self.rule.predictions(self.task, Made([own[np.newaxis] for own in made], weights))
+        own = columns[:, guard.place]
+        book = {name: own[row : row + 1] for name, row in table.ROW.items()}
+        book |= {"prediction": made[guard.place][np.newaxis]}
+        return weights, guard.learn(rows, book, [label], late=late)
 
     def _uniforms_of(self, room: Batch, number: int) -> np.ndarray:
         """Return the random number of every round: a half where none is asked for."""
@@ -1043,23 +1042,21 @@ class Committee(Shell):
 
     def _combined(self, room: Batch, labels: CheckedLabels, number: int) -> dict[str, np.ndarray]:
         """Combine what members predicted."""
-        played, weights, risks = room.members, room["weights"], room["member_risk"]
         if self.guard is not None:
             return self._guarded(room, labels)
-        rule, uniforms = self.rule, None
-        if not rule.certain:
-            uniforms = self._uniforms_of(room, number)
-        losses = np.stack([batch["target_loss"] for batch in played], axis=1)
-        given = weights, uniforms, risks, losses, labels, room.columns.get("sample_weight")
-        made = Made([own["prediction"] for own in played], *given, room.columns.get("mixed"))
-        rows = rule.predictions(self.task, made)
-        risk, target = rule.paid(self.task, made, rows)
-        return {"risk": risk, "target_loss": target, "prediction": rows}
+        predictions = [own["prediction"] for own in room.members]
+        made = Made(predictions, room["weights"], room.columns.get("mixed"))
+        rows = self.rule.predictions(self.task, made)
+        paid = self.task.losses(rows, labels)
+        if (counts := room.columns.get("sample_weight")) is not None:
+            paid *= counts
+        return {"risk": paid, "target_loss": paid, "prediction": rows}
 
     def _guarded(self, room: Batch, labels: CheckedLabels) -> dict[str, np.ndarray]:
         """Return the columns of what was played under the guard."""
-        rows, paid = room["played"], room["watched"]
-        target, risk, book = self.task.losses(rows, labels), paid[:, 0], paid[:, 1]
+        rows, paid, target = room["played"], room["paid"], room.columns.get("losses")
+        target = self.task.losses(rows, labels) if target is None else target
+        risk, book = paid[:, 0], paid[:, 1]
         if (counts := room.columns.get("sample_weight")) is not None:
             target, risk, book = target * counts, risk * counts, book * counts
         given = {"book": book, "account": paid[:, 2], "reserve": paid[:, 3], "acted": paid[:, 4]}
@@ -1071,7 +1068,7 @@ class Committee(Shell):
 
     @property
     def _takes_top(self) -> bool:
-        return self.rule.certain and all(member.takes_top for member in self.members)
+        return all(member.takes_top for member in self.members)
 
     def _probabilities_in(self, batch: Batch) -> np.ndarray:
         if self._mixture is None:

@@ -1,4 +1,4 @@
-r"""The guard: predictions of any committee, held to the bound of a theorem.
+r"""The guard of classes and signs: averaged probabilities, held to the bound of a theorem.
 
 *The book* mixes members' probabilities by their logarithmic losses (fixed share at learning rate 1,
 Herbster and Warmuth, 1998). Every set of weights has a share s; they are mixed by Bayes' rule
@@ -14,72 +14,58 @@ For n of them the mixture loses at most :math:`1 + \log_2 n` bits more than the 
 
 *What may be paid.* A decoder with surrogate gap :math:`\alpha` has the expected loss
 :math:`(1 - \alpha) L(p, y)` at most; so before the label comes, the book states
-:math:`b(y) = \min(1, (1 - \alpha) L(p, y))`.
-
-*The account.* The committee's own prediction costs e(y) in expectation. It may exceed the book by
-:math:`r = \max_y (e(y) - b(y))_+`, which is reserved until the label comes. If account and reserves
-would exceed the budget c, the book's own decoder predicts, for which :math:`e \le b`. At the label
-the reserve is given back, and :math:`A \leftarrow \max(0, A + e(y) - b(y))`. So
-:math:`A + \text{reserves} \le c` in every round, and on every interval
-
-.. math:: \sum_t e_t \le \sum_t b_t + c.
-
-From the first round on the sum of b is at most, for every sure member,
+:math:`b(y) = \min(1, (1 - \alpha) L(p, y))`, and the account (:mod:`driftline.committee.account`)
+holds predictions to it. From the first round on the sum of b is at most, for every sure member,
 
 .. math:: (1 - \alpha) \Big( \frac{F + M D (D / 8 + P) / \beta}{1 - \beta} + 1 + \log_2 n \Big).
 
 Labels that come late: e, b and r are those of the round in which the prediction was made, and the
 formula holds for losses of the book when labels come; the sum of the differences is known.
-
-The idea of a budget is that of conservative bandits (Wu et al., 2016), for the surrogate gap:
-credit accrues while the committee predicts, and the price is c.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.committee.account import (
+    ACCOUNT,
+    HEAD,
+    NONE,
+    RESERVED,
+    SCALE,
+    SOME,
+    SURE,
+    TOLD,
+    Account,
+    Watched,
+    beside,
+    check_heaviest,
+    overdraws,
+    released,
+    reserved,
+    rounded_up,
+    settled,
+)
 from driftline.errors import InputError
 from driftline.kernels import GUARD, exp, kernel
 from driftline.learner import Member, Ticket
-from driftline.learner.sample_weight import LEAST_WEIGHT, MOST_WEIGHT
 from driftline.tasks import Task
 
-__all__ = ["BUDGET", "KEPT", "Guard", "Sure", "Watched", "late_of", "promised", "sure_of"]
-
-#: The usual budget, in mistakes.
-BUDGET = 5.0
+__all__ = ["Guard", "Sure", "sure_of"]
 
 #: What is shared among members in each round, set by set; the first is that of sure members.
 SHARE_VALUES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
-
-#: The state begins with the account, what is reserved, the sum of b, in how many rounds the book
-#: has predicted, and by how much b exceeds (1 - alpha) L at the label in sum, which is negative
-#: where labels come at once, and the scale of sample weights; then come the logarithms of the sets'
-#: weights, those of the sure members' weights, and the other sets' weights. Reserves are for a
-#: weight of 1: they count times the scale, which may grow until labels come.
-ACCOUNT, RESERVED, BOOK, ACTED, LATE, SCALE, HEAD = 0, 1, 2, 3, 4, 5, 6
-
-#: What is kept of a round until its label: e - b, b, what is reserved, which prediction it is.
-KEPT = 4
 
 #: Parameters: 1 - alpha, the budget, the cost of no answer, the least probability of an answer, and
 #: whether what is asked for is reserved.
 RATIO, MOST, COST, CHANCE, RESERVES = range(5)
 
-#: Reserves are multiples of this, so that their sums have no rounding.
-GRAIN = 2.0**24
-
 #: The least probability that is counted.
 LEAST = 1e-300
-
-#: Kinds of members: without probabilities, with them, sure.
-NONE, SOME, SURE = 0, 1, 2
 
 
 @kernel(GUARD)
@@ -95,11 +81,13 @@ def watch(
     after the round, what was reserved for it, and the share of predictions that were refused, 1 if
     the book predicts. Without ``labels`` nothing is learned, and ``book`` has e and b of all
     labels, and that share. A sample weight of -1 is for a round that is only asked for, -2 for one
-    whose label never comes: what is :data:`KEPT` stands last in the round's row of ``kept``.
+    whose label never comes: e - b, b, what is reserved and which prediction it is stand last in the
+    round's row of ``kept``. Behind the head of the state stand the logarithms of the sets' weights,
+    those of the sure members' weights, and the other sets' weights.
     """
     rounds, count, members = scores.shape
     sets, learning = len(SHARE_VALUES), labels.size > 0
-    ratio, cost, scale = params[RATIO], params[COST], state[SCALE]
+    ratio, cost = params[RATIO], params[COST]
     of_sets = state[HEAD : HEAD + sets]
     own = state[HEAD + sets :]
     mean = work[:members]
@@ -114,7 +102,6 @@ def watch(
     for j in range(members):
         if kinds[j] != NONE:
             able += 1
-    account, reserved = state[ACCOUNT], state[RESERVED]
     for t in range(rounds):
         total = 0.0
         for j in range(members):
@@ -167,8 +154,8 @@ def watch(
             for k in range(count):
                 e[k] = cost if v < 0 else 0.0 if k == v else 1.0
                 most = max(most, e[k] - b[k])
-            most = math.ceil(most * GRAIN) / GRAIN
-            acts = account + scale * (reserved + most) > (level + 1) * params[MOST] * scale
+            most = rounded_up(most)
+            acts = overdraws(state, most, (level + 1) * params[MOST])
             if not acts:
                 break
         acted = 1.0 if acts else refused / levels
@@ -194,30 +181,32 @@ def watch(
                 book[t, k], book[t, count + k] = e[k], b[k]
             book[t, 2 * count] = acted
             if params[RESERVES] > 0.0:
-                reserved += most
+                reserved(state, most, 1.0)
             continue
         y = labels[t]
         excess, may = e[y] - b[y], b[y]
         counts = sample_weight[t] if sample_weight.size > 0 else 1.0
-        most = most if counts > -2.0 else 0.0
-        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, scale * most, acted
         if counts < 0.0:
-            reserved += most
+            beside(state)
+            most = most if counts > -2.0 else 0.0
+            reserved(state, most, 1.0)
+        paid[t, 0], paid[t, 1], paid[t, 3], paid[t, 4] = e[y], may, state[SCALE] * most, acted
+        if counts < 0.0:
             row = kept[rounds_of[t]]
             row[row.size - 4], row[row.size - 3] = excess, may
             row[row.size - 2], row[row.size - 1] = most, acted
         if counts >= 0.0 and rounds_of.size > 0:
             row = kept[rounds_of[t]]
             excess, may = row[row.size - 4], row[row.size - 3]
-            reserved, acted = reserved - row[row.size - 2], row[row.size - 1]
+            released(state, row[row.size - 2], 1.0)
+            acted = row[row.size - 1]
+        if counts >= 0.0:
+            state[TOLD] += 1.0
+            if rounds_of.size == 0:
+                beside(state)
         if counts > 0.0:
-            while scale < counts:
-                scale *= 2.0
-            account = max(0.0, account + counts * excess)
-            state[BOOK] += counts * may
-            state[LATE] += counts * (may - may_pay[y])
-            state[ACTED] += 1.0 if acted > 0.0 else 0.0
-            power, high = counts / scale, -math.inf
+            settled(state, counts, excess, may, may_pay[y], acted)
+            power, high = counts / state[SCALE], -math.inf
             for j in range(members):
                 norm[j] = max(powers[y * members + j] * norm[j], LEAST)
                 if kinds[j] == SURE:
@@ -246,9 +235,7 @@ def watch(
                 largest = max(largest, of_sets[g])
             for g in range(sets):
                 of_sets[g] -= largest
-        paid[t, 2] = account + scale * reserved
-    if learning:
-        state[ACCOUNT], state[RESERVED], state[SCALE] = account, reserved, scale
+        paid[t, 2] = state[ACCOUNT] + state[SCALE] * state[RESERVED]
 
 
 class Sure(NamedTuple):
@@ -295,28 +282,16 @@ def sure_of(member: Member, heaviest: float = 1.0, scaled: float = math.inf) -> 
     return Sure(beta, diameter, steep, norm) if beta < 1.0 else None
 
 
-class Watched(NamedTuple):
-    """What a guard makes of some rounds.
-
-    ``played`` are predictions as rows of numbers, ``paid`` the columns of :func:`watch`, and
-    ``book`` has e and b of all labels where nothing was learned.
-    """
-
-    played: np.ndarray
-    paid: np.ndarray
-    book: np.ndarray
-
-
-class Guard:
-    """An account between a committee's predictions and a book with a theorem.
-
-    ``reserves`` has what is reserved for outstanding tickets, by their numbers.
+class Guard(Account):
+    """An account between a committee's predictions and the probabilities of sure members.
 
     >>> import driftline as dl
     >>> learner = dl.auto(dl.tasks.Multiclass(3))
     >>> learner.guard.budget, len(learner.guard.sure)
     (5.0, 10)
     """
+
+    kept = 4
 
     def __init__(
         self,
@@ -327,9 +302,8 @@ class Guard:
         levels: int = 1,
         scaled: float = math.inf,
     ):
-        self.task, self.members, self.levels = task, len(members), levels
-        self.budget, self.heaviest = check_budget(budget), check_heaviest(heaviest)
-        self.known = [sure_of(member, self.heaviest, scaled) for member in members]
+        self.levels, sets, heaviest = levels, len(SHARE_VALUES), check_heaviest(heaviest)
+        self.known = [sure_of(member, heaviest, scaled) for member in members]
         if not self.sure or task.answers.kind not in ("classes", "sign"):
             raise InputError(
                 "a guard needs a member with a theorem for its losses, as dl.auto(task) has them "
@@ -339,18 +313,15 @@ class Guard:
             SURE if made is not None else NONE if member.nats is None else SOME
             for made, member in zip(self.known, members, strict=True)
         ]
-        self.kinds = np.array(kinds, dtype=np.int64)
+        more = sets + sets * len(members)
+        super().__init__(task, np.array(kinds, dtype=np.int64), budget, heaviest, more)
         self.labels = len(list(task.answers.all_labels))
         limit, cost = task.doubt
         self.cost = cost if math.isfinite(limit) else math.inf
-        self.ratio, self.chance = 0.5, 0.0
+        self.ratio, self.chance, self.draws = 0.5, 0.0, math.isinf(self.cost)
         if math.isfinite(self.cost):
             doubting: Any = task
             self.ratio, self.chance = 1.0 / doubting.odds, doubting.least_chance
-        self.reserves: dict[int, float] = {}
-        sets = len(SHARE_VALUES)
-        self.state = np.zeros(HEAD + sets + sets * self.members)
-        self.state[SCALE] = self.heaviest
         self.state[HEAD : HEAD + sets] = np.log([0.5, *[0.5 / (sets - 1)] * (sets - 1)])
         self.state[HEAD + sets + self.members :] = np.tile(
             (self.kinds != NONE) / np.count_nonzero(self.kinds), sets - 1
@@ -359,51 +330,14 @@ class Guard:
     # -- what is known
 
     @property
-    def sure(self) -> list[Sure]:
-        """What is known of the members that have a theorem for their losses."""
-        return [made for made in self.known if made is not None]
-
-    @property
-    def weighed(self) -> np.ndarray:
-        """Which members are averaged: all but sure ones, which are there for the book."""
-        others: np.ndarray = self.kinds != SURE
-        return others if others.any() else ~others
-
-    @property
     def price(self) -> float:
         """How many bits more the book loses than its best sure member."""
         return 1.0 + math.log2(len(self.sure))
 
-    @property
-    def total(self) -> float:
-        """What the book has allowed since the first round."""
-        return float(self.state[BOOK])
-
-    @property
-    def bound(self) -> float:
-        """What predictions have cost since the first round at most, in expectation.
-
-        The budget counts mistakes of the largest weight, doubled until no row was heavier. The
-        account is above it only where copies have predicted, each with the budget for itself.
-        """
-        most = self.levels * self.budget * float(self.state[SCALE])
-        return self.total + max(most, float(self.state[ACCOUNT]))
-
-    @property
-    def acted(self) -> int:
-        """In how many rounds a prediction was refused, of those whose label came."""
-        return int(self.state[ACTED])
-
-    @property
-    def late(self) -> float:
-        """What late labels, and that b is 1 at most, have added to the formula."""
-        return float(self.state[LATE])
-
-    def formula(self, sure: Sure, comparator_loss: float, path_length: float) -> float:
+    def formula(self, known: Sure, comparator_loss: float, path_length: float) -> float:
         """Return the bound of the total against a comparator, by one sure member."""
-        bits = sure.bits(comparator_loss, path_length, self.heaviest)
-        budget = self.levels * self.budget
-        return self.ratio * bits + self.heaviest * (self.ratio * self.price + budget)
+        bits = known.bits(comparator_loss, path_length, self.heaviest)
+        return self.ratio * bits + self.heaviest * (self.ratio * self.price + self.most)
 
     def least(self, comparator_loss: float, path_length: float, diameter: float = 0.0) -> float:
         """Return the least of these bounds, by members whose ball is no smaller than this.
@@ -432,10 +366,7 @@ class Guard:
                 f"of diameter {sure.diameter:g}"
             )
         lines[0] += f", on standardised rows of norm {made.norm:.4g} at most"
-        lines.append(
-            f"guard  by {len(self.sure)} members with a theorem, with a budget of {self.budget:g}: "
-            f"it has acted in {self.acted} rounds"
-        )
+        lines.append(self._promise(f"{len(self.sure)} members with a theorem"))
         return lines
 
     # -- rounds
@@ -484,7 +415,7 @@ class Guard:
         played, paid = np.empty((rounds, 1), np.int64), np.empty((rounds, 5))
         book = np.empty((0 if len(given[0]) else rounds, 2 * count + 1))
         work = np.empty((4 + count) * members + 4 * count + len(SHARE_VALUES))
-        rounds_of, kept = late or (np.empty(0, np.int64), np.empty((0, KEPT)))
+        rounds_of, kept = late or (np.empty(0, np.int64), np.empty((0, self.kept)))
         watch.compiled(
             *(scores, self.codes(champion).reshape(rounds, -1), *given, self.kinds),
             np.array(params),
@@ -501,124 +432,36 @@ class Guard:
             encoded[drawn] = chances @ self.task.encode_losses(rows, self.task.dim)
         return encoded
 
-    def then(self, ticket: Ticket, label: Any) -> np.ndarray:
-        """Return what is :data:`KEPT` of a ticket, given its label; nothing is reserved by it."""
+    def _book(self, ticket: Ticket) -> np.ndarray:
+        """Return e and b of all labels, and the share of predictions that were refused."""
         book = ticket.checked_book()
+        if not ((book >= 0.0) & (book <= 1.0)).all() or len(book) < 5 or len(book) % 2 == 0:
+            raise InputError(
+                f"ticket {ticket.number} needs what a guard has written, not {book!r:.50}"
+            )
+        return book
+
+    def then(self, ticket: Ticket, label: Any) -> np.ndarray:
+        """Return what is kept of a ticket, given its label; nothing is reserved by it."""
+        book = self._book(ticket)
         count = (len(book) - 1) // 2
         (code,) = self.codes(np.asarray(label))
         if code >= count:  # a class from after the ticket
             return np.array([0.0, 1.0, 0.0, book[-1]])
         return np.array([book[code] - book[count + code], book[count + code], 0.0, book[-1]])
 
-    # -- reserves
+    def _most_of(self, ticket: Ticket) -> float:
+        book = self._book(ticket)
+        count = (len(book) - 1) // 2
+        return float((book[:count] - book[count:-1]).max()) if book[-1] < 1.0 else 0.0
 
-    def reserve(self, tickets: Sequence[Ticket]) -> None:
-        """Reserve what the predictions of tickets may cost beyond the book."""
-        for ticket in tickets:
-            book = ticket.checked_book()
-            count = (len(book) - 1) // 2
-            most = float((book[:count] - book[count:-1]).max())
-            if most > 0.0 and book[-1] < 1.0:
-                self.reserves[ticket.number] = math.ceil(most * GRAIN) / GRAIN
-
-    def settle(self, outstanding: Any, waiting: np.ndarray | None) -> None:
-        """Let reserves be those of outstanding tickets, and of rounds of a run that wait."""
-        if self.reserves:
-            self.reserves = {n: own for n, own in self.reserves.items() if n in outstanding}
-        total = math.fsum(self.reserves.values())
-        self.state[RESERVED] = total if waiting is None else total + waiting[:, -2].sum()
-
-    # -- the state as a value
-
-    def saved(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays; the sum of reserves follows from them."""
-        numbers, state = np.array(list(self.reserves), dtype=np.int64), self.state.copy()
-        state[RESERVED] = 0.0
-        return {
-            "guard": np.r_[self.budget, self.heaviest, self.kinds, state],
-            "reserved.numbers": numbers,
-            "reserved": np.array(list(self.reserves.values()), dtype=np.float64),
-        }
-
-    def resume(self, saved: Any, outstanding: Any = None) -> None:
-        """Go on from a saved state, if it is valid for this committee and its tickets."""
-        sets, first = len(SHARE_VALUES), 2 + self.members
-        given: Any = saved if isinstance(saved, dict) else {}
-        state, numbers, reserved = map(given.get, ("guard", "reserved.numbers", "reserved"))
-        good: Any = isinstance(state, np.ndarray) and state.shape == (first + len(self.state),)
-        good = good and state.dtype == np.float64 and bool(np.isfinite(state).all())
-        good = good and tuple(state[:2]) == (self.budget, self.heaviest)
-        good = good and bool(((state[2:first] == self.kinds) | (state[2:first] == SOME)).all())
-        if good:
-            kinds, state = state[2:first].astype(np.int64), state[first:]
-            good = bool((kinds == SURE).any() and ((kinds == NONE) == (self.kinds == NONE)).all())
-        if good:
-            weights = state[HEAD + sets + self.members :].reshape(sets - 1, self.members)
-            some = self.kinds != NONE
-            logs = state[HEAD + sets : HEAD + sets + self.members]
-            heads = np.delete(state[:HEAD], LATE)
-            good = bool((heads >= 0.0).all() and state[SCALE] >= self.heaviest)
-            good = good and -1.0 < state[HEAD : HEAD + sets].max() <= 1e-9
-            good = good and -1.0 < logs[kinds == SURE].max() <= 1e-9
-            good = good and bool((weights[:, some] > 0.0).all()) and not weights[:, ~some].any()
-            good = good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)
-        if good:
-            good = isinstance(numbers, np.ndarray) and isinstance(reserved, np.ndarray)
-            good = good and (numbers.dtype, reserved.dtype) == (np.int64, np.float64)
-            good = good and numbers.shape == reserved.shape == (numbers.size,)
-            good = good and bool(((reserved > 0.0) & (reserved <= 1.0)).all())
-            good = good and bool((np.diff(numbers) > 0).all())
-            good = good and (outstanding is None or bool(np.isin(numbers, outstanding).all()))
-        if not good:
-            raise InputError("this is no account of a guard of these members")
-        self.kinds, self.state = kinds, np.array(state)
-        pairs = zip(self.known, kinds, strict=True)
-        self.known = [made if kind == SURE else None for made, kind in pairs]
-        self.reserves = dict(zip(numbers.tolist(), reserved.tolist(), strict=True))
-
-    def check_kept(self, kept: np.ndarray) -> None:
-        """Refuse what no guard has :data:`KEPT` of rounds."""
-        excess, rest = kept[:, 0], kept[:, 1:]
-        whole = ((rest >= 0.0) & (rest <= 1.0)).all() and not (
-            rest[:, -1] * self.levels % 1.0
-        ).any()
-        if not whole or (np.abs(excess) > 1.0).any():
-            raise InputError(f"a guard cannot have kept {kept!r:.60} of rounds that wait")
-
-    def copy(self) -> Guard:
-        """Return an independent copy."""
-        other = object.__new__(Guard)
-        other.__dict__.update(self.__dict__)
-        other.state, other.reserves = self.state.copy(), dict(self.reserves)
-        return other
-
-
-def promised(saved: dict[str, np.ndarray]) -> dict[str, float]:
-    """Return budget and largest weight of a saved guard, by name."""
-    budget, heaviest = saved["guard"][:2].tolist()
-    return {"budget": budget, "largest_weight": heaviest}
-
-
-def late_of(saved: dict[str, np.ndarray]) -> float:
-    """Return :attr:`Guard.late` of a saved guard."""
-    sets = len(SHARE_VALUES)  # members have a kind, a logarithm and a weight in all other sets
-    first = 2 + (len(saved["guard"]) - 2 - HEAD - sets) // (sets + 1)
-    return float(saved["guard"][first + LATE])
-
-
-def check_budget(budget: Any) -> float:
-    """Return a budget, if it can be one: 0 or more mistakes."""
-    good = isinstance(budget, (int, float)) and not isinstance(budget, bool)
-    if not good or not 0.0 <= budget <= sys.float_info.max:
-        raise InputError(f"budget must be a number of mistakes, 0 or more, not {budget!r:.80}")
-    return float(budget)
-
-
-def check_heaviest(weight: Any) -> float:
-    """Return the largest sample weight, if it can be one."""
-    good = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-    if not good or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-        raise InputError(
-            f"largest_weight must be from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, not {weight!r:.80}"
-        )
-    return float(weight)
+    def _may_be(self, kinds: np.ndarray, rest: np.ndarray) -> bool:
+        sets, some = len(SHARE_VALUES), self.kinds != NONE
+        good = bool(((kinds == self.kinds) | (kinds == SOME)).all())
+        if not good or not (kinds == SURE).any() or ((kinds == NONE) == some).any():
+            return False
+        logs, weights = rest[sets : sets + self.members], rest[sets + self.members :]
+        weights = weights.reshape(sets - 1, self.members)
+        good = -1.0 < rest[:sets].max() <= 1e-9 and -1.0 < logs[kinds == SURE].max() <= 1e-9
+        good = good and bool((weights[:, some] > 0.0).all()) and not weights[:, ~some].any()
+        return good and np.allclose(weights.sum(axis=1), 1.0, atol=1e-6)

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from driftline.bandit import Bandit, Clicks
+from driftline.committee.account import BUDGET
 from driftline.committee.combine import rule_of
 from driftline.committee.committee import Committee
-from driftline.committee.guard import BUDGET
 from driftline.committee.suited import certain_decoder, certain_loss, detector
-from driftline.decoders import Answer, Argmax, default_decoder
+from driftline.decoders import Answer, Argmax, Marginal, default_decoder
 from driftline.detectors import Cusum, Detector
 from driftline.domains import Ball
 from driftline.errors import InputError
@@ -35,7 +35,7 @@ from driftline.features import (
     Standardiser,
 )
 from driftline.learner import OGD, Member
-from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
+from driftline.losses import CRF, ConvolutionalFenchelYoung, Logistic, Loss, Scaled
 from driftline.members import Forest, NaiveBayes, Neighbours, Tables, member_of
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate, Relative
@@ -171,19 +171,18 @@ def auto(
     and those without an intercept, are for at most 32. On other rows they are left out.
 
     Of classes and signs what is most probable in the mean of members' probabilities is predicted;
-    for other tasks all vote, as everywhere with ``combine="vote"``. With ``combine="draw"`` a
-    member is drawn by its weight. For classes, signs and tags a draw has one more member, whose own
-    theorem bounds what the committee pays before the first round: see
-    :attr:`Committee.apriori_bound`. Averaged probabilities have no such bound, and err least.
+    for other tasks all vote, as everywhere with ``combine="vote"``. Averaged probabilities err
+    least.
 
     For ``dl.tasks.Abstaining(task, cost)`` members predict none in doubt, and so does the committee
     where an answer could cost more. The linear ones have twins that always answer, which is better
     where labels are noisy and no answer costs nearly as much as a guess.
 
-    Unless ``effort="fast"`` is given, a guard holds averaged probabilities to the bound of a
-    theorem (:mod:`driftline.committee.guard`): in expectation they cost at most ``budget`` mistakes
-    more, by default 5, than what ten members with a theorem allow. With ``effort="fast"`` there is
-    a guard if a budget is given.
+    A guard holds predictions to the bound of a theorem (:mod:`driftline.committee.account`): in
+    expectation they cost at most ``budget`` times the largest loss more than members with a theorem
+    allow, ten of them for classes and signs, one for other tasks. The budget is 5, and there is no
+    guard, with ``effort="fast"`` and for sequences and documents, unless one is given: late labels
+    of these reserve the largest loss each, so that few predictions may be outstanding.
 
     ``members`` are further members, or models of any kind as :func:`guarded` takes them: the
     committee follows them while they are good, and leaves them when they are not.
@@ -224,14 +223,12 @@ def auto(
     lineup = LINEUPS.get(kind, _structured)
     combine = usual_rule(task) if combine is None else combine
     rule_of(combine).check(task)
-    if budget is None and (combine == "first" or (effort != "fast" and combine == "mix")):
+    if budget is None and (combine == "first" or not (effort == "fast" or task.layout.ragged)):
         budget = BUDGET
     own = [one if isinstance(one, Member) else member_of(one, task) for one in members]
     members = list[Member](lineup(task, rest))
     if task.answers is not task:
         members += [_answering(member, cost) for member in lineup(task, rest)]
-    if combine == "draw" and kind in ("classes", "sign", "tags"):
-        members.append(_sure(task, rest, constant, seed))
     if not task.layout.ragged:
         for part in EFFORTS[effort]:
             first = lineup(task, rest | {"intercept": False})[: MAPPED.get(kind, MAPPED_OTHERS)]
@@ -241,8 +238,10 @@ def auto(
     if effort != "fast" and kind in ("classes", "sign") and task.kernels is not None:
         members += _counting(task, effort)
     members = [*own, *members] if combine == "first" else [*members, *own]
-    if budget is not None and combine in ("mix", "first"):
+    if budget is not None and rule_of(combine).scored:
         members += _with_theorem(task, rest, constant, scaler)
+    elif budget is not None:
+        members.append(_book_of(task, rest, constant, seed))
     return Committee(members, combine, scaling=scaler, seed=seed, budget=budget)
 
 
@@ -322,17 +321,24 @@ def usual_rule(task: Task) -> str:
     return "mix" if task.answers.kind in ("classes", "sign") else "vote"
 
 
-def _sure(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> OGD:
-    """Return a member with a useful theorem, for committees that draw.
+def _book_of(task: Task, rest: Rest, constant: bool | float, seed: int | None) -> OGD:
+    """Return the member whose theorem holds a vote: its rate never grows, it never starts again.
 
-    Its ball is small, its rows are short, its rate never grows and it never starts again. In a vote
-    it would change nothing but the time: its rows are scaled once more.
+    Its ball is small. Rows of one size are short for it, so that the bound does not depend on them.
     """
-    short: Map = Shorten()
-    if not rest["intercept"]:
-        short = Chain(Standardise(constant), short)
-    side = task.dim**0.5 if task.kind == "tags" else 1.0
-    loss, decoder = default_decoder(Logistic(task.answers), task)
+    kind, side = task.answers.kind, 1.0
+    loss: Loss
+    if kind in ("classes", "sign", "tags"):
+        loss, decoder = default_decoder(Logistic(task.answers), task)
+        side = task.dim**0.5 if kind == "tags" else 1.0
+    elif kind == "chain":
+        loss = CRF(task)
+        decoder = Marginal(loss)
+    else:
+        loss, decoder = default_decoder(ConvolutionalFenchelYoung(task), task)
+    short: Map | None = None
+    if not task.layout.ragged:
+        short = Shorten() if rest["intercept"] else Chain(Standardise(constant), Shorten())
     return OGD(loss, decoder, Polyak(), Ball(SURE * side), features=short, seed=seed, **rest)
 
 

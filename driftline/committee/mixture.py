@@ -231,7 +231,6 @@ def mix(
         if counts < 0.0:  # a round that is only asked for
             for g in range(sets):
                 kept[rounds_of[t], g] = paid[g]
-            kept[rounds_of[t], sets] = loss_of(predictions[t, 0], label, cost)
         if counts <= 0.0:
             if counts == 0.0 and alarms.size > 0:
                 skip(alarms)
@@ -343,7 +342,7 @@ class Mixture:
 
     def look(self, shares: Shares, scores: np.ndarray) -> Mixed:
         """Return what would be said next of each of some rounds; any number of threads may."""
-        theirs = np.empty((len(scores), shares.kept - 1), np.int64)
+        theirs = np.empty((len(scores), shares.kept), np.int64)
         given = (NO_LOSSES, NO_LABELS, ONCE)
         return self._mix(shares, scores, *given, (*SILENT, *AT_ONCE), theirs)
 
@@ -359,7 +358,7 @@ class Mixture:
         out: np.ndarray | None = None,
     ) -> Mixed:
         rounds, count, members = scores.shape
-        sets, rows = shares.kept - 1, 2 * count + ROWS
+        sets, rows = shares.kept, 2 * count + ROWS
         work = np.empty((rows + 1) * members + rows + sets * (count + 1))
         weights = np.empty((rounds, members)) if out is None else out
         probabilities, made = np.empty((rounds, count)), np.empty((rounds, 1), np.int64)

@@ -26,7 +26,6 @@ VERSION = 1
 class CommitteeState:
     """All that changes when a committee learns: members, weights, scaling, beliefs, guard, tickets.
 
-    What late labels have added to bounds is part of ``shares``.
     The i-th random number is a function of ``key`` and i, and ``tickets`` is the number of the next
     one; members draw theirs by the same number. In the origin of a trace ``members`` is empty:
     their states are in the members' own traces.
@@ -63,7 +62,7 @@ class CommitteeState:
             about["identity"] = self.identity
         if self.late is not None:
             about["late"] = self.late[0]
-        arrays = {"shares": self.shares.state, "bills": self.shares.sums}
+        arrays = {"shares": self.shares.state}
         if self.late is not None:
             arrays |= {f"late.{name}": array for name, array in self.late[1].items()}
         if self.scaling is not None:
@@ -119,7 +118,7 @@ def _of(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
 
 def _shares(arrays: Mapping[str, np.ndarray], members: int) -> Shares:
     shares = Shares(members)
-    shares.resume(arrays["shares"], arrays["bills"])
+    shares.resume(arrays["shares"])
     return shares
 
 

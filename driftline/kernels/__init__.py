@@ -44,6 +44,7 @@ from driftline.kernels.products import turn as turn
 from driftline.kernels.program import Program as Program
 from driftline.kernels.signatures import ALARMS as ALARMS
 from driftline.kernels.signatures import AVERAGE as AVERAGE
+from driftline.kernels.signatures import BALANCE as BALANCE
 from driftline.kernels.signatures import BANDIT as BANDIT
 from driftline.kernels.signatures import BEST as BEST
 from driftline.kernels.signatures import CLICKS as CLICKS

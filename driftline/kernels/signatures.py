@@ -240,10 +240,9 @@ POINT = types.void(vector, vector, vector, vector)
 RANKS = types.void(vector, vector, vector, vector, integers)
 
 #: ``shares(losses, largest, sample_weight, grid, state, work, weights, surrogate, nats, beliefs,
-#: params, log, rounds, paid, bills)``: the weights of members, round after round; beliefs, if there
-#: are any, from surrogate losses; and a log of alarms, where the weighted mean of losses rises.
-#: Where labels come late, the round of every event and what sets and weights paid for each; what
-#: that bills.
+#: params, log, rounds, paid)``: the weights of members, round after round; beliefs, if there are
+#: any, from surrogate losses; and a log of alarms, where the weighted mean of losses rises. Where
+#: labels come late, the round of every event and what sets paid for each.
 SHARES = types.void(
     matrix,
     types.float64,
@@ -260,7 +259,6 @@ SHARES = types.void(
     vector,
     integers,
     matrix,
-    vector,
 )
 
 #: ``mix(scores, losses, labels, cost, sample weights, grid, state, calibration, work, weights,
@@ -304,6 +302,10 @@ GUARD = types.void(
     integers,
     matrix,
 )
+
+#: ``balance(given, sample weights, params, state, paid, rounds, kept)``: see
+#: :mod:`driftline.committee.one_book`.
+BALANCE = types.void(matrix, vector, vector, vector, matrix, integers, matrix)
 
 #: ``vote(predictions, weights, params, behind, out)``: from the members' labels, round after round.
 VOTE = types.void(predictions, matrix, vector, vector, predictions)

@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 def fits_flat(learner: Learner) -> bool:
     """Say whether a learner is a committee of compiled OGD, without maps, that draws nothing."""
-    if not isinstance(learner, Committee) or not learner.rule.certain or learner.guard:
+    if not isinstance(learner, Committee) or learner.guard:
         return False
     return not learner.task.layout.ragged and all(
         isinstance(member, OGD)

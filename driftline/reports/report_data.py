@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -252,5 +251,3 @@ def _bounds(data: ReportData, certificate: Certificate | CommitteeCertificate) -
     data.findings = list(certificate.findings)
     if not isinstance(certificate, CommitteeCertificate):
         data.delay_cost = 0.0 if certificate.delayed is None else certificate.delayed.cost
-    elif math.isfinite(certificate.factor):
-        data.delay_cost = certificate.factor * certificate.bill

@@ -49,10 +49,9 @@ def delay_in_words(data: ReportData) -> str:
     cost = data.delay_cost
     if not round(cost, 1) or not any(isinstance(bound, float) for bound in data.bounds.values()):
         return ""
-    which = "every bound" if data.weights is None else "the bound of the best member"
     if cost < 0.0:
-        return f"Late labels have taken {number(-cost)} from {which}: older weights were better"
-    return f"Late labels have added {number(cost)} to {which}"
+        return f"Late labels have taken {number(-cost)} from every bound: older weights were better"
+    return f"Late labels have added {number(cost)} to every bound"
 
 
 def said(told: list[ReportData]) -> str:

@@ -75,7 +75,7 @@ def _linear(learner: Learner) -> OGD | None:
     """Return the learner whose rounds these are: itself, or the one member of a committee."""
     if isinstance(learner, Committee) and len(learner.members) == 1:
         (member,), rule = learner.members, learner.rule
-        if rule.scored or not rule.certain:
+        if rule.scored or learner.guard is not None:
             return None
         if isinstance(member, OGD) and member.decoder.deterministic and not learner._tickets:
             return member

@@ -215,11 +215,6 @@ class Abstaining(Task):
         return Doubt(self.cost * self.odds * math.log(2.0), self.cost)
 
     @property
-    def vote_factor(self) -> float:
-        """What a vote may cost, over the mean of its members."""
-        return max(1.0 + self.cost, 2.0 - self.cost)
-
-    @property
     def guess(self) -> str:
         """No answer at all, unless a guess costs less."""
         return "no answer at all" if self.cost <= self.answers.guess_loss else "uniform guessing"

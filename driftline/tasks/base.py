@@ -81,11 +81,6 @@ class Task(Part):
     #: predictions are real numbers; kernels write whole ones.
     prediction_dtype: ClassVar[npt.DTypeLike] = np.int64
 
-    #: For tasks whose predictions are labels and whose loss is symmetric and 0 for equal ones: a
-    #: number c with ``loss(p, y) <= c (loss(p, q) + loss(q, y))`` for all labels. It is 1 for a
-    #: metric and 2 for the square of one; infinite where none is known.
-    triangle: ClassVar[float] = math.inf
-
     @fact
     def layout(self) -> Layout:
         """How scores are computed from inputs and weights; by default one vector a round."""
@@ -115,14 +110,6 @@ class Task(Part):
     def largest_loss(self) -> float:
         """The largest target loss."""
         return 1.0
-
-    @fact
-    def vote_factor(self) -> float:
-        """A number c: a vote costs at most c times the members' weighted average.
-
-        By default ``2 * triangle``, see :mod:`driftline.committee.combine.vote`.
-        """
-        return 2.0 * self.triangle
 
     @fact
     def guess_loss(self) -> float:

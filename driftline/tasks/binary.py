@@ -56,7 +56,6 @@ class Binary(Task):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "sign"
     zero_one: ClassVar[bool] = True
-    triangle: ClassVar[float] = 1.0
     dim: ClassVar[int] = 1
     classes: ClassVar[int] = 2
     all_labels: ClassVar[tuple[int, int]] = (-1, 1)

@@ -62,7 +62,6 @@ class FixedSize(VectorTask):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     entries: ClassVar[str] = "zeros and ones"
-    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse sizes that leave nothing to choose."""

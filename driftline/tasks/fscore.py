@@ -9,15 +9,10 @@ encoding that also knows how many there are (Ramaswamy et al., 2013): with s fro
 .. math:: \rho(y) = \big(1[y = \emptyset],\ y_i 1[|y| = s]\big), \qquad
    \ell^\rho(\hat y) = -\Big(1[\hat y = \emptyset],\ \frac{(1 + \beta^2) \hat y_i}{|\hat y| + \beta^2 s}\Big),
    \qquad c = 1.
-
-With J the Jaccard distance, a metric, the F1 loss is :math:`J / (2 - J)`, convex and increasing. So
-if :math:`J \le J' + J''`, its value at J is at most :math:`\frac{4 - J}{4 - 2J} \le \frac32` times
-the sum of those at :math:`J'` and :math:`J''`: this is ``triangle``.
 """  # noqa: E501
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +22,6 @@ import numpy as np
 
 from driftline.errors import InputError
 from driftline.kernels import DRAW, ENCODE, ENCODE_LOSS, helper, kernel
-from driftline.parts import fact
 from driftline.polytopes import Hull, Hypersimplex, Polytope
 from driftline.tasks.base import (
     Distribution,
@@ -145,11 +139,6 @@ class FScore(Task):
                 "operations",
                 stacklevel=3,
             )
-
-    @fact
-    def triangle(self) -> float:  # type: ignore[override]
-        """The constant of F1; with another beta the loss is not symmetric."""
-        return 1.5 if self.beta == 1.0 else math.inf
 
     def params(self, size: int) -> tuple[float, ...]:
         """Return the square of beta."""

@@ -71,7 +71,6 @@ class LabelRanking(VectorTask):
 
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     entries: ClassVar[str] = "ranks"
-    triangle: ClassVar[float] = 2.0  # half a squared distance
     constant_offset: ClassVar[float] = 0.5
     guess_loss: ClassVar[float] = 0.5
 

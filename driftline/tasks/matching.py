@@ -67,7 +67,6 @@ class Matching(VectorTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "matching"
     entries: ClassVar[str] = "columns"
-    triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

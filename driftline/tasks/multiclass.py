@@ -73,7 +73,6 @@ class Multiclass(PluralityTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "classes"
     zero_one: ClassVar[bool] = True
-    triangle: ClassVar[float] = 1.0
 
     #: gamma and nu of the first theorem, in the l1 norm (Sakaue et al., 2024).
     loss_slope: ClassVar[float] = 0.5

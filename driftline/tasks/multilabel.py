@@ -63,7 +63,6 @@ class Multilabel(VectorTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "tags"
     entries: ClassVar[str] = "zeros and ones"
-    triangle: ClassVar[float] = 1.0
     constant_offset: ClassVar[float] = 0.5
     guess_loss: ClassVar[float] = 0.5
 

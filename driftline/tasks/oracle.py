@@ -54,7 +54,6 @@ class Oracle(VectorTask):
     nu: float | None = None
 
     entries: ClassVar[str] = "whole numbers"
-    triangle: ClassVar[float] = 2.0  # a multiple of the squared distance
 
     def __post_init__(self) -> None:
         """Refuse a loss that would reward mistakes."""

@@ -64,7 +64,6 @@ class Ordinal(StructuredTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "levels"
     constant_offset: ClassVar[float] = 0.5
-    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse fewer than two levels."""

@@ -102,7 +102,6 @@ class Sequence(PaddedTask):
     kernels: ClassVar[TaskKernels] = TaskKernels(encode, encode_loss, draw)
     kind: ClassVar[str] = "chain"
     predicts_top: ClassVar[bool] = True
-    triangle: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         """Refuse fewer than two tags."""

@@ -59,6 +59,12 @@ class Batch:
         members = tuple(member.scored(size) for member in self.members)
         return Batch(dict(self.columns), members, self.table, self.late)
 
+    def scored_at(self, place: int, size: int) -> Batch:
+        """Return the batch of a committee with room for the scores of one of its members."""
+        members = list(self.members)
+        members[place] = members[place].scored(size)
+        return Batch(self.columns, tuple(members), self.table, self.late)
+
     def scored_in(self, parts: Sequence[np.ndarray]) -> Batch:
         """Return the batch of a committee with these as the scores of its members."""
         pairs = zip(self.members, parts, strict=True)

@@ -213,13 +213,8 @@ def _bound_lines(made: Guarantee) -> list[str]:
     if made.alone:
         own = "expected loss" if made.random else f"own loss, {short(made.paid)}"
         how = f"smallest bound of its {own}"
-    elif made.budget is not None:
-        how = f"{short(made.average)} that members with a theorem allow + {made.budget:g}"
     else:
-        times = "" if made.factor == 1.0 else f"{made.factor:g} x "
-        added = max(0.0, made.average - made.best)
-        whose = "best members' of all keys" if made.keys else "best member's"
-        how = f"{times}({whose} {short(made.best)} + {short(added)} for the weights)"
+        how = f"{short(made.allowed)} that members with a theorem allow + {made.budget:g}"
     lines = [f"  at most      {short(made.bound)}: {how}"]
     if round(made.delay_cost, 1) > 0.0:
         lines.append(" " * 15 + f"{short(made.delay_cost)} of it since labels came late")

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from driftline.app.runs.model import Model, Played
 from driftline.app.tables import Encoder
 from driftline.committee import Committee, CommitteeTrace, named
 from driftline.committee.pooling import chances_of
-from driftline.committee.shares import Stretch, stretches_of
 from driftline.errors import InputError
 from driftline.learner import Ticket
 from driftline.sets import Adaptive, SetLevel
@@ -55,8 +54,7 @@ class CommitteeModel(Model):
         super().__init__(learner, encoder, baselines_of(learner.task), about)
         self.predicted = learner.rounds
         self.totals = np.zeros(len(learner.members))
-        #: Rounds of the same scale of weights, since the first.
-        self.stretches: tuple[Stretch, ...] = ()
+        self._weight = 0.0
         self._drawn = 0  # random predictions without learning
 
     @classmethod
@@ -73,7 +71,7 @@ class CommitteeModel(Model):
     @property
     def weight(self) -> float:
         """The weights of all rounds together."""
-        return sum(stretch.weight for stretch in self.stretches)
+        return self._weight
 
     @property
     def rounds(self) -> int:
@@ -213,14 +211,14 @@ class CommitteeModel(Model):
         self.learner, self.classes, self.late = learner, classes, True
         paid = np.concatenate(risks)
         self._add(losses, paid)
-        self._note(paid)
+        self._weight += len(paid)
 
     def _count(
         self, losses: np.ndarray, risks: np.ndarray, weights: np.ndarray | None = None
     ) -> None:
         """Add up what was paid by the committee and by its members."""
         self._add([float(losses.sum())], risks.sum(axis=0, keepdims=True))
-        self._note(risks, weights)
+        self._weight += float(len(risks) if weights is None else weights.sum())
 
     def _add(self, losses: Iterable[float], risks: np.ndarray) -> None:
         """Add what the committee and its members have paid, one after the other."""
@@ -229,14 +227,6 @@ class CommitteeModel(Model):
         for loss in losses:
             self.loss += loss
         self.totals = np.cumsum(np.vstack([self.totals, risks]), axis=0)[-1]
-
-    def _note(self, risks: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Note the largest risk of some rounds, and how these count."""
-        largest = risks.max(axis=1)
-        if weights is not None:
-            largest = largest[weights > 0.0] / weights[weights > 0.0]
-        self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
-        self.stretches = stretches_of(weights, len(risks), self.stretches)
 
     def _new_classes(self, labels: Labels) -> list[int]:
         """Return the places, but for the first, from which on there are more classes."""
@@ -280,7 +270,7 @@ class CommitteeModel(Model):
             arrays |= {f"{SETS}{name}": array for name, array in own.items()}
         about["run"] |= {
             "totals": self.totals.tolist(),
-            "stretches": [list(stretch) for stretch in self.stretches],
+            "weight": self._weight,
         }
         return about, arrays
 
@@ -294,7 +284,9 @@ class CommitteeModel(Model):
             run = about["run"]
             made = cls(learner, Encoder.from_config(about["table"]), str(run["name"]))
             made._resume(run)
-            made.stretches = _stretches(run["stretches"], learner.rounds)
+            made._weight = float(run["weight"])
+            if not 0.0 <= made.weight < np.inf:
+                raise InputError(f"rounds cannot have the weight {made.weight}")
             if "sets" in about:
                 own = {k.removeprefix(SETS): a for k, a in arrays.items() if k.startswith(SETS)}
                 made.sets = SetLevel.from_saved(about["sets"], own)
@@ -337,12 +329,3 @@ def _columns(trace: CommitteeTrace) -> dict[str, np.ndarray]:
         own = trace.member_risk[:, j], trace.weights[:, j], member.eta, again
         columns |= {f"{what}.{j}": column for what, column in zip(PER_MEMBER, own, strict=True)}
     return columns
-
-
-def _stretches(saved: Any, rounds: int) -> tuple[Stretch, ...]:
-    """Return stretches from a file."""
-    made = tuple(Stretch(float(scale), int(n), float(weight)) for scale, n, weight in saved)
-    sums = [number for stretch in made for number in stretch]
-    if sum(stretch.rounds for stretch in made) > rounds or not all(0.0 < n < np.inf for n in sums):
-        raise InputError(f"{rounds} rounds cannot have the weights {made}")
-    return made

@@ -13,8 +13,7 @@ from driftline.app.runs.committee_model import CommitteeModel
 from driftline.app.runs.keyed_model import KeyedModel
 from driftline.app.runs.model import Model
 from driftline.certificates import best_piecewise, certify
-from driftline.certificates.committee_certificate import CommitteeCertificate
-from driftline.committee.shares import Shares, stretches_of
+from driftline.certificates.committee_certificate import NO_GUARD, CommitteeCertificate
 from driftline.comparators import Piecewise
 from driftline.domains import Ball
 from driftline.typing import Inputs, Json, Labels
@@ -31,9 +30,8 @@ MOST_WORK, SPARSE_ENTRY, PLAIN_ROUND = 2e7, 4, 1e5
 ALONE = "the bound of a single learner is known only by an audit of its rounds"
 
 #: Why keys have no bound, or no audit.
-WEIGHTED = "bounds by key are for rows that count once, and these have weights"
 ACCOUNTS = "every key has a guard with an account of its own, and these are not added up"
-BY_KEY = "rounds of keys are not kept: bounds are those of the weights of every key's committee"
+BY_KEY = "rounds of keys are not kept"
 
 
 @dataclass(frozen=True)
@@ -41,18 +39,15 @@ class Guarantee:
     """Bounds of a committee's loss since its first round, or of a single learner's in a run.
 
     ``paid`` is its own loss in these ``rounds`` and ``best`` the expected loss of its best member.
-    The weighted average of the members is at most ``average``, and the vote at most ``factor``
-    times that, infinite where nothing is known. If predictions are ``random``, this bounds the
-    expected loss, not the actual one. ``alone`` is whether there is only one learner.
+    In expectation it is at most ``allowed``, by the book of a guard or the audit of a single
+    learner, and the ``budget`` of the guard, which has ``acted`` in so many rounds. If predictions
+    are ``random``, this bounds the expected loss, not the actual one. ``alone`` is whether there is
+    only one learner.
     ``certificate`` is the audit of the run, None if there is none, and ``reason`` is why;
     ``searched`` is whether it is against weights fitted in hindsight, and not against zeros.
-    ``guess`` says what ``guessing`` is the loss of.
-    ``delay_cost`` is what late labels have added to the bound: 0 where all came at once, negative
-    where older weights were the better ones, infinite where there is no bound. ``no_bound`` says in
-    words why there is none, "" if there is one.
-
-    Of a guarded committee ``average`` is what the book has allowed, ``budget`` what may be paid
-    above that, and ``acted`` in how many rounds the book has predicted.
+    ``guess`` says what ``guessing`` is the loss of. ``delay_cost`` is what late labels have added
+    to the bound of a single learner, negative where older weights were the better ones.
+    ``no_bound`` says in words why there is none, "" if there is one.
 
     Where every key has a committee, all are sums over keys, and ``keys`` is how many there are.
     """
@@ -60,8 +55,7 @@ class Guarantee:
     rounds: int
     paid: float
     best: float
-    average: float
-    factor: float
+    allowed: float
     guessing: float | None
     certificate: CommitteeCertificate | None
     reason: str = ""
@@ -77,11 +71,8 @@ class Guarantee:
 
     @property
     def bound(self) -> float:
-        """The bound of the model's loss: of the weighted average, times the factor of the vote.
-
-        Of a guarded committee, what the book has allowed and the budget.
-        """
-        return self.factor * self.average + (self.budget or 0.0)
+        """The bound of the model's loss, infinite if there is none."""
+        return self.allowed + (self.budget or 0.0)
 
     @property
     def expected(self) -> float | None:
@@ -105,7 +96,7 @@ class Guarantee:
             "expected": self.expected,
             "best_member": self.best,
             "bound": self.bound if math.isfinite(self.bound) else None,
-            "delay_cost": self.delay_cost if math.isfinite(self.delay_cost) else None,
+            "delay_cost": self.delay_cost,
             "guess": self.guess,
             "guessing": self.guessing,
             "vacuous": self.vacuous,
@@ -134,104 +125,47 @@ def guarantee_of(model: Model, buffer: AuditBuffer | None, thorough: bool = Fals
         made, searched = audited(model, buffer, thorough)
     alone = len(model.learner.members) == 1
     paid, best = model.loss, float(model.totals.min())
-    average, factor, added, why = math.inf, 1.0, math.inf, ALONE
-    guard = model.learner.guard
+    allowed, cost, why, guard = math.inf, 0.0, NO_GUARD, model.learner.guard
+    how: dict[str, Any] = {}
     if guard is not None:
-        average, factor, added, why = guard.total, 1.0, 0.0, ""
-    elif not alone:
-        task, rule = model.learner.task, model.learner.rule
-        average, added, why = _average(model, best)
-        factor = rule.factor(task)
-        why = why if math.isfinite(factor) else rule.no_bound
-    elif made is not None:  # bounds of a learner are those of the run
+        allowed, why = guard.total, ""
+        how = {"budget": guard.bound - guard.total, "acted": guard.acted}
+    elif alone and made is not None:  # bounds of a learner are those of the run
         rounds, paid, best = made.rounds, made.total, made.best_total
-        average = min(_bounds(made).values(), default=math.inf)
+        allowed = min(_bounds(made).values(), default=math.inf)
         held = made.members[0]
-        added = 0.0 if held.delayed is None else held.delayed.cost
-        why = "" if math.isfinite(average) else str(next(iter(held.bounds().values())))
-    cost = 0.0
-    if model.late:
-        cost = math.inf if why else factor * added
+        cost = 0.0 if held.delayed is None else held.delayed.cost
+        why = "" if math.isfinite(allowed) else str(next(iter(held.bounds().values())))
+    elif alone:
+        why = ALONE
     guessing = _guessing(model, made, rounds)
-    how: dict[str, Any] = {"random": model.random, "alone": alone, "searched": searched}
+    how |= {"random": model.random, "alone": alone, "searched": searched, "no_bound": why}
     guess = model.learner.task.guess.removeprefix("uniform ")
-    given = (rounds, paid, best, average, factor, guessing, made, reason)
-    if guard is not None:
-        how |= {"budget": guard.bound - guard.total, "acted": guard.acted}
-    return Guarantee(*given, **how, guess=guess, delay_cost=cost, no_bound=why)
+    given = (rounds, paid, best, allowed, guessing, made, reason)
+    return Guarantee(*given, **how, guess=guess, delay_cost=cost)
 
 
 def _of_keys(model: KeyedModel) -> Guarantee:
-    """Return the sums of bounds over keys, each of which has a committee of its own.
-
-    The bound of a sum is the sum of bounds. A committee that began with the votes of another has
-    one change of members more to count.
-    """
+    """Return the sums over keys, each of which has a committee of its own."""
     scores, task = model.scores, model.task
     rounds, risks = scores.rounds[: len(scores)], scores.risks[: len(scores)]
-    largest, alone = task.largest_loss, risks.shape[1] == 1
     best = risks.min(axis=1) if risks.size else np.zeros(len(scores))
-    rule, average, why = model.learner.prototype.rule, math.inf, ""
-    factor = 1.0 if alone else rule.factor(task)
-    if alone:
-        why = ALONE
-    elif model.learner.prototype.guard is not None:
-        why = ACCOUNTS
-    elif rule.scored:
-        why = rule.no_bound
-    elif model.weighs:
-        why = WEIGHTED
-    elif model.largest_risk > largest * (1.0 + 1e-9):
-        why = _beyond(model.largest_risk, largest)
-    else:
-        changes, shares = int(model.learner.start == "shared"), Shares(risks.shape[1])
-        pairs, places = np.unique(np.column_stack([best, rounds]), axis=0, return_inverse=True)
-        bounds = [
-            shares.weighted_bound(total / largest, stretches_of(None, int(count)), changes)
-            for total, count in pairs.tolist()
-        ]
-        average = float(largest * np.array(bounds)[places.ravel()].sum()) if bounds else 0.0
-        why = "" if math.isfinite(factor) else rule.no_bound
+    alone, guarded = risks.shape[1] == 1, model.learner.prototype.guard is not None
     guess = task.mean_guess()
     return Guarantee(
         int(rounds.sum()),
         model.loss,
         float(best.sum()),
-        average,
-        factor,
+        math.inf,
         None if guess is None else float(guess) * model.weight,
         None,
         BY_KEY,
         random=model.random,
         alone=alone,
         guess=task.guess.removeprefix("uniform "),
-        no_bound=why,
+        no_bound=ALONE if alone else ACCOUNTS if guarded else NO_GUARD,
         keys=len(scores),
     )
-
-
-def _beyond(seen: float, largest: float) -> str:
-    """Say why there is no bound after a loss that was too large."""
-    said = f"an expected loss of {seen:.4g} was above the largest, {largest:.4g}"
-    return f"{said}: the bound of the weights does not hold for such losses"
-
-
-def _average(model: CommitteeModel, best: float) -> tuple[float, float, str]:
-    """Return the bound of the members' weighted average, and what late labels have added to it.
-
-    And why there is none: then both are infinite.
-    """
-    learner, largest = model.learner, model.learner.task.largest_loss
-    if learner.rule.scored:  # whose weights follow other losses
-        return math.inf, math.inf, learner.rule.no_bound
-    if model.largest_risk > largest * (1.0 + 1e-9):  # the weights' bound is for those in range
-        return math.inf, math.inf, _beyond(model.largest_risk, largest)
-    given = best / largest, model.stretches
-    at_once = largest * learner.shares.weighted_bound(*given)
-    if not model.late:
-        return at_once, 0.0, ""
-    bound = largest * learner.shares.weighted_bound(*given, bills=learner.bills.over(largest))
-    return bound, bound - at_once, ""
 
 
 def _bounds(made: CommitteeCertificate) -> dict[str, float]:
@@ -259,7 +193,7 @@ def audited(
     """
     trace, inputs, labels = buffer.trace(), buffer.inputs(), buffer.labels()
     members, comparator = model.learner.members, None
-    told = len(members) == 1 or math.isfinite(model.learner.rule.factor(model.task))
+    told = len(members) == 1
     guard = model.learner.guard
     sure = [] if guard is None else [j for j, own in enumerate(guard.known) if own is not None]
     able = sure or [j for j, member in enumerate(members) if told and member.searchable]

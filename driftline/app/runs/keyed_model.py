@@ -143,10 +143,6 @@ class KeyedModel(Model):
         others = trace.shared_target_loss[:, np.newaxis] if self.others else None
         self.scores.add(keys, trace.target_loss, trace.member_risk, weights, others)
         self.loss += float(trace.target_loss.sum())
-        largest = trace.member_risk.max(axis=1)
-        if weights is not None:
-            largest = largest[weights > 0.0] / weights[weights > 0.0]
-        self.largest_risk = max(self.largest_risk, float(largest.max(initial=0.0)))
         self.predicted += len(trace)
         return Played(trace.prediction, trace.target_loss, weights, {}, others)
 

@@ -50,19 +50,18 @@ class Played(NamedTuple):
 class Model(ABC):
     """A learner, and the encoder that makes inputs and labels for it.
 
-    ``loss`` is what it has paid since its first round, and ``largest_risk`` the largest expected
-    loss of a single round, over its weight. ``baselines`` have seen the same labels. ``classes`` is
-    how many classes have a name in rows that were learned from, or had one from the start: the
-    encoder may have met others in rows to come. ``predicted`` is how many rounds were predicted
-    before their label was known; labels that came late, or never, make it larger than ``rounds``,
-    and ``late`` is whether there were any.
+    ``loss`` is what it has paid since its first round. ``baselines`` have seen the same labels.
+    ``classes`` is how many classes have a name in rows that were learned from, or had one from the
+    start: the encoder may have met others in rows to come. ``predicted`` is how many rounds were
+    predicted before their label was known; labels that came late, or never, make it larger than
+    ``rounds``, and ``late`` is whether there were any.
 
     Where the encoder has a column of keys, inputs come with the key of every row.
     """
 
     def __init__(self, learner: Any, encoder: Encoder, baselines: Baselines, about: str = ""):
         self.learner, self.encoder, self.about = learner, encoder, about
-        self.loss, self.largest_risk = 0.0, 0.0
+        self.loss = 0.0
         self.predicted, self.late = 0, False
         self.classes = len(encoder.labels.values)
         self.balance = Balance() if encoder.balanced else None
@@ -232,7 +231,6 @@ class Model(ABC):
         about["run"] = {
             "name": self.about,
             "loss": self.loss,
-            "largest_risk": self.largest_risk,
             "baselines": self.baselines.state(),
             "baseline_losses": self.baseline_losses.tolist(),
             "balance": None if self.balance is None else self.balance.to_plain(),
@@ -243,9 +241,9 @@ class Model(ABC):
 
     def _resume(self, run: Json) -> None:
         """Go on with what :meth:`to_saved` has beside the learner, or refuse it."""
-        self.loss, self.largest_risk = float(run["loss"]), float(run["largest_risk"])
-        if not all(0.0 <= own < np.inf for own in (self.loss, self.largest_risk)):
-            raise InputError(f"losses cannot be {self.loss} and {self.largest_risk}")
+        self.loss = float(run["loss"])
+        if not 0.0 <= self.loss < np.inf:
+            raise InputError(f"a loss cannot be {self.loss}")
         self.baselines.resume(run["baselines"])
         losses = np.array(run["baseline_losses"], dtype=np.float64)
         if losses.shape != self.baseline_losses.shape or not (losses >= 0.0).all():

@@ -81,7 +81,6 @@ def certificate_of(machine: Machine, hosted: Hosted) -> Json:
         made |= {
             "best_member": guarantee.best,
             "bound": bound,
-            "delay_cost": guarantee.delay_cost if math.isfinite(guarantee.delay_cost) else None,
             "guessing": guarantee.guessing,
             "vacuous": None if bound is None else guarantee.vacuous,
             "reason": guarantee.no_bound,

@@ -2,14 +2,13 @@
 
 from driftline.committee.combine.base import Combine as Combine
 from driftline.committee.combine.base import Made as Made
-from driftline.committee.combine.draw import Draw
 from driftline.committee.combine.first import First
 from driftline.committee.combine.mix import Mix
 from driftline.committee.combine.vote import Vote
 from driftline.errors import InputError
 
 #: All rules by name: a further one is a file and a place in this list.
-RULES: dict[str, Combine] = {rule.name: rule for rule in (Vote(), Draw(), Mix(), First())}
+RULES: dict[str, Combine] = {rule.name: rule for rule in (Vote(), Mix(), First())}
 
 
 def rule_of(name: object) -> Combine:

@@ -6,7 +6,6 @@ import numpy as np
 
 from driftline.committee.combine.base import NOTHING_SAID
 from driftline.committee.combine.mix import Mix
-from driftline.tasks import Task
 
 __all__ = ["First"]
 
@@ -23,10 +22,6 @@ class First(Mix):
     levels = 2
     how = "by the first member"
     wrong = "not the first member's"
-
-    def describe(self, task: Task) -> str:
-        """Say how it predicts."""
-        return "as the first member predicts, while a guard allows it"
 
     def champions(self, mixed: np.ndarray, scores: np.ndarray, first: np.ndarray) -> np.ndarray:
         """Return the first member's predictions, and what is most probable."""

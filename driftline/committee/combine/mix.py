@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from driftline.committee.combine.base import Combine, Made
@@ -23,9 +21,7 @@ class Mix(Combine):
     name = "mix"
     scored = True
     how = "by averaged probabilities"
-    average = "what a draw would pay"
     wrong = "not what is most probable"
-    no_bound = "nothing bounds averaged probabilities without a guard: give a budget"
 
     def check(self, task: Task) -> None:
         """Refuse tasks other than classes and signs."""
@@ -34,14 +30,6 @@ class Mix(Combine):
                 f"combine={self.name!r} averages probabilities of classes and signs, not of "
                 f"{task!r:.80}: take 'vote'"
             )
-
-    def factor(self, task: Task) -> float:
-        """Return infinity: an average may err where most members do not."""
-        return math.inf
-
-    def describe(self, task: Task) -> str:
-        """Say how it predicts."""
-        return "most probable by averaged probabilities: not bounded by members' losses"
 
     def predictions(self, task: Task, made: Made) -> np.ndarray:
         """Return what was the most probable."""

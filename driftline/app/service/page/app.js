@@ -204,7 +204,6 @@ async function showMore() {
       entries.push(["bound", made.bound === null ? made.reason || "none"
         : number(made.bound, 1) + (made.vacuous ? " (vacuous: guessing is as good)" : "")]);
     }
-    if (made.delay_cost) entries.push(["what late labels add to it", number(made.delay_cost, 1)]);
     entries.push(["labels outstanding", number(made.outstanding)],
       ["the oldest has waited", age(made.oldest_seconds)], ["forgotten", number(made.expired)]);
     pairs(by("certificate"), entries);

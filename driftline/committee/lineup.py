@@ -36,7 +36,7 @@ from driftline.features import (
 )
 from driftline.learner import OGD, Member
 from driftline.losses import ConvolutionalFenchelYoung, Logistic, Loss, Scaled
-from driftline.members import Forest, NaiveBayes, Neighbours, Tables, member_of
+from driftline.members import Column, Forest, NaiveBayes, Neighbours, Tables, member_of
 from driftline.parts import check_flag
 from driftline.rates import AdaGrad, Constant, Decaying, Polyak, Rate, Relative
 from driftline.tasks import Task
@@ -288,7 +288,7 @@ def guarded(
     >>> bool(wrong > 400), bool(trace.target_loss.sum() < 100)
     (True, True)
     """
-    given = member_of(model, task, classes)
+    given = model.copy() if isinstance(model, Column) else member_of(model, task, classes)
     return auto(task, effort=effort, combine="first", budget=budget, members=[given], seed=seed)
 
 

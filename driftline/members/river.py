@@ -26,7 +26,7 @@ from driftline.features import Map, Raw
 from driftline.inputs import Rows
 from driftline.kernels import program as at
 from driftline.learner import Learner, Member, check_longer
-from driftline.members.classes import ClassMember
+from driftline.members.classes import EVEN, ClassMember
 from driftline.members.models import Absent, Given, asked, check_model, copied, row_of
 from driftline.parts import check_flag, from_config
 from driftline.state import State
@@ -35,9 +35,6 @@ from driftline.trace import Batch
 from driftline.typing import CheckedLabels, Json, Label
 
 __all__ = ["River", "member_of"]
-
-#: The share of chances that is given to all classes alike.
-EVEN = 1e-3
 
 
 class River(ClassMember):

@@ -19,6 +19,7 @@ __all__ = ["DAMAGE", "learner_from", "load", "loaded", "member_from", "member_ki
 #: The classes that a file may hold, and their packages, which are imported when needed.
 KINDS = {
     "OGD": "learner",
+    "Column": "members",
     "Forest": "members",
     "NaiveBayes": "members",
     "Neighbours": "members",

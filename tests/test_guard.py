@@ -13,6 +13,7 @@ from driftline.app.cli.screen import guarantee_lines
 from driftline.app.runs.guarantee import Guarantee
 from driftline.checks import check_learner
 from driftline.committee.guard import KEPT, SHARE_VALUES, Guard, sure_of
+from driftline.committee.trace import GUARDED
 from driftline.learner import Ticket
 from tests import naive
 from tests.howmany import examples, number
@@ -473,7 +474,7 @@ def test_sure_members_are_known_by_their_facts():
             guarded(task, 1.0, heaviest)
 
 
-@pytest.mark.parametrize("name", ["book", "account", "reserve", "acted", "prediction"])
+@pytest.mark.parametrize("name", [*GUARDED, "prediction"])
 @pytest.mark.parametrize("delay", [None, 5])
 def test_tampered_accounts_are_found(name, delay):
     task = T.Multiclass(3)
@@ -488,7 +489,7 @@ def test_tampered_accounts_are_found(name, delay):
     assert dl.certify(trace, None, X, y).findings
 
 
-@pytest.mark.parametrize("name", ["book", "account", "reserve", "acted"])
+@pytest.mark.parametrize("name", GUARDED)
 def test_columns_that_are_infinite_or_missing_are_found(name):
     X, y = table(T.Multiclass(3))
     trace = guarded(T.Multiclass(3), 0.5).run(X, y)
@@ -580,6 +581,9 @@ def test_a_model_is_followed_while_it_is_good_and_left_when_it_is_stale():
     assert trace.target_loss[half + 200 :].mean() < 0.05  # the model errs in every row
     assert trace.acted[half + 200 :].any()
     assert trace.risk.sum() <= learner.guard.bound
+    by_hand = trace.acted == 0.5  # where the model was refused, the average was predicted
+    np.testing.assert_array_equal(trace.averaged[by_hand], trace.target_loss[by_hand])
+    assert trace.averaged.sum() < trace.target_loss.sum()
     assert learner.guard.bound == pytest.approx(trace.book.sum() + 10.0)
     assert (trace.account <= 10.0 + 1e-9).all()
     made = dl.certify(trace, None, X, y)

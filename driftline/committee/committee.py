@@ -1070,9 +1070,11 @@ class Committee(Shell):
         """Return the columns of what was played under the guard."""
         rows, paid = room["played"], room["watched"]
         target, risk, book = self.task.losses(rows, labels), paid[:, 0], paid[:, 1]
+        averaged = self.task.losses(room["mixed"], labels)
         if (counts := room.columns.get("sample_weight")) is not None:
-            target, risk, book = target * counts, risk * counts, book * counts
+            target, risk, book, averaged = (own * counts for own in (target, risk, book, averaged))
         given = {"book": book, "account": paid[:, 2], "reserve": paid[:, 3], "acted": paid[:, 4]}
+        given["averaged"] = averaged
         return {"risk": risk, "target_loss": target, "prediction": rows} | given
 
     @property

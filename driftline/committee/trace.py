@@ -34,8 +34,9 @@ COLUMNS = ("risk", "target_loss", "prediction", "weights", "member_risk")
 WEIGHT, ARRIVAL = "sample_weight", "arrival"
 
 #: What a guard has done: what the book allows for the label, account and reserves after the round,
-#: what was reserved for it, and the share of predictions that were refused.
-GUARDED = ("book", "account", "reserve", "acted")
+#: what was reserved for it, the share of predictions that were refused, and the target loss of what
+#: is most probable in the mean of all members' probabilities.
+GUARDED = ("book", "account", "reserve", "acted", "averaged")
 
 
 class AuditOrigin(NamedTuple):
@@ -59,9 +60,10 @@ class CommitteeTrace:
     gradients. ``origin`` is the committee's state before the run, so that it can be audited. All
     losses are multiplied by the ``sample_weight`` of the round, if there is one. A guarded
     committee has what the ``book`` allows for each label, the ``account`` with reserves after the
-    round, what was in ``reserve`` for it, and where it ``acted``, 1 if the book predicted: see
-    :mod:`driftline.committee.guard`. Where labels come late, ``arrival`` is the place of each round
-    in the order in which they came, -1 if that has not come: see :class:`~driftline.Trace`.
+    round, what was in ``reserve`` for it, where it ``acted``, 1 if the book predicted, and the
+    target loss of ``averaged`` probabilities alone: see :mod:`driftline.committee.guard`. Where
+    labels come late, ``arrival`` is the place of each round in the order in which they came, -1 if
+    that has not come: see :class:`~driftline.Trace`.
     ``probabilities``, which are not saved, has those of every label before every round, if the run
     was asked for them.
     """
@@ -81,6 +83,7 @@ class CommitteeTrace:
     account: np.ndarray | None = None
     reserve: np.ndarray | None = None
     acted: np.ndarray | None = None
+    averaged: np.ndarray | None = None
 
     def __len__(self) -> int:
         """Return the number of rounds."""

@@ -517,7 +517,7 @@ def test_rows_that_the_book_draws_deviate(task):
     assert "held by a guard" in learner.describe().splitlines()[0]
     given = (9, 5.0, 4.0, 5.0, 1.0, None, None)
     lines = guarantee_lines(Guarantee(*given, budget=1.0, acted=2))
-    assert "of the expected loss" in lines[3] and "rows themselves" in lines[2]
+    assert "of the expected loss" in lines[3] and "the guard acted" in lines[2]
     assert Guarantee(*given, budget=1.0, acted=2).expected is None
     assert Guarantee(*given, budget=1.0).expected == 5.0
     assert "expected" not in guarantee_lines(Guarantee(*given, budget=1.0))[2]
@@ -626,7 +626,82 @@ def test_models_of_all_kinds_are_taken(task):
     followed.run(X, labels)
 
 
-def test_what_cannot_be_guarded_is_refused(tmp_path):
+class Learns:
+    """A model that learns, as River has them."""
+
+    said = None
+
+    def learn_one(self, x, y):
+        self.said = y
+
+    def predict_one(self, x):
+        return self.said
+
+
+@pytest.mark.parametrize("task", [T.Multiclass(2), T.Binary()], ids=repr)
+@pytest.mark.parametrize("late", [None, 5])
+def test_files_have_all_but_the_model_of_another_library(task, late, tmp_path):
+    X, y = turned(300)
+    labels, names = 2 * y - 1 if task.kind == "sign" else y, ["early", "late"]
+    inner = dl.auto(task, effort="fast")
+    inner.run(X[:50], labels[:50])
+
+    def function(row):
+        return labels[0]
+
+    for model, classes, word in (
+        (Stale(5.0), names, "Stale"),
+        (function, None, "function"),
+        (Learns(), None, "Learns"),
+        (inner, None, ""),
+        (dl.Guarded(Stale(5.0), task, names, effort="fast"), None, "Stale"),
+    ):
+        learner = dl.Guarded(model, task, classes, effort="fast", budget=1.0)
+        learner.run(X[:200], labels[:200], delay=late)
+        path = learner.save(tmp_path / "model")
+        held = {"Stale": Stale(5.0), "function": function, "Learns": learner.members[0].model}
+        if word:
+            with pytest.raises(dl.InputError, match=rf"its model, a {word}.*model=\.\.\."):
+                dl.load(path)
+        else:
+            with pytest.raises(dl.InputError, match="all its models inside"):
+                dl.load(path, model=model)
+        again = dl.load(path, model=held.get(word))
+        for name, array in learner.to_saved()[1].items():
+            np.testing.assert_array_equal(array, again.to_saved()[1][name])
+        given, delay = (X[200:], labels[200:]), None if late is None else 2
+        one, other = learner.run(*given, delay=delay), again.run(*given, delay=delay)
+        np.testing.assert_array_equal(one.prediction, other.prediction)
+        np.testing.assert_array_equal(one.account, other.account)
+        assert again.guard.bound == learner.guard.bound
+
+
+def test_several_models_of_a_file_are_passed_in_their_order(tmp_path):
+    X, y = turned(100)
+    task, stale = T.Multiclass(2), Stale(5.0)
+    two = dl.auto(task, effort="fast", members=[Learns(), stale.predict])
+    two.run(X, y)
+    path = two.save(tmp_path / "model")
+    with pytest.raises(dl.InputError, match="its models, Learns, method, .* in this order"):
+        dl.load(path)
+    with pytest.raises(dl.InputError, match="without 2 models"):
+        dl.load(path, model=Learns())
+    assert len(dl.load(path, model=[Learns(), stale.predict]).members) == len(two.members)
+    names = ["early", "late"]
+    grown = dl.Guarded(stale, task, names, effort="fast").grown(classes=3)
+    assert dl.load(grown.save(tmp_path / "grown"), model=stale).task.dim == 3
+
+
+def test_names_of_labels_can_be_written(tmp_path):
+    task = T.Multiclass(2)
+    made = dl.Guarded(Stale(), task, np.array([3, 4]), effort="fast")
+    assert dl.load(made.save(tmp_path / "m"), model=Stale()).members[0].model.codes == {3: 0, 4: 1}
+    for wrong in ([(1,), (2,)], [b"a", b"b"], [None, "a"]):
+        with pytest.raises(dl.InputError, match="texts, numbers or booleans"):
+            dl.Guarded(Stale(), task, wrong)
+
+
+def test_what_cannot_be_guarded_is_refused():
     task = T.Multiclass(2)
     for model in (3, "model", Stale):
         with pytest.raises(dl.InputError, match="a fitted estimator"):
@@ -635,7 +710,5 @@ def test_what_cannot_be_guarded_is_refused(tmp_path):
         dl.Guarded(Stale(), task, ["early"])
     with pytest.raises(dl.InputError, match="classes and signs"):
         dl.Guarded(Stale(), T.Ordinal(3))
-    with pytest.raises(dl.InputError, match="memory"):
-        dl.Guarded(Stale(), task, ["early", "late"]).save(tmp_path / "model")
     with pytest.raises(dl.InputError, match="needs a guard"):
         dl.Committee([other(task), sure(task)], "first")

@@ -263,7 +263,8 @@ def guarded(
     the expected number of mistakes is at most what is allowed and twice the budget, whatever the
     model does. A smaller budget takes over earlier.
 
-    The learner can be copied and certified in memory, but not saved: the model is code of others.
+    The learner can be copied and certified. Its file has the name of a model of another library,
+    which is code of others, and ``dl.load(path, model=...)`` takes that again.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ The class of highest score is predicted, and the recorded loss is :math:`-s_y`. 
 dictionaries from the number of a feature to its value; of sparse rows, those that are there.
 
 A model is code with a state that only its library knows. So it lives in memory: it is copied by
-``copy.deepcopy``, and never written to a file.
+``copy.deepcopy``, and a file has its name alone. A learner of this library is in the file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class River(ClassMember):
     ``predict_one(x)``, which must change nothing. Classes are whole numbers, and signs False and
     True. The model itself is left alone: a copy of it learns.
 
-    A learner with such a member can be copied, restored and certified in memory, but not saved.
+    A learner with such a member can be copied, restored and certified in memory. Its file has the
+    name of the model, and ``dl.load(path, model=...)`` takes the model again: ``member.model`` is
+    what has learned, and is to be saved by the means of its library.
 
     Parameters
     ----------
@@ -242,8 +244,20 @@ class River(ClassMember):
         with self._turn.lock:
             self._turn.check()
             mapper = self._resumed_mapper(state)
+            state = state.replaced(model=self._model_of(state.model))
             self._rollback(state)
             self.mapper = mapper
+
+    def _model_of(self, saved: Any) -> Any:
+        """Return the model of a state, if it can be one of this member."""
+        if not isinstance(saved, tuple):
+            check_model(saved)
+            return saved
+        made = Given.from_saved(*saved)
+        if len(made.codes) > self._classes or made.sign != self._sign:
+            known = list(made.codes)
+            raise InputError(f"the model knows {known!r:.80}, and not the labels of {self.task!r}")
+        return made
 
     def _grown(self, classes: int | None, features: int | None, known: int | None) -> Member:
         task, state = self.task, self.state

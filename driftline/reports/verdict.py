@@ -76,7 +76,7 @@ def champion_in_words(told: Json, unit: str) -> str:
     >>> acted = {"rows": 80, "stretches": 3, "first": 4980, "last": 9000}
     >>> loss = {"champion": 1204.0, "guarded": 611.0, "averaged": 598.0}
     >>> told = champion_in_words({"loss": loss, "silent": 0, "acted": acted}, "mistakes")
-    >>> print(told.replace("; ", "\\n"))
+    >>> print(told.replace("; ", "\n"))
     your model 1,204 mistakes, guarded 611, averaged with Driftline 598
     the guard acted in 3 stretches, first at row 4,980
     """

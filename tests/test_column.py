@@ -87,6 +87,20 @@ def test_columns_are_certified_saved_copied_and_stepped_alike(task, delay, tmp_p
         learner.forget(before=10**9)
 
 
+@pytest.mark.parametrize("task", TASKS, ids=repr)
+def test_columns_keep_the_page_of_learners(task):
+    X, y, said = table(task, 60)
+    column = dl.members.Column(task)
+    dl.checks.check_learner(column)
+    dl.checks.check_learner(column, np.column_stack([said, X]), y)
+
+
+@pytest.mark.parametrize("task", TASKS[:3], ids=repr)
+def test_guarded_columns_keep_the_page_of_learners(task):
+    X, y, said = table(task, 60)
+    dl.checks.check_learner(both(task), np.column_stack([said, X]), y)
+
+
 def test_sparse_rows_have_a_first_value_too():
     task = T.Multiclass(2)
     X, y, said = table(task)

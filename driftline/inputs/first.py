@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from driftline.errors import InputError
@@ -17,32 +15,35 @@ __all__ = ["first_values", "rest_of", "without_first"]
 
 
 def first_values(rows: Rows, start: int, stop: int) -> np.ndarray:
-    """Return the first value of some rows.
+    """Return the first value of some rows, if all of their values are finite.
 
     >>> first_values(DenseRows(np.array([[2.0, 5.0], [0.0, 6.0]])), 0, 2)
     array([2., 0.])
     """
     if isinstance(rows, DenseRows):
-        if rows.rounds == 1:
-            return np.array(rows.array[:, 0], dtype=np.float64)
-        source: Any = rows
+        part: np.ndarray
         if isinstance(rows, TakenRows):
-            return np.array(source._source[source._index[start:stop], 0], dtype=np.float64)
-        return np.array(rows.array[start:stop, 0], dtype=np.float64)
+            part = rows._source[rows._index[start:stop]]
+        else:
+            part = rows.array[start:stop]
+        if not np.isfinite(part).all():
+            refuse(rows, start + int(np.flatnonzero(~np.isfinite(part).all(axis=1))[0]))
+        return np.array(part[:, 0], dtype=np.float64)
     if not isinstance(rows, SparseRows):
         raise InputError("only plain rows have a first value, not sequences or queries")
-    made, begin = np.zeros(stop - start), int(rows.starts[start])
-    (places,) = np.nonzero(rows.columns[begin : rows.starts[stop]] == 0)
-    owners = np.searchsorted(rows.starts[start : stop + 1], places + begin, side="right") - 1
-    np.add.at(made, owners, rows.values[places + begin])
+    begin, end = int(rows.starts[start]), int(rows.starts[stop])
+    owners = np.repeat(np.arange(stop - start), np.diff(rows.starts[start : stop + 1]))
+    values, made = rows.values[begin:end].astype(np.float64), np.zeros(stop - start)
+    if (bad := np.flatnonzero(~np.isfinite(values))).size:
+        refuse(rows, start + int(owners[bad[0]]))
+    first = rows.columns[begin:end] == 0
+    np.add.at(made, owners[first], values[first])
     return made
 
 
 def without_first(rows: Rows, start: int, stop: int) -> Rows:
-    """Return some rows without their first values, which must be finite: dense ones are a view."""
-    first = first_values(rows, start, stop)
-    if not np.isfinite(first).all():
-        refuse(rows, start + int(np.flatnonzero(~np.isfinite(first))[0]))
+    """Return some rows without their first values, if all are finite: dense ones are a view."""
+    first_values(rows, start, stop)
     made: DenseRows | SparseRows
     if isinstance(rows, TakenRows):
         made = TakenRows(rows._source[:, 1:], rows._index[start:stop])
@@ -65,5 +66,8 @@ def without_first(rows: Rows, start: int, stop: int) -> Rows:
 def rest_of(inputs: Inputs) -> Inputs:
     """Return inputs without their first values, as an array or a matrix."""
     rows = rows_of(inputs)
-    made: Any = without_first(rows, 0, rows.rounds)
-    return made.array if isinstance(made, DenseRows) else made.matrix
+    made = without_first(rows, 0, rows.rounds)
+    if isinstance(made, DenseRows):
+        return made.array
+    assert isinstance(made, SparseRows)
+    return made.matrix

@@ -269,9 +269,10 @@ def guarded(
     Parameters
     ----------
     model
-        A learner, a fitted scikit-learn estimator, a classifier of River, or a function of a row.
-        It gets rows as they come. Learners and classifiers of River learn, others never do. Where
-        it raises, or predicts None or an unknown class, it predicts nothing.
+        A learner, a fitted scikit-learn estimator, a classifier of River, a function of a row, or a
+        :class:`~driftline.members.Column` of predictions that come with the rows. It gets rows as
+        they come. Learners and classifiers of River learn, others never do. Where it raises, or
+        predicts None or an unknown class, it predicts nothing.
     task
         Classes or signs.
     classes
